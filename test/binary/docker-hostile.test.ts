@@ -175,7 +175,7 @@ testNeeding(
       await awaitStatus(createChat({ owner: mallory, organization_id }, "run: id", { workspace_id: bobsWorkspace.id })),
     ).toBeOneOf([400, 403, 404]);
 
-    // She cannot write templates; parameters of one that uses them everywhere reach nothing of the machine or of Bob.
+    // She cannot write templates. Her values for a template that uses parameters everywhere give no access to the machine or to Bob.
     await expect(
       importVersion(mallory, "provisioner: docker\nresources: [{name: a, docker: {image: b}}]\n"),
     ).rejects.toThrow("403");
@@ -228,7 +228,7 @@ resources:
     ] as const) {
       await createBuild(owner, id, "delete", { permanent: true });
       expect((await awaitBuild(owner, id)).latest_build.status).toBe("deleted");
-      expect(await world.left(id)).toEqual([0, 0, 0]);
+      expect(await world.countResources(id)).toEqual([0, 0, 0]);
     }
   },
   scaleTimeout(180_000),

@@ -30,13 +30,13 @@ testNeeding(
   "[TP-29][PV-15][PV-6] from the ready template: create, terminal, chat, port, stop, start with the kept files, delete",
   async () => {
     await using world = await openDockerWorld();
-    const { admin, url, left } = world;
+    const { admin, url, countResources } = world;
     const template = await getDockerTemplate(admin);
     const { id, organization_id } = await createWorkspace(admin, template.id, "box", {
       rich_parameter_values: [{ name: "startup_script", value: "echo begun >> ~/starts" }],
     });
     const first = await awaitAgent(admin, id);
-    expect(await left(id)).toEqual([1, 1, 0]);
+    expect(await countResources(id)).toEqual([1, 1, 0]);
 
     expect(await runInTerminal(admin, first.agent_id, "id -un; pwd; echo kept > ~/note")).toMatch(
       /^dev\s+\/home\/dev$/,
@@ -64,7 +64,7 @@ testNeeding(
 
     await createBuild(admin, id, "stop");
     await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "stopped");
-    expect(await left(id)).toEqual([0, 1, 0]);
+    expect(await countResources(id)).toEqual([0, 1, 0]);
 
     await createBuild(admin, id, "start");
     const second = await awaitAgent(admin, id);
@@ -83,7 +83,7 @@ testNeeding(
   "[PV-15][PV-16] programs run as the image's own user; containers of one workspace find each other by name",
   async () => {
     await using world = await openDockerWorld();
-    const { admin, left } = world;
+    const { admin, countResources } = world;
     const template = await makeTemplate(
       admin,
       `
@@ -98,7 +98,7 @@ resources:
     );
     const { id } = await createWorkspace(admin, template.id, "two");
     const { agent_id } = await awaitAgent(admin, id);
-    expect(await left(id)).toEqual([2, 0, 1]);
+    expect(await countResources(id)).toEqual([2, 0, 1]);
     expect(
       await runInTerminal(admin, agent_id, "id -un; timeout 5 bash -c 'read line < /dev/tcp/db/5432; echo $line'"),
     ).toMatch(/^dev\s+rows$/);

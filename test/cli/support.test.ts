@@ -48,14 +48,14 @@ test("[OP-12] the secrets of other services and shells are removed too", () => {
   ];
   const lines = [
     ...secrets.slice(0, -1).map((secret) => `the provider has refused ${secret}`),
-    `agent token ${secrets.at(-1)} is of no agent`,
+    `agent token ${secrets.at(-1)} belongs to no agent`,
     "serve --admin-password hidden-one --data-dir ./data",
     'Cookie: theme=dark; service_session_token=hidden-one; app="hidden-one"'.replaceAll('"', ""),
     '{"cookie":"a=hidden-one; b=hidden-one","next":"kept"}',
   ];
   const redacted = redact(lines.join("\n"));
   for (const secret of [...secrets, "hidden-one"]) expect(redacted).not.toContain(secret);
-  for (const kept of ["--data-dir ./data", '"next":"kept"', "is of no agent"]) expect(redacted).toContain(kept);
+  for (const kept of ["--data-dir ./data", '"next":"kept"', "belongs to no agent"]) expect(redacted).toContain(kept);
 });
 
 test("[OP-12] [OP-9] errors of a file or a damaged database are a sentence without a stack trace", async () => {

@@ -33,7 +33,7 @@ const LONG_WAIT = { patience: 240_000 };
 
 testNeeding(
   [needs.postgres, needs.root],
-  `[CP-73] a database outage of ${OUTAGES.join(", ")} s fails no build and no import`,
+  `[CP-73] a database outage of ${OUTAGES.join(", ")} s makes no build or import fail`,
   async () => {
     await using single = await startSingle();
     const { server } = single;

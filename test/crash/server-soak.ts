@@ -10,8 +10,10 @@ const SAMPLE_MS = 5_000;
 const GAP_MS = 40;
 const MAX_WAL_BYTES = 65 * MIB;
 
-/** The checked metrics, and the allowed increase of the median from the second third to the last third, in which `pace` times as many calls
- * happened. */
+/**
+ * The checked metrics. `maxIncrease` returns how much the median of the last third of the run may exceed that of the second third, `before`.
+ * `pace`: the calls in the last third, divided by those in the second.
+ */
 const FIGURES: readonly { name: string; maxIncrease(before: number, pace: number): number }[] = [
   { name: "process_resident_memory_bytes", maxIncrease: (before) => 24 * MIB + before * 0.1 },
   { name: "process_open_fds", maxIncrease: () => 12 },

@@ -169,12 +169,12 @@ describe("an HTTP connection", () => {
 
   test("[TN-9] an abort signal ends an unanswered request", async () => {
     const silent = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
-    const given = new AbortController();
+    const controller = new AbortController();
     const connection = new HttpConnection(
       await connectSocket({ hostname: "127.0.0.1", port: silent.port }, systemClock),
     );
-    const requested = connection.request({ ...get("/"), signal: given.signal });
-    given.abort();
+    const requested = connection.request({ ...get("/"), signal: controller.signal });
+    controller.abort();
     await expect(requested).rejects.toThrow("given up");
     expect(connection.reusable).toBe(false);
     silent.stop(true);

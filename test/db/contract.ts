@@ -202,7 +202,7 @@ export const storeContract = (name: string, deploy: () => Promise<Deployment>): 
       const firsts = await Promise.all([1, 2, 3].map((count) => reserve("agent_logs", count)));
       expect(firsts).toEqual([1, 2, 4]);
       expect(await reserve("jobs", 1)).toBe(1);
-      // Concurrently: more numbers than a block has, and a few that fit into it.
+      // Concurrently: more numbers than the store reserves in advance, and a few that it has reserved.
       await Promise.all([reserve("agent_logs", 100_000), store.reserve("messages", 5), reserve("jobs", 7)]);
       await store.close();
       store = await deployment.open();

@@ -20,7 +20,7 @@ const registry = isReady ? await forFile(GenuineRegistry.start()) : undefined;
 const engine = new Engine(needs.docker.file || "unix:///nowhere", systemClock);
 if (isReady) await engine.connect();
 
-/** A repository with a Dockerfile, other than any before. */
+/** Returns a repository with a Dockerfile that no earlier call returned. */
 const newRepository = (
   run = "true",
   args: Readonly<Record<string, string>> = {},
@@ -69,7 +69,7 @@ afterAll(async () => {
   for (const image of created) await removeImage(image);
 });
 
-/** Removes every name of an image from the engine, like a new engine without it. */
+/** Removes every name of an image, so that the engine is like a new one that does not have it. */
 const removeImage = async (image: string): Promise<void> => {
   type Found = { RepoTags?: string[] };
   const found = await engine.json<Found>("look", "GET", `/images/${image}/json`, { expectedStatuses: [404] });
@@ -80,9 +80,9 @@ const removeImage = async (image: string): Promise<void> => {
 
 const { signal } = new AbortController();
 
-const openWorld = (given: { password?: string; repository?: ReturnType<typeof newRepository> } = {}) => {
-  const { repository = newRepository() } = given;
-  const { password = REGISTRY_LOGIN.password } = given;
+const openWorld = (options: { password?: string; repository?: ReturnType<typeof newRepository> } = {}) => {
+  const { repository = newRepository() } = options;
+  const { password = REGISTRY_LOGIN.password } = options;
   const name = `${registry?.host}/${NAME}`;
   const provisioner = new DockerProvisioner({
     host: needs.docker.file,
@@ -120,7 +120,7 @@ testNeeding(
 
 testNeeding(
   [needs.docker],
-  "[RW-23] [RW-24] no build step gets a repository's proxies, which the engine would omit from its layer keys",
+  "[RW-23] [RW-24] build arguments of a repository cannot set proxies, which the engine's layer cache would ignore",
   async () => {
     const args = { WORD: "given", http_proxy: "http://evil.test:1", HTTPS_PROXY: "http://evil.test:1" };
     const repository = newRepository('test "$WORD" = given -a -z "$http_proxy$HTTPS_PROXY"', args);
@@ -134,8 +134,8 @@ testNeeding(
 
 testNeeding([needs.docker], "[RW-28] a build step has a process limit", async () => {
   const find = "cat /sys/fs/cgroup/pids/pids.max /sys/fs/cgroup/pids.max 2>/dev/null";
-  const waits = `for i in $(seq 100); do ${find} | grep -q 4096 && echo limited to 4096 && break; sleep 0.1; done`;
-  using world = openWorld({ repository: newRepository(waits) });
+  const waitForLimit = `for i in $(seq 100); do ${find} | grep -q 4096 && echo limited to 4096 && break; sleep 0.1; done`;
+  using world = openWorld({ repository: newRepository(waitForLimit) });
   expect((await world.build()).text).toContain("\nlimited to 4096");
 });
 
@@ -155,7 +155,7 @@ testNeeding(
 
 testNeeding(
   [needs.docker],
-  "[RW-31] an engine asks no address that a registry names for sign-in, and no one sees what a server answered to it",
+  "[RW-31] the engine sends no request to a sign-in address that a registry names, and errors do not contain the responses of servers",
   async () => {
     const requests: string[] = [];
     using internal = Bun.serve({
@@ -166,14 +166,17 @@ testNeeding(
         return new Response("internal page: password=hunter2", { status: 404 });
       },
     });
-    const secret = (path: string): string => new URL(path, internal.url).href;
+    const toInternalUrl = (path: string): string => new URL(path, internal.url).href;
     using evil = Bun.serve({
       hostname: "127.0.0.1",
       port: 0,
       fetch: ({ url }) =>
         url.includes("/moved/")
-          ? Response.redirect(secret("/moved"), 307)
-          : new Response("", { status: 401, headers: { "www-authenticate": `Bearer realm="${secret("/sign-in")}"` } }),
+          ? Response.redirect(toInternalUrl("/moved"), 307)
+          : new Response("", {
+              status: 401,
+              headers: { "www-authenticate": `Bearer realm="${toInternalUrl("/sign-in")}"` },
+            }),
     });
     const host = evil.url.host;
     for (const [repository, message] of [
@@ -209,14 +212,14 @@ testNeeding(
     expect((await world.build()).text).toBe(`Using the existing image of the repository: ${first.image}.`);
     // Both names are removed; otherwise the space would not be freed.
     await world.provisioner.images.remove([first.image], signal);
-    const left = await engine.json("look", "GET", `/images/${first.image}/json`, { expectedStatuses: [404] });
-    expect(left).toBeUndefined();
+    const remaining = await engine.json("look", "GET", `/images/${first.image}/json`, { expectedStatuses: [404] });
+    expect(remaining).toBeUndefined();
   },
 );
 
 testNeeding(
   [needs.docker, needs.registry],
-  "[IB-2] a registry that is down fails no build and is reported",
+  "[IB-2] builds succeed while the registry is down, and the problem is reported",
   async () => {
     using world = openWorld();
     await registry?.stop();
@@ -278,7 +281,7 @@ test("[IB-2] a registry that does not answer is skipped for a minute, and a fail
 
 testNeeding(
   [needs.docker, needs.registry],
-  "[IB-3] wrong credentials fail no build, are reported with their settings, and are not stored by the engine",
+  "[IB-3] builds succeed with wrong credentials; the report names the settings, and the engine does not store the credentials",
   async () => {
     using world = openWorld({ password: "stale-harbour-12" });
     const { text } = await world.build();

@@ -245,9 +245,9 @@ test("[RW-11] stops at its limits of time and size, and leaves nothing behind", 
   big.git("push", "-q", "hosted", "main");
   const small = new RepositoryReader({ outbound, clock: systemClock, root, max_bytes: 20_000 });
   await expect(small.open({ url: open.link("big"), refs, isWhole: true })).rejects.toThrow("larger than");
-  const gone = new AbortController();
-  gone.abort(new Error("no longer needed"));
-  await expect(slow.open({ url, refs, signal: gone.signal })).rejects.toThrow("no longer needed");
+  const controller = new AbortController();
+  controller.abort(new Error("no longer needed"));
+  await expect(slow.open({ url, refs, signal: controller.signal })).rejects.toThrow("no longer needed");
   expect(existsSync(root) ? readdirSync(root) : []).toEqual([]);
 });
 

@@ -7,7 +7,7 @@ import { configureLogging, log, resetLogging } from "#base/log.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import { Client } from "#src/client.ts";
 import { callAs, getRow } from "#test/api/edge/matrix-call.ts";
-import { CALLERS, type CallerName, openTown, type Town } from "#test/api/edge/matrix-world.ts";
+import { CALLERS, type CallerName, type MatrixWorld, openMatrixWorld } from "#test/api/edge/matrix-world.ts";
 import type { Operation } from "#test/fuzz/operations.ts";
 import { describeInside, testInside } from "#test/support/inside.ts";
 import { scaleTimeout } from "#test/support/pace.ts";
@@ -42,23 +42,23 @@ const MANIFEST: Manifest = {
 };
 
 describeInside("canaries", () => {
-  let town: Town;
+  let world: MatrixWorld;
   const secrets = new Map<string, string>();
   const answers: { who: string; text: string }[] = [];
   const lines: string[] = [];
 
   beforeAll(async () => {
     configureLogging({ level: "trace", format: "json", write: (line) => void lines.push(line) });
-    town = await openTown({ manifest: MANIFEST, client_secret: canary("client-secret") });
+    world = await openMatrixWorld({ manifest: MANIFEST, client_secret: canary("client-secret") });
     await plant();
     await follow();
-    for (const operation of sortReadsFirst(town.operations)) {
+    for (const operation of sortReadsFirst(world.operations)) {
       for (const who of CALLERS) await callInAllWays(operation, who);
     }
     // These are thousands of requests, and the machine may be busy with other tests.
   }, scaleTimeout(300_000));
   afterAll(async () => {
-    await town[Symbol.asyncDispose]();
+    await world[Symbol.asyncDispose]();
     resetLogging();
   });
 
@@ -67,20 +67,20 @@ describeInside("canaries", () => {
     secrets.set("first user's password", ADMIN.password);
     for (const name of ["variable", "metadata", "client-secret", "field"]) secrets.set(name, canary(name));
     secrets.set("agent environment", canary("env"));
-    const ada = new Client(town.server.url, town.tokens.ada);
-    await ada.patch(`/api/v2/users/me/secrets/${town.things.secret}`, { value: canary("kept"), env_name: "KEPT" });
+    const ada = new Client(world.server.url, world.tokens.ada);
+    await ada.patch(`/api/v2/users/me/secrets/${world.things.secret}`, { value: canary("kept"), env_name: "KEPT" });
     secrets.set("secret of ada", canary("kept"));
-    for (const [who, token] of Object.entries(town.tokens)) {
+    for (const [who, token] of Object.entries(world.tokens)) {
       // Half of a token is also secret; its ID is not.
       if (token) secrets.set(`token of ${who}`, token.length === 36 ? token : (token.split("-")[1] as string));
     }
-    const agent = { ...town.tokens }.agent;
-    const pair = await fetch(new URL("/api/v2/workspaceagents/me/gitsshkey", town.server.url), {
+    const agent = { ...world.tokens }.agent;
+    const pair = await fetch(new URL("/api/v2/workspaceagents/me/gitsshkey", world.server.url), {
       headers: { "Service-Session-Token": agent as string },
     });
     const { private_key } = (await pair.json()) as { private_key: string };
     secrets.set("git key", private_key.split("\n")[3] as string);
-    using database = new Database(join(town.server.directory, "slipway.db"), { readonly: true });
+    using database = new Database(join(world.server.directory, "slipway.db"), { readonly: true });
     const tables = database.query("select name from sqlite_schema where type = 'table'").all() as { name: string }[];
     for (const { name: table } of tables) {
       const columns = database.query(`select name from pragma_table_info('${table}')`).all() as { name: string }[];
@@ -94,11 +94,11 @@ describeInside("canaries", () => {
 
   /** Reads the first messages of sockets, which contain the full state. */
   const follow = async (): Promise<void> => {
-    const { workspace, chat } = town.things;
+    const { workspace, chat } = world.things;
     const paths = [`workspaces/${workspace}/watch-ws`, `chats/${chat}/stream`];
     for (const path of paths) {
       for (const who of ["ada", "admin"] as const) {
-        using socket = await new Client(town.server.url, town.tokens[who]).socket(`/api/v2/${path}`);
+        using socket = await new Client(world.server.url, world.tokens[who]).socket(`/api/v2/${path}`);
         answers.push({ who: `${who} GET /api/v2/${path}`, text: JSON.stringify(await socket.json()) });
       }
     }
@@ -106,20 +106,20 @@ describeInside("canaries", () => {
 
   const callInAllWays = async (operation: Operation, who: CallerName): Promise<void> => {
     const row = getRow(operation.name);
-    const things = row.fresh ? { ...town.things, ...(await town.makers[row.fresh](who)) } : town.things;
-    const token = things.caller ?? town.tokens[who];
+    const things = row.fresh ? { ...world.things, ...(await world.makers[row.fresh](who)) } : world.things;
+    const token = things.caller ?? world.tokens[who];
     const fields = listSecretFields(operation);
-    await recordResponse(operation, who, callAs(town, operation, row, token, things));
+    await recordResponse(operation, who, callAs(world, operation, row, token, things));
     if (fields.length === 0) return;
     // A canary in each secret field: first in a valid request, then next to an error.
     const canaries = Object.fromEntries(fields.map((name) => [name, canary("field")]));
-    await recordResponse(operation, who, callAs(town, operation, row, token, things, canaries));
+    await recordResponse(operation, who, callAs(world, operation, row, token, things, canaries));
     const invalid = Object.fromEntries(
       Object.keys(operation.body?.properties ?? {}).map((name) => [name, canaries[name] ?? { invalid: true }]),
     );
-    await recordResponse(operation, who, callAs(town, operation, row, token, things, invalid));
+    await recordResponse(operation, who, callAs(world, operation, row, token, things, invalid));
     const nested = Object.fromEntries(fields.map((name) => [name, [canary("field")]]));
-    await recordResponse(operation, who, callAs(town, operation, row, token, things, nested));
+    await recordResponse(operation, who, callAs(world, operation, row, token, things, nested));
   };
 
   const recordResponse = async ({ name }: Operation, who: string, requested: Promise<Response>): Promise<void> => {
@@ -135,7 +135,7 @@ describeInside("canaries", () => {
 
   testInside("[SC-4] no response and no stream contains a secret, except where the specification returns it", () => {
     expect(secrets.size).toBeGreaterThan(15);
-    expect(answers.length).toBeGreaterThan(town.operations.length * CALLERS.length);
+    expect(answers.length).toBeGreaterThan(world.operations.length * CALLERS.length);
     const leaks = answers.flatMap(({ who, text }) =>
       findSecrets(text)
         .filter((name) => !ALLOWED_DISCLOSURES[name]?.test(who))

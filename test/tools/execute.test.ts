@@ -127,7 +127,7 @@ test("[TO-5] an interrupt ends the command and all of its processes within a sec
   ]);
 });
 
-test("[TO-5] an interrupt ends the command even if the server has restarted since, also during the interruption", async () => {
+test("[TO-5] an interrupt ends the command even if the server restarts before or during the interruption", async () => {
   await using world = await openToolWorld();
   const startCommand = async (name: string): Promise<{ id: string; follower: Follower; pids: () => number[] }> => {
     const { id, call } = await openChat(world);

@@ -228,16 +228,16 @@ describe("a call", () => {
         return NO_BODY;
       }),
     });
-    const gone = new AbortController();
-    const answer = call(client, "/svc/Wait", NO_BODY, gone.signal);
+    const controller = new AbortController();
+    const answer = call(client, "/svc/Wait", NO_BODY, controller.signal);
     const signal = await seen.promise;
     expect(signal.aborted).toBe(false);
-    gone.abort();
+    controller.abort();
     await expect(answer).rejects.toMatchObject({ failure: "reset" });
     await over.promise;
     await nextTurn();
     expect(client.streams + server.streams).toBe(0);
-    await expect(call(client, "/svc/Wait", NO_BODY, gone.signal)).rejects.toMatchObject({ failure: "closed" });
+    await expect(call(client, "/svc/Wait", NO_BODY, controller.signal)).rejects.toMatchObject({ failure: "closed" });
   });
 
   test.each([

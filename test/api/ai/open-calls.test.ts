@@ -30,9 +30,9 @@ test("[GW-9] a user's fifth request of 8 MiB waits and is then refused, and thos
   slots[0]?.release();
   await sixth;
   expect([calls.count, memory.waiting]).toEqual([4, 0]);
-  const gone = new AbortController();
-  const abandonedCall = calls.open("ann", 8 * MIB, gone.signal);
-  gone.abort();
+  const controller = new AbortController();
+  const abandonedCall = calls.open("ann", 8 * MIB, controller.signal);
+  controller.abort();
   expect(await abandonedCall).toHaveProperty("status", 429);
 });
 

@@ -13,7 +13,7 @@ import { type Echo, startApp, startAppWorld } from "./app-world.ts";
 
 const MiB = 1024 * 1024;
 /** Increase for a soak test, for example to 2048 MiB. */
-const DOWNLOAD = 64 * MiB;
+const DOWNLOAD_BYTES = 64 * MiB;
 const world = await forFile(
   startAppWorld({
     apps: (port) => [
@@ -33,10 +33,10 @@ const residentMiB = (): number => {
 
 describe("a body", () => {
   test("[AX-15] of any size arrives complete", async () => {
-    const response = await requestApp(`/bytes?n=${DOWNLOAD}`);
+    const response = await requestApp(`/bytes?n=${DOWNLOAD_BYTES}`);
     let size = 0;
     for await (const part of response.body as unknown as AsyncIterable<Uint8Array>) size += part.byteLength;
-    expect(size).toBe(DOWNLOAD);
+    expect(size).toBe(DOWNLOAD_BYTES);
   });
 
   test("[AX-15] that is not read applies backpressure: many of them use a bounded amount of memory", async () => {
@@ -58,14 +58,12 @@ describe("a body", () => {
   });
 
   test("[AX-15] reaches the right one of hundreds of concurrent requests while others stall", async () => {
-    const timeout = new AbortController();
-    const stalled = Array.from({ length: 5 }, () =>
-      requestApp("/stall", { signal: timeout.signal }).catch(() => "cut"),
-    );
+    const abort = new AbortController();
+    const stalled = Array.from({ length: 5 }, () => requestApp("/stall", { signal: abort.signal }).catch(() => "cut"));
     const paths = Array.from({ length: 300 }, (_, i) => `/n/${i}?${"q".repeat(i + 1)}`);
     const answers = await Promise.all(paths.map(async (path) => (await (await requestApp(path)).json()) as Echo));
     expect(answers.map(({ path }) => path)).toEqual(paths);
-    timeout.abort();
+    abort.abort();
     expect(await Promise.all(stalled)).toEqual(Array.from({ length: 5 }, () => "cut"));
   });
 
@@ -101,19 +99,19 @@ describe("a body", () => {
         { slug: "mine", url: `http://localhost:${port}` },
       ],
     });
-    const begin = (at: number): RawConnection => {
+    const startUpload = (host: number): RawConnection => {
       const connection = new RawConnection(other.server.url);
       const headers = {
         Host: other.server.url.host,
-        "X-Forwarded-For": `203.0.113.${at}`,
+        "X-Forwarded-For": `203.0.113.${host}`,
         "Content-Length": 20 * MiB,
       };
       connection.send(`${formatHead("POST", other.path("open", "/digest"), headers)}x`);
       return connection;
     };
-    const slow = Array.from({ length: 140 }, (_, at) => begin(at));
+    const slow = Array.from({ length: 140 }, (_, host) => startUpload(host));
     const isRefused = (one: RawConnection): boolean => one.received.startsWith("HTTP/1.1 503");
-    // Each is refused, or its timer runs.
+    // Once one is refused, half of the memory is in use, and the others have a time limit.
     await until(() => slow.some(isRefused));
     const { token } = other;
     const large = await other.get(other.path("mine", "/digest"), { token, method: "POST", body: "x".repeat(200_000) });

@@ -6,7 +6,7 @@ import { Client } from "#src/client.ts";
 import { describeInside } from "#test/support/inside.ts";
 import { getContext } from "#test/support/seed.ts";
 import { callAs, DECLARED_AUDITS, getRow } from "../edge/matrix-call.ts";
-import { CALLERS, type CallerName, openTown, type TestObjects, type Town } from "../edge/matrix-world.ts";
+import { CALLERS, type CallerName, type MatrixWorld, openMatrixWorld, type TestObjects } from "../edge/matrix-world.ts";
 import { PREPARATIONS } from "./preparations.ts";
 import { AUDITED, REFUSED_PORT, toExpectedAudit, UNAUDITED, WITHOUT_TARGET } from "./table.ts";
 
@@ -32,16 +32,16 @@ const AUDITED_OPERATIONS = [
 const ONLY_DONE = /^(create|login|logout) /;
 
 describeInside("everything that changes something", () => {
-  let town: Town;
+  let world: MatrixWorld;
   beforeAll(async () => {
-    town = await openTown();
+    world = await openMatrixWorld();
     // Creates what only a call creates, for callers that are rejected.
-    await new Client(town.server.url, town.tokens.colleague).get("/api/v2/users/me/gitsshkey");
-    const ports = `/api/v2/workspaces/${town.things.workspace}/port-share`;
-    await new Client(town.server.url, town.tokens.ada).post(ports, REFUSED_PORT);
+    await new Client(world.server.url, world.tokens.colleague).get("/api/v2/users/me/gitsshkey");
+    const ports = `/api/v2/workspaces/${world.things.workspace}/port-share`;
+    await new Client(world.server.url, world.tokens.ada).post(ports, REFUSED_PORT);
   });
   afterAll(async () => {
-    await town[Symbol.asyncDispose]();
+    await world[Symbol.asyncDispose]();
   });
 
   /** Action and resource type of the entry that a refusal has left, by operation. */
@@ -51,7 +51,7 @@ describeInside("everything that changes something", () => {
     ...["action", "resource_type", "status_code", "user_id", "ip", "user_agent", "diff", "resource_target"],
   ];
   const listEntries = (request_id: string): Promise<Entry[]> =>
-    getContext(town.server).store.all({
+    getContext(world.server).store.all({
       sql: `select ${COLUMNS.join(", ")} from audit_logs where request_id = ? order by key`,
       params: [request_id],
       map: (row) => Object.fromEntries(COLUMNS.map((name, i) => [name, row[i]])) as Entry,
@@ -59,14 +59,14 @@ describeInside("everything that changes something", () => {
 
   /** Rejects an operation for a caller, and returns the status and the audit entries. */
   const rejectFor = async (name: string, caller: CallerName): Promise<[number, Entry[]]> => {
-    const operation = town.operations.find((one) => one.name === name);
+    const operation = world.operations.find((one) => one.name === name);
     if (!operation) throw new Error("there is no such operation any more");
     const request_id = uuid();
     const headers = { "x-request-id": request_id, "user-agent": "refused/1.0" };
     const row = { ...getRow(name), ...toExpectedAudit(name).refusedRow };
-    const response = await callAs(town, operation, row, town.tokens[caller], town.things, {}, headers);
+    const response = await callAs(world, operation, row, world.tokens[caller], world.things, {}, headers);
     await response.body?.cancel();
-    await getContext(town.server).refused.flush();
+    await getContext(world.server).refused.flush();
     return [response.status, await listEntries(request_id)];
   };
 
@@ -77,7 +77,7 @@ describeInside("everything that changes something", () => {
       const caller = CALLERS[statuses.indexOf(expected)];
       if (!caller) continue;
       // At most sixty entries per minute and caller are written.
-      town.clock.advance(2_000);
+      world.clock.advance(2_000);
       const [status, entries] = await rejectFor(name, caller);
       expect(status).toBe(expected);
       if (WITHOUT_TARGET.has(name)) expect(entries).toEqual([]);
@@ -94,7 +94,7 @@ describeInside("everything that changes something", () => {
   });
 
   test.each(AUDITED_OPERATIONS)("[AU-2] %s leaves an entry with its user, IP address and user agent", async (name) => {
-    const operation = town.operations.find((one) => one.name === name);
+    const operation = world.operations.find((one) => one.name === name);
     if (!operation) throw new Error("there is no such operation any more");
     const { is = refusals.get(name), row: changes = {}, who, needs, fresh } = toExpectedAudit(name);
     if (!is) throw new Error(`no caller is refused: add "${name}": "write KIND" to AUDITED of test/api/audit/table.ts`);
@@ -102,14 +102,14 @@ describeInside("everything that changes something", () => {
     const caller = who ?? succeeding(row.is);
     const maker = fresh ?? row.fresh;
     const things: TestObjects = {
-      ...town.things,
-      ...(maker ? await town.makers[maker](caller) : {}),
-      ...(needs ? await PREPARATIONS[needs](town) : {}),
+      ...world.things,
+      ...(maker ? await world.makers[maker](caller) : {}),
+      ...(needs ? await PREPARATIONS[needs](world) : {}),
     };
     const request_id = uuid();
     const headers = { "x-request-id": request_id, "user-agent": "everything/1.0" };
-    const token = things.caller ?? town.tokens[caller];
-    const response = await callAs(town, operation, row, token, things, {}, headers);
+    const token = things.caller ?? world.tokens[caller];
+    const response = await callAs(world, operation, row, token, things, {}, headers);
     const message = await response.text();
     if (!response.ok) throw new Error(`${response.status} ${message}`);
     const entries = await listEntries(request_id);
@@ -123,7 +123,7 @@ describeInside("everything that changes something", () => {
   });
 
   test("[AU-2] [AU-17] every operation that changes something declares its `audit`, or is listed with the reason", () => {
-    const writing = town.operations.filter(({ method }) => !READS.has(method));
+    const writing = world.operations.filter(({ method }) => !READS.has(method));
     const missing = writing.filter(
       ({ name }) =>
         !DECLARED_AUDITS.includes(name) &&

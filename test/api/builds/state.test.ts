@@ -17,19 +17,19 @@ test("[BD-5] template admins read and replace the state of a build; the next bui
   const userClient = admin.withToken((await seedUser(server, { organization_id })).token);
   const { id, latest_build } = await createWorkspace(userClient, template_id);
   await awaitBuild(admin, id);
-  const at = `/api/v2/workspacebuilds/${latest_build.id}/state`;
-  expect(await textAt(admin, at)).toBe("echo");
-  expect(await awaitStatus(userClient.get(at))).toBe(403);
-  expect(await awaitStatus(userClient.put(at, { state: base64("x") }))).toBe(403);
-  expect(await awaitStatus(admin.put(at, { state: "not base64!" }))).toBe(400);
-  await admin.put(at, { state: base64("repaired") });
-  expect(await textAt(admin, at)).toBe("repaired");
+  const path = `/api/v2/workspacebuilds/${latest_build.id}/state`;
+  expect(await textAt(admin, path)).toBe("echo");
+  expect(await awaitStatus(userClient.get(path))).toBe(403);
+  expect(await awaitStatus(userClient.put(path, { state: base64("x") }))).toBe(403);
+  expect(await awaitStatus(admin.put(path, { state: "not base64!" }))).toBe(400);
+  await admin.put(path, { state: base64("repaired") });
+  expect(await textAt(admin, path)).toBe("repaired");
   const next = await createBuild(admin, id, "start");
   await awaitBuild(admin, id);
   // The test provisioner returns what it was given.
   expect(await textAt(admin, `/api/v2/workspacebuilds/${next.id}/state`)).toBe("repaired");
-  await admin.put(at, { state: "" });
-  expect(await textAt(admin, at)).toBe("");
+  await admin.put(path, { state: "" });
+  expect(await textAt(admin, path)).toBe("");
 });
 
 test("[BD-5] a key with scopes neither reads nor replaces a state, which holds secrets of the workspace's owner", async () => {
@@ -41,11 +41,11 @@ test("[BD-5] a key with scopes neither reads nor replaces a state, which holds s
   const scopes = ["workspace:update", "workspace:start", "workspace:read", "workspace:ssh"];
   const { key } = await admin.post<{ key: string }>("/api/v2/users/me/keys/tokens", { scopes });
   const narrow = admin.withToken(key);
-  const at = `/api/v2/workspacebuilds/${latest_build.id}/state`;
-  expect(await awaitStatus(narrow.get(at))).toBe(403);
-  expect(await awaitStatus(narrow.put(at, { state: "" }))).toBe(403);
+  const path = `/api/v2/workspacebuilds/${latest_build.id}/state`;
+  expect(await awaitStatus(narrow.get(path))).toBe(403);
+  expect(await awaitStatus(narrow.put(path, { state: "" }))).toBe(403);
   expect(await awaitStatus(createBuild(narrow, id, "start", { state: base64("x") }))).toBe(403);
-  expect(await textAt(admin, at)).toBe("echo");
+  expect(await textAt(admin, path)).toBe("echo");
 });
 
 test("[BD-5] a state may have 16 MiB, the limit for builds; a larger one is refused and nothing changes", async () => {
@@ -54,22 +54,22 @@ test("[BD-5] a state may have 16 MiB, the limit for builds; a larger one is refu
   const { template_id } = await seedTemplate(world.server);
   const { id, latest_build } = await createWorkspace(admin, template_id);
   await awaitBuild(admin, id);
-  const at = `/api/v2/workspacebuilds/${latest_build.id}/state`;
+  const path = `/api/v2/workspacebuilds/${latest_build.id}/state`;
   const largestState = "0123456789abcdef".repeat(1024 * 1024);
-  await admin.put(at, { state: base64(largestState) });
-  expect((await textAt(admin, at)) === largestState).toBe(true);
-  expect(await awaitStatus(admin.put(at, { state: base64(`${largestState}wxyz`) }))).toBe(400);
-  const answer = await admin.fetch("PUT", at, { state: base64(largestState + largestState.slice(0, 8192)) });
+  await admin.put(path, { state: base64(largestState) });
+  expect((await textAt(admin, path)) === largestState).toBe(true);
+  expect(await awaitStatus(admin.put(path, { state: base64(`${largestState}wxyz`) }))).toBe(400);
+  const answer = await admin.fetch("PUT", path, { state: base64(largestState + largestState.slice(0, 8192)) });
   expect(answer.status).toBe(413);
-  expect((await textAt(admin, at)) === largestState).toBe(true);
+  expect((await textAt(admin, path)) === largestState).toBe(true);
 });
 
 test("[BD-5] not while a build is active", async () => {
   await using world = await openWorld();
   const { template_id } = await seedTemplate(world.server, { ...ECHO, echo: { hang: true } });
   const { latest_build } = await createWorkspace(world.admin, template_id);
-  const at = `/api/v2/workspacebuilds/${latest_build.id}/state`;
-  expect(await awaitStatus(world.admin.put(at, { state: "" }))).toBe(409);
+  const path = `/api/v2/workspacebuilds/${latest_build.id}/state`;
+  expect(await awaitStatus(world.admin.put(path, { state: "" }))).toBe(409);
 });
 
 test("[BD-6] a build's state is replaced, and more is logged on request", async () => {

@@ -159,8 +159,8 @@ test("[CS-3] shared chats are listed under source:shared_with_me, with search, c
     [first.id, bobsChat.id].sort(),
   );
   const [top, next] = await listChats(bob.client, "shared_with_me");
-  const behind = await bob.client.get<Chat[]>(`/api/v2/chats?q=source:shared_with_me&after_id=${top}`);
-  expect(behind.map(({ id }) => id)).toEqual([next as string]);
+  const nextPage = await bob.client.get<Chat[]>(`/api/v2/chats?q=source:shared_with_me&after_id=${top}`);
+  expect(nextPage.map(({ id }) => id)).toEqual([next as string]);
   expect(await listChats(eve.client, "shared_with_me")).toEqual([]);
   expect(await fetchStatus(eve.client, "GET", `/api/v2/chats?after_id=${first.id}`)).toBe(400);
   expect(await listChats(world.owner, "shared_with_me")).toEqual([]);
@@ -216,7 +216,7 @@ test("[CS-5] a person who loses access is disconnected immediately, the owner is
     headers: { "Service-Session-Token": bob.token, accept: "text/event-stream" },
   });
   let received = "";
-  const telling = events.body?.pipeThrough(new TextDecoderStream()).pipeTo(
+  const streamEnd = events.body?.pipeThrough(new TextDecoderStream()).pipeTo(
     new WritableStream({
       write(text) {
         received += text;
@@ -226,7 +226,7 @@ test("[CS-5] a person who loses access is disconnected immediately, the owner is
   await until(() => received.includes("hello"));
   await share(world, id, { [bob.user_id]: "" });
   expect((await his.closed).code).toBe(1008);
-  await telling;
+  await streamEnd;
   expect(await fetchStatus(bob.client, "GET", toChatPath(id))).toBe(404);
   (await world.models.next()).say("still here").finish();
   await mine.until(({ status }) => status === "waiting");
@@ -257,7 +257,7 @@ test("[CS-6] an organization that disables sharing revokes its existing shares",
   expect((await world.owner.get<Chat>(toChatPath(id))).shared).toBe(false);
 });
 
-test("[CS-7] files of a shared chat can be read, others of its owner cannot", async () => {
+test("[CS-7] the files of a shared chat can be read, other files of its owner cannot", async () => {
   await using world = await openChatWorld();
   const bob = await addPerson(world);
   const upload = async (): Promise<string> => {

@@ -6,7 +6,7 @@ import type { Operation, Schema } from "#test/fuzz/operations.ts";
 import { describeInside } from "#test/support/inside.ts";
 import { findProblems } from "./go-reading.ts";
 import { NAMES as ALL, callAs, chooseTest, getRow } from "./matrix-call.ts";
-import { CALLERS, type CallerName, openTown, type TestObjects, type Town } from "./matrix-world.ts";
+import { CALLERS, type CallerName, type MatrixWorld, openMatrixWorld, type TestObjects } from "./matrix-world.ts";
 
 const PLACES =
   /^\S+ \/api\/v2\/(workspaces|workspaceagents|workspacebuilds|templates|templateversions|users|organizations|chats|deployment|buildinfo)/;
@@ -44,17 +44,17 @@ const findResponseSchema = ({ described }: Operation, status: number): Schema | 
   described.responses[String(status)]?.content?.["application/json"]?.schema;
 
 describeInside("a strict parser", () => {
-  let town: Town;
+  let world: MatrixWorld;
   beforeAll(async () => {
-    town = await openTown({ manifest: RICH });
+    world = await openMatrixWorld({ manifest: RICH });
   });
-  afterAll(() => town[Symbol.asyncDispose]());
+  afterAll(() => world[Symbol.asyncDispose]());
 
-  const createThings = async (maker: keyof Town["makers"] | undefined, who: CallerName): Promise<TestObjects> =>
-    maker ? { ...town.things, ...(await town.makers[maker](who)) } : town.things;
+  const createThings = async (maker: keyof MatrixWorld["makers"] | undefined, who: CallerName): Promise<TestObjects> =>
+    maker ? { ...world.things, ...(await world.makers[maker](who)) } : world.things;
 
   const read = async (name: string): Promise<void> => {
-    const operation = town.operations.find((one) => one.name === name);
+    const operation = world.operations.find((one) => one.name === name);
     if (!operation) return;
     const row = getRow(name);
     const statuses = row.is.split(" ").map(Number);
@@ -62,8 +62,8 @@ describeInside("a strict parser", () => {
     for (const who of ["ada", "admin", "agent"] as const) {
       if ((statuses[CALLERS.indexOf(who)] ?? 0) > 299) continue;
       const things = await createThings(row.fresh, who);
-      const also = { "Coder-Session-Token": things.caller ?? town.tokens[who] ?? "" };
-      const response = await callAs(town, operation, row, undefined, things, {}, also);
+      const also = { "Coder-Session-Token": things.caller ?? world.tokens[who] ?? "" };
+      const response = await callAs(world, operation, row, undefined, things, {}, also);
       if (!response.ok) problems.push(`${who} gets ${response.status}`);
       if (!response.ok || !response.headers.get("content-type")?.includes("application/json")) {
         await response.body?.cancel();

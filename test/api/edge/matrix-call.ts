@@ -1,4 +1,4 @@
-// One call of an operation as a row of the matrix describes it: path, query and body filled in with the town's objects. Used by
+// One call of an operation as a row of the matrix describes it: path, query and body filled in with the world's objects. Used by
 // matrix.test.ts and by the canary test.
 import { test } from "bun:test";
 import type { Access } from "#src/api/http/operation.ts";
@@ -8,7 +8,7 @@ import { exampleValue } from "#test/fuzz/values.ts";
 import { type SingleServerReason, testSingleServer } from "#test/support/one-server.ts";
 import { type DeclaredRoute, listAudited, readDeclaredAccess, readExamples, readRoutes } from "../declared-routes.ts";
 import { type Row, STATUSES, TABLE, withStatus } from "./matrix-table.ts";
-import type { TestObjects, Town } from "./matrix-world.ts";
+import type { MatrixWorld, TestObjects } from "./matrix-world.ts";
 
 /** Empty for the compiled binary: the routes can only be read from inside the process. */
 const ROUTES: readonly DeclaredRoute[] = process.env.SLIPWAY_TEST_BINARY ? [] : await readRoutes();
@@ -47,7 +47,7 @@ const NAMED = { "Content-Disposition": 'attachment; filename="hello.txt"' };
 
 /** Returns the raw response. Members of `more` override the row's body; `also` are additional headers. */
 export const callAs = (
-  { server }: Pick<Town, "server">,
+  { server }: Pick<MatrixWorld, "server">,
   operation: Operation,
   row: Row,
   token: string | undefined,
@@ -71,7 +71,7 @@ export const callAs = (
   return new Client(server.url, token).fetch(operation.method, path, body, { headers: { ...headers, ...also } });
 };
 
-/** Returns the row's body with the town's objects filled in, or without one what the schema requires. */
+/** Returns the row's body with the world's objects filled in, or without one what the schema requires. */
 const buildBody = ({ body }: Operation, row: Row, things: TestObjects): unknown => {
   if (row.body !== undefined) return fillIn(row.body, things);
   if (!body) return undefined;
@@ -80,7 +80,7 @@ const buildBody = ({ body }: Operation, row: Row, things: TestObjects): unknown 
   return exampleValue({ ...body, properties: requiredProperties });
 };
 
-/** Returns the value with `{name}` in its texts replaced by the town's object of that name. */
+/** Returns the value with `{name}` in its texts replaced by the world's object of that name. */
 const fillIn = <T>(value: T, things: TestObjects): T =>
   JSON.parse(JSON.stringify(value).replace(/\{(\w+)\}/g, (whole, name: string) => things[name] ?? whole)) as T;
 

@@ -1,4 +1,4 @@
-// The authorization matrix's data about operations in addition to their declared `access` and `example`: bodies that work in the town, and
+// The authorization matrix's data about operations in addition to their declared `access` and `example`: bodies for the test world, and
 // statuses that are not successes or do not follow from the access. Read by matrix-call.ts; test/security/RULES.md (SC) says when a row is
 // needed. A row and a declared access are checked against the specification (facts/platform 3.8), never against the code's behavior.
 import type { Access } from "#src/api/http/operation.ts";
@@ -10,11 +10,11 @@ export type Row = {
   readonly is?: string;
   /** The status for allowed callers, if it is not the operation's success. */
   readonly answers?: number;
-  /** A JSON body; `{name}` in its texts is one of the town's objects. By default the declared `example`, or the required fields. */
+  /** A JSON body; `{name}` in its texts is one of the test world's objects. By default the declared `example`, or the required fields. */
   readonly body?: unknown;
   /** The content type of a body that is not JSON. */
   readonly sends?: string;
-  /** Path parameters that are not the town's own. */
+  /** Path parameters that are not the test world's own. */
   readonly path?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, string>>;
   /** An object that the call uses up, so that each allowed caller gets a new one. */

@@ -1,4 +1,4 @@
-// A small town for the authorization matrix: ada owns one of everything, and eleven callers try to access each. Used by matrix.test.ts;
+// A small world for the authorization matrix: ada owns one of everything, and eleven callers try to access each. Used by matrix.test.ts;
 // needs a server in this process.
 import { sha256, uuid } from "#base/ids.ts";
 import { insertOAuth2Grant } from "#db/oauth2/grants.ts";
@@ -39,7 +39,7 @@ const WITH_EDITOR: Manifest = {
   ],
 };
 
-export type TownOptions = { manifest?: Manifest; client_secret?: string };
+export type MatrixWorldOptions = { manifest?: Manifest; client_secret?: string };
 
 const DAY = 86_400_000;
 const text = (words: string) => [{ type: "text", text: words }];
@@ -47,7 +47,7 @@ const text = (words: string) => [{ type: "text", text: words }];
 /** An unreachable provider of external accounts. Its secret is for the canary test. */
 const PROVIDER = { id: "acme", type: "gitea", client_id: "c", base_url: "https://git.invalid" };
 
-export const openTown = async ({ manifest = WITH_EDITOR, client_secret = "s" }: TownOptions = {}) => {
+export const openMatrixWorld = async ({ manifest = WITH_EDITOR, client_secret = "s" }: MatrixWorldOptions = {}) => {
   const clock = new ManualClock();
   const server = await startTestServer({
     clock,
@@ -340,5 +340,5 @@ export const openTown = async ({ manifest = WITH_EDITOR, client_secret = "s" }: 
   };
 };
 
-export type Town = Awaited<ReturnType<typeof openTown>>;
-export type MakerName = keyof Town["makers"];
+export type MatrixWorld = Awaited<ReturnType<typeof openMatrixWorld>>;
+export type MakerName = keyof MatrixWorld["makers"];

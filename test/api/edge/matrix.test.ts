@@ -6,27 +6,34 @@ import { describeInside } from "#test/support/inside.ts";
 import { isWrittenByRequests, openStoredData, type StoredData } from "#test/support/stored.ts";
 import { callAs, chooseTest, getRow, NAMES } from "./matrix-call.ts";
 import type { Row } from "./matrix-table.ts";
-import { CALLERS, type CallerName, openTown, STRANGERS, type TestObjects, type Town } from "./matrix-world.ts";
+import {
+  CALLERS,
+  type CallerName,
+  type MatrixWorld,
+  openMatrixWorld,
+  STRANGERS,
+  type TestObjects,
+} from "./matrix-world.ts";
 
 const listStatuses = (name: string): number[] => getRow(name).is.split(" ").map(Number);
 const isRefusal = (status: number): boolean => status === 401 || status === 403 || status === 404;
 
 describeInside("the authorization matrix", () => {
-  let town: Town;
+  let world: MatrixWorld;
   let stored: StoredData;
   beforeAll(async () => {
-    town = await openTown();
-    stored = await openStoredData(town.server.directory);
+    world = await openMatrixWorld();
+    stored = await openStoredData(world.server.directory);
   });
   afterAll(async () => {
     await stored[Symbol.asyncDispose]();
-    await town[Symbol.asyncDispose]();
+    await world[Symbol.asyncDispose]();
   });
 
-  const findOperation = (name: string): Operation | undefined => town.operations.find((one) => one.name === name);
+  const findOperation = (name: string): Operation | undefined => world.operations.find((one) => one.name === name);
 
   const fetchStatus = async (operation: Operation, row: Row, token: string | undefined, things: TestObjects) => {
-    const response = await callAs(town, operation, row, token, things);
+    const response = await callAs(world, operation, row, token, things);
     await response.body?.cancel();
     return response.status;
   };
@@ -38,14 +45,14 @@ describeInside("the authorization matrix", () => {
     who: CallerName,
     things: TestObjects,
   ): Promise<number | string> => {
-    if (who !== "stranger") return fetchStatus(operation, row, things.caller ?? town.tokens[who], things);
+    if (who !== "stranger") return fetchStatus(operation, row, things.caller ?? world.tokens[who], things);
     const seen: number[] = [];
-    for (const kind of STRANGERS) seen.push(await fetchStatus(operation, row, town.strangers[kind], things));
+    for (const kind of STRANGERS) seen.push(await fetchStatus(operation, row, world.strangers[kind], things));
     return new Set(seen).size === 1 ? (seen[0] as number) : seen.join("/");
   };
 
   const createThings = async ({ fresh: maker }: Row, who: CallerName): Promise<TestObjects> =>
-    maker ? { ...town.things, ...(await town.makers[maker](who)) } : town.things;
+    maker ? { ...world.things, ...(await world.makers[maker](who)) } : world.things;
 
   /** Restricts what is compared of a table: audit log entries of rejections do not count as changes (rule AU-16). */
   const toTableFilter = (name: string): string => (name === "audit_logs" ? " where status_code < 400" : "");
@@ -77,7 +84,7 @@ describeInside("the authorization matrix", () => {
     for (const [i, who] of CALLERS.entries()) {
       if (!isRefusal(statuses[i] as number)) continue;
       await hasChanged();
-      seen[who] = await getCallerStatus(operation, row, who, town.things);
+      seen[who] = await getCallerStatus(operation, row, who, world.things);
       expected[who] = statuses[i];
       if (await hasChanged()) seen[who] = `${seen[who]}, but it changed something`;
     }
@@ -101,11 +108,11 @@ describeInside("the authorization matrix", () => {
 
   // Runs last, because calling an operation without a row performs it.
   test("[SC-1] every operation has its row, and every row its operation", async () => {
-    const names = town.operations.map(({ name }) => name);
+    const names = world.operations.map(({ name }) => name);
     const lines: string[] = [];
-    for (const operation of town.operations.filter(({ name }) => !NAMES.includes(name))) {
+    for (const operation of world.operations.filter(({ name }) => !NAMES.includes(name))) {
       const seen: (number | string)[] = [];
-      for (const who of CALLERS) seen.push(await getCallerStatus(operation, {}, who, town.things));
+      for (const who of CALLERS) seen.push(await getCallerStatus(operation, {}, who, world.things));
       lines.push(`  ${operation.name}: ${seen.join(" ")}`);
     }
     const advice =

@@ -3,14 +3,14 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { describeInside } from "#test/support/inside.ts";
 import { callAs, getRow, NAMES } from "./matrix-call.ts";
-import { openTown, type TestObjects, type Town } from "./matrix-world.ts";
+import { type MatrixWorld, openMatrixWorld, type TestObjects } from "./matrix-world.ts";
 import { A, C, O, T, U, W } from "./paths.ts";
 
 const NEEDS_FILES = "its children need files: tested with them";
 const OWN_ONLY = "a user's children are refused to everyone else, by their own tests";
 const NO_ID = "the second is not an ID";
 
-/** Routes whose two IDs are not a parent and its child, or whose children the town does not have. */
+/** Routes whose two IDs are not a parent and its child, or whose children the world does not have. */
 const OTHERWISE: Readonly<Record<string, string>> = {
   "GET /init-script/{os}/{arch}": NO_ID,
   "GET /api/v2/init-script/{os}/{arch}": NO_ID,
@@ -53,18 +53,18 @@ const listParameters = (name: string): string[] => [...name.matchAll(/\{(\w+)\}/
 const CASES = NAMES.filter((name) => listParameters(name).length > 1 && !(name in OTHERWISE));
 
 describeInside("children under another parent", () => {
-  let town: Town;
+  let world: MatrixWorld;
   /** A client that can see both parents. */
-  const findToken = (name: string) => town.tokens[getRow(name).access === "owner_only" ? "ada" : "admin"];
+  const findToken = (name: string) => world.tokens[getRow(name).access === "owner_only" ? "ada" : "admin"];
 
   /** The children, below the first of each parent. */
   let things: TestObjects;
   /** A second parent of each kind. */
   let others: TestObjects;
   beforeAll(async () => {
-    town = await openTown();
-    const { makers } = town;
-    things = Object.assign({}, town.things, await makers.signin());
+    world = await openMatrixWorld();
+    const { makers } = world;
+    things = Object.assign({}, world.things, await makers.signin());
     const { template, templateversion } = await makers.template();
     others = {
       ...(await makers.organization()),
@@ -78,11 +78,11 @@ describeInside("children under another parent", () => {
     };
   });
   afterAll(async () => {
-    await town[Symbol.asyncDispose]();
+    await world[Symbol.asyncDispose]();
   });
 
   test.each(CASES)("[HT-14] %s: not found under another parent", async (name) => {
-    const operation = town.operations.find((one) => one.name === name);
+    const operation = world.operations.find((one) => one.name === name);
     const [parent = ""] = listParameters(name);
     const other = others[parent];
     if (!operation || other === undefined)
@@ -90,7 +90,7 @@ describeInside("children under another parent", () => {
     const row = getRow(name);
     const { [parent]: _, ...path } = row.path ?? {};
     const mixed = Object.assign({}, things, { [parent]: other });
-    const response = await callAs(town, operation, Object.assign({}, row, { path }), findToken(name), mixed);
+    const response = await callAs(world, operation, Object.assign({}, row, { path }), findToken(name), mixed);
     expect([await response.json(), response.status]).toEqual([
       { message: "Resource not found or you do not have access to this resource." },
       404,
@@ -104,9 +104,9 @@ describeInside("children under another parent", () => {
     });
     const statuses = await Promise.all(
       reads.map(async (name) => {
-        const operation = town.operations.find((one) => one.name === name);
+        const operation = world.operations.find((one) => one.name === name);
         if (!operation) throw new Error(`there is no ${name}`);
-        const response = await callAs(town, operation, getRow(name), findToken(name), things);
+        const response = await callAs(world, operation, getRow(name), findToken(name), things);
         await response.body?.cancel();
         return [name, response.status] as const;
       }),

@@ -9,7 +9,7 @@ import { newPerson, PASSWORD, type Person } from "../users/people.ts";
 
 export const STEP = 30_000;
 export const LOGIN = "/api/v2/users/login";
-export const SECOND = "/api/v2/users/login/second-factor";
+export const SECOND_FACTOR_PATH = "/api/v2/users/login/second-factor";
 
 export type FactorsWorld = AsyncDisposable & {
   readonly server: TestServer;
@@ -83,7 +83,7 @@ export const startLogin = async (anybody: Client, email: string, password = PASS
 
 /** Returns the status of the second step of a sign-in. */
 export const finishLogin = async (anybody: Client, challenge: string, code: string): Promise<number> => {
-  const response = await anybody.fetch("POST", SECOND, { challenge, code });
+  const response = await anybody.fetch("POST", SECOND_FACTOR_PATH, { challenge, code });
   await response.body?.cancel();
   return response.status;
 };

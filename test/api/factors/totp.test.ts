@@ -14,7 +14,7 @@ import {
   finishLogin,
   LOGIN,
   openWorld,
-  SECOND,
+  SECOND_FACTOR_PATH,
   STEP,
   startLogin,
 } from "./people.ts";
@@ -113,7 +113,10 @@ test("[FA-3] a correct password requires a code, and the code completes the sign
   // The code was used for enrollment.
   expect(await finishLogin(anybody, challenge, ned.app.code())).toBe(401);
   const code = ned.app.next();
-  const done = await anybody.fetch("POST", SECOND, { challenge, code: `${code.slice(0, 3)} ${code.slice(3)}` });
+  const done = await anybody.fetch("POST", SECOND_FACTOR_PATH, {
+    challenge,
+    code: `${code.slice(0, 3)} ${code.slice(3)}`,
+  });
   expect(done.status).toBe(201);
   expect(done.headers.get("set-cookie")).toStartWith("service_session_token=");
   const { session_token } = (await done.json()) as { session_token: string };
@@ -167,7 +170,7 @@ test("[FA-4] wrong codes are throttled per account, regardless of the sender, an
   const tries = await Promise.all(Array.from({ length: 7 }, () => finishLogin(anybody, challenge, "000000")));
   expect(tries.filter((status) => status === 401)).toHaveLength(5);
   expect(tries.filter((status) => status === 429)).toHaveLength(2);
-  const refused = await anybody.fetch("POST", SECOND, { challenge, code: gus.app.next() });
+  const refused = await anybody.fetch("POST", SECOND_FACTOR_PATH, { challenge, code: gus.app.next() });
   expect(refused.status).toBe(429);
   expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
   clock.advance(60_000);

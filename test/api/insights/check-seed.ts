@@ -1,4 +1,4 @@
-// Creates the month of a seed and compares every figure of every report with its slow recomputation. Tests use a few seeds; `bun
+// Creates a month of usage from a seed and compares every figure of every report with its slow recomputation. Tests use a few seeds; `bun
 // test/api/insights/check-seed.ts 200` runs many and names the seed that fails; test/README.md has the last result.
 import { expect } from "bun:test";
 import { openLocalStore } from "#db/engine/local.ts";
@@ -11,7 +11,7 @@ import { DAY, DAYS, makeMonth, NOW } from "./month.ts";
 import { computeActivity, computeDaus, computeLatency, computeTemplates } from "./slow.ts";
 
 const HOUR = 3_600_000;
-/** Where days begin: whole hours, half hours, quarters. */
+/** UTC offsets in hours: whole hours, half hours and quarters. */
 const ZONE_OFFSETS = [0, 5.5, -5, 5.75, 1];
 
 export const checkSeed = async (seed: number, people = 500, offsets = ZONE_OFFSETS.length): Promise<void> => {
@@ -50,8 +50,8 @@ export const checkSeed = async (seed: number, people = 500, offsets = ZONE_OFFSE
       const days = Array.from({ length: 61 }, (_, i) => midnight - (60 - i) * DAY);
       const dates = days.map((at) => new Date(at + hours * HOUR).toISOString().slice(0, 10));
       const dayEdges = [...days, midnight + DAY];
-      const ofDays = { from: days[0] as number, to: midnight + DAY, open: true, edges: dayEdges, dates };
-      expect(await report("daus", { ...ofDays, templates: requested.templates, tz_hour_offset: hours })).toEqual({
+      const dayArgs = { from: days[0] as number, to: midnight + DAY, open: true, edges: dayEdges, dates };
+      expect(await report("daus", { ...dayArgs, templates: requested.templates, tz_hour_offset: hours })).toEqual({
         ...computeDaus(month, dayEdges, dates, requested.templates),
         tz_hour_offset: hours,
       });

@@ -25,7 +25,7 @@ const GRANTS = "/api/v2/users/me/oauth2-grants";
 const world = await openOAuth2();
 afterAll(() => world[Symbol.asyncDispose]());
 const { clock, server, admin, seeded, ada, board, boardSecret } = world;
-const { register, registered, asking, codeFor, send, redeeming, refreshing, granted, refusal, works } = world;
+const { register, registered, asking, codeFor, send, redeeming, refreshing, granted, refusal, getTokenStatus } = world;
 
 test("[OA-1] [OA-2] [OA-3] owners create applications with valid redirect URIs, and secrets that are shown once", async () => {
   expect(await fetchStatus(ada, "GET", "/oauth2-provider/apps")).toBe(403);
@@ -59,7 +59,7 @@ test("[OA-1] [OA-2] [OA-3] owners create applications with valid redirect URIs, 
   await admin.delete(`${path}/secrets/${one.id}`);
   expect((await redeem(one)).status).toBe(401);
   const tokens = (await (await redeem(two)).json()) as Tokens;
-  expect(await works(tokens.access_token, "/workspaces")).toBe(200);
+  expect(await getTokenStatus(tokens.access_token, "/workspaces")).toBe(200);
   // A deleted application loses all access.
   const watch = await admin.withToken(tokens.access_token).socket(`/api/v2/workspaces/${seeded.workspace_id}/watch-ws`);
   // It is deleted while people approve: each gets a code that is invalid, or an error.
@@ -69,7 +69,7 @@ test("[OA-1] [OA-2] [OA-3] owners create applications with valid redirect URIs, 
   await admin.delete(path);
   for (const status of await Promise.all(agreeing)) expect([200, 400, 409]).toContain(status);
   expect((await watch.closed).code).toBe(1008);
-  expect(await works(tokens.access_token)).toBe(401);
+  expect(await getTokenStatus(tokens.access_token)).toBe(401);
   expect((await redeem(two).catch(() => undefined))?.status).toBeUndefined();
   const { audit_logs } = await admin.get<Static<typeof AuditLogs>>(
     `/api/v2/audit?q=${encodeURIComponent("resource_type:oauth2_provider_app")}&limit=50`,

@@ -23,7 +23,7 @@ const world = await openOAuth2();
 afterAll(() => world[Symbol.asyncDispose]());
 const { clock, server, admin, seeded, session, ada, editor, board, boardSecret } = world;
 const { registered, asking, asked, agree, codeFor, send } = world;
-const { redeeming, refreshing, tokens, granted, refusal, works, basic } = world;
+const { redeeming, refreshing, tokens, granted, refusal, getTokenStatus, basic } = world;
 
 test("[OA-4] [OA-6] [OA-12] a program registers itself, asks for access, and acts within its scopes for an hour", async () => {
   const found = await fetch(new URL("/.well-known/oauth-authorization-server", server.url));
@@ -61,11 +61,11 @@ test("[OA-4] [OA-6] [OA-12] a program registers itself, asks for access, and act
     const inQuery = await fetch(new URL(`/api/v2/users/me?${name}=${made.access_token}`, server.url));
     expect([name, inQuery.status]).toEqual([name, 401]);
   }
-  expect(await works(made.access_token, "/workspaces")).toBe(200);
+  expect(await getTokenStatus(made.access_token, "/workspaces")).toBe(200);
   // Beyond its scopes, and never a way to a permanent key.
-  expect(await works(made.access_token, "/users/me/gitsshkey")).toBe(403);
+  expect(await getTokenStatus(made.access_token, "/users/me/gitsshkey")).toBe(403);
   const wholeTokens = await granted(asking({ scope: "coder:all" }));
-  expect(await works(wholeTokens.access_token, "/users/me/gitsshkey")).toBe(200);
+  expect(await getTokenStatus(wholeTokens.access_token, "/users/me/gitsshkey")).toBe(200);
   for (const path of ["/users/me/keys/tokens", "/users/me/keys"]) {
     expect(
       await fetchStatus(
@@ -83,9 +83,9 @@ test("[OA-4] [OA-6] [OA-12] a program registers itself, asks for access, and act
   expect(await fetchStatus(ada, "DELETE", `/users/me/sessions/${id}`)).toBe(404);
   expect(await fetchStatus(ada, "DELETE", "/users/me/sessions")).toBe(204);
   clock.advance(59 * MINUTE);
-  expect(await works(made.access_token)).toBe(200);
+  expect(await getTokenStatus(made.access_token)).toBe(200);
   clock.advance(MINUTE);
-  expect(await works(made.access_token)).toBe(401);
+  expect(await getTokenStatus(made.access_token)).toBe(401);
 });
 
 test("[OA-5] an unknown application, or a redirect URI that is not its own, redirects nowhere", async () => {
@@ -171,7 +171,7 @@ test("[OA-10] a client authenticates in the header, in the form, or with PKCE, a
     return rest;
   };
   const made = await tokens(await form(), basic(board.id, boardSecret));
-  expect(await works(made.access_token)).toBe(200);
+  expect(await getTokenStatus(made.access_token)).toBe(200);
   await tokens({ ...(await form()), client_id: board.id, client_secret: boardSecret });
   const wrong = [
     [{}, basic(board.id, "wrong"), "401 invalid_client"],
@@ -219,15 +219,15 @@ test("[OA-11] a code is valid once, for its application, redirect URI and verifi
   const { code_verifier: _, ...without } = redeeming(code);
   expect(await refusal(without)).toBe("400 invalid_request");
   const made = await tokens(redeeming(code));
-  expect(await works(made.access_token)).toBe(200);
+  expect(await getTokenStatus(made.access_token)).toBe(200);
   expect(await refusal(redeeming(code))).toBe("400 invalid_grant");
-  expect(await works(made.access_token)).toBe(401);
+  expect(await getTokenStatus(made.access_token)).toBe(401);
   expect(await refusal(refreshing(made.refresh_token))).toBe("400 invalid_grant");
   const race = await codeFor();
   const both = await Promise.all([0, 1].map(() => send("/oauth2/token", redeeming(race))));
   const answers = (await Promise.all(both.map((one) => one.json()))) as Partial<Tokens>[];
   expect(answers.filter((one) => one.access_token !== undefined).length).toBeLessThanOrEqual(1);
-  for (const { access_token } of answers) if (access_token) expect(await works(access_token)).toBe(401);
+  for (const { access_token } of answers) if (access_token) expect(await getTokenStatus(access_token)).toBe(401);
   expect(await refusal(redeeming(await codeFor(), { resource: "https://elsewhere.example" }))).toBe(
     "400 invalid_target",
   );
@@ -252,7 +252,7 @@ test("[OA-8] [OA-13] [OA-16] refreshing replaces both tokens, narrows, and keeps
   const watch = await admin.withToken(first.access_token).socket(`/api/v2/workspaces/${seeded.workspace_id}/watch-ws`);
   const second = await tokens(refreshing(first.refresh_token));
   expect(second.access_token).not.toBe(first.access_token);
-  expect([await works(first.access_token), await works(second.access_token)]).toEqual([401, 200]);
+  expect([await getTokenStatus(first.access_token), await getTokenStatus(second.access_token)]).toEqual([401, 200]);
   expect(await refusal(refreshing(second.refresh_token, { scope: "workspace:*" }))).toBe("400 invalid_scope");
   expect(await refusal(refreshing(second.refresh_token, { scope: "all" }))).toBe("400 invalid_scope");
   expect(await refusal(refreshing(second.refresh_token, { client_id: board.id }))).toBe("401 invalid_client");
@@ -260,11 +260,11 @@ test("[OA-8] [OA-13] [OA-16] refreshing replaces both tokens, narrows, and keeps
   expect(await refusal(refreshing(second.refresh_token, other))).toBe("400 invalid_grant");
   const narrow = await tokens(refreshing(second.refresh_token, { scope: "user:read" }));
   expect(narrow.scope).toBe("user:read");
-  expect(await works(narrow.access_token, "/workspaces")).toBe(403);
+  expect(await getTokenStatus(narrow.access_token, "/workspaces")).toBe(403);
   const third = await tokens(refreshing(narrow.refresh_token));
   expect(third.scope).toBe(SCOPES);
   expect(await refusal(refreshing(second.refresh_token))).toBe("400 invalid_grant");
-  expect(await works(third.access_token)).toBe(401);
+  expect(await getTokenStatus(third.access_token)).toBe(401);
   expect(await refusal(refreshing(third.refresh_token))).toBe("400 invalid_grant");
   expect((await watch.closed).code).toBe(1008);
   // Two uses of one refresh token at the same moment: at most one succeeds, and its tokens are soon revoked.
@@ -273,5 +273,5 @@ test("[OA-8] [OA-13] [OA-16] refreshing replaces both tokens, narrows, and keeps
   const answers = (await Promise.all(both.map((one) => one.json()))) as Partial<Tokens>[];
   const issuedTokens = answers.flatMap(({ access_token }) => access_token ?? []);
   expect(issuedTokens.length).toBeLessThanOrEqual(1);
-  for (const token of [raced.access_token, ...issuedTokens]) expect(await works(token)).toBe(401);
+  for (const token of [raced.access_token, ...issuedTokens]) expect(await getTokenStatus(token)).toBe(401);
 });

@@ -12,12 +12,12 @@ const world = await openOAuth2();
 afterAll(() => world[Symbol.asyncDispose]());
 const { server, admin, seeded, ada } = world;
 const { asking } = world;
-const { refreshing, granted, refusal, works } = world;
+const { refreshing, granted, refusal, getTokenStatus } = world;
 
 test("[OA-17] an application changes no password or second factor and confirms no identity, with every scope and the right password", async () => {
   const session = (await newPerson(admin, "carol")).client;
   const wholeClient = admin.withToken((await granted(asking({ scope: "coder:all" }), session)).access_token);
-  expect(await works(wholeClient.token ?? "", "/users/me/gitsshkey")).toBe(200);
+  expect(await getTokenStatus(wholeClient.token ?? "", "/users/me/gitsshkey")).toBe(200);
   const password = "another-long-enough-secret";
   const changes = { old_password: PASSWORD, password };
   expect(await fetchStatus(wholeClient, "PUT", "/users/me/password", changes)).toBe(403);
@@ -27,7 +27,7 @@ test("[OA-17] an application changes no password or second factor and confirms n
   const owners = admin.withToken((await granted(asking({ scope: "coder:all" }), admin)).access_token);
   expect(await fetchStatus(owners, "PUT", "/users/carol/password", { password })).toBe(403);
   expect(await fetchStatus(session, "PUT", "/users/me/password", changes)).toBe(204);
-  expect(await works(wholeClient.token ?? "")).toBe(401);
+  expect(await getTokenStatus(wholeClient.token ?? "")).toBe(401);
 });
 
 test("[OA-21] an owner's application cannot create access that outlives its grant", async () => {

@@ -199,7 +199,7 @@ export const openOAuth2 = async () => {
     tokens,
     granted: getTokens,
     refusal: getRejection,
-    works: getTokenStatus,
+    getTokenStatus,
     basic,
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   };

@@ -1,9 +1,9 @@
-// Which account an email address opens. Reassigned addresses, weaker providers and incomplete sign-ins give no access.
+// Which account an email address gives access to. Reassigned addresses, weaker providers and incomplete sign-ins give no access.
 import { expect, test } from "bun:test";
 import { forFile } from "#test/support/for-file.ts";
 import { testInside } from "#test/support/inside.ts";
 import { startTestServer } from "#test/support/server.ts";
-import { enrollApp, SECOND } from "../factors/people.ts";
+import { enrollApp, SECOND_FACTOR_PATH } from "../factors/people.ts";
 import { fetchStatus, newPerson, PASSWORD } from "../users/people.ts";
 import { Browser, OidcServer, type Person } from "./provider.ts";
 import { COOKIE, openOidcWorld } from "./world.ts";
@@ -104,22 +104,26 @@ test("[OI-9] without the second factor, neither the link nor the roles are store
   await admin.post("/api/v2/organizations", { name: "ops", display_name: "Ops" });
   const { client, user } = await newPerson(admin, "fay");
   const { recovery_codes } = await enrollApp(clock, client);
-  const half = await signIn(person("fay", { groups: ["audit", "ops"] }), "mapped");
-  expect([half.token, half.url.pathname]).toEqual([undefined, "/login"]);
-  const challenge = new URLSearchParams(half.url.hash.slice(1)).get("challenge");
+  const unfinished = await signIn(person("fay", { groups: ["audit", "ops"] }), "mapped");
+  expect([unfinished.token, unfinished.url.pathname]).toEqual([undefined, "/login"]);
+  const challenge = new URLSearchParams(unfinished.url.hash.slice(1)).get("challenge");
   expect(await listEntries("fay")).not.toContain("create oidc_link");
   expect((await me(client)).roles).toEqual([]);
   expect((await me(client)).organization_ids).toHaveLength(1);
   // The sign-in cannot be completed without the code.
   const anybody = client.withToken(undefined);
-  expect((await anybody.fetch("POST", SECOND, { challenge, code: "abcd-efgh-ijkl" })).status).toBe(401);
+  expect((await anybody.fetch("POST", SECOND_FACTOR_PATH, { challenge, code: "abcd-efgh-ijkl" })).status).toBe(401);
   expect(await listEntries("fay")).not.toContain("create oidc_link");
-  const done = await anybody.fetch("POST", SECOND, { challenge, code: recovery_codes[0] });
+  const done = await anybody.fetch("POST", SECOND_FACTOR_PATH, { challenge, code: recovery_codes[0] });
   expect(done.status).toBe(201);
   const { session_token } = (await done.json()) as { session_token: string };
   const signedIn = client.withToken(session_token);
-  const now = await me(signedIn);
-  expect([now.id, now.roles.map(({ name }) => name), now.organization_ids.length]).toEqual([user.id, ["auditor"], 2]);
+  const updatedUser = await me(signedIn);
+  expect([updatedUser.id, updatedUser.roles.map(({ name }) => name), updatedUser.organization_ids.length]).toEqual([
+    user.id,
+    ["auditor"],
+    2,
+  ]);
   expect(await listEntries("fay")).toContain("create oidc_link");
   const key = session_token.split("-")[0];
   expect(await signedIn.get<object>(`/api/v2/users/me/keys/${key}`)).toMatchObject({ login_type: "oidc" });
@@ -133,7 +137,7 @@ test("[OI-9] the second step is rejected if another identity was linked in the m
     await signIn(person("gus", { sub: "gus-2" }), "linking"),
   ].map(({ url }) => new URLSearchParams(url.hash.slice(1)).get("challenge"));
   const finish = async (challenge: string | null | undefined, code: string | undefined) =>
-    (await client.withToken(undefined).fetch("POST", SECOND, { challenge, code })).status;
+    (await client.withToken(undefined).fetch("POST", SECOND_FACTOR_PATH, { challenge, code })).status;
   expect(await finish(first, recovery_codes[0])).toBe(201);
   expect(await finish(second, recovery_codes[1])).toBe(403);
 });
@@ -163,7 +167,7 @@ test("[ID-27] an address with invisible characters is refused in every request",
   expect(await fetchStatus(admin, "GET", "/users/odd")).toBe(404);
 });
 
-test("[ID-30] a provider's address with a lookalike character is rejected, and does not open the account that it resembles", async () => {
+test("[ID-30] a provider's address with a lookalike character is rejected, and gives no access to the account that it resembles", async () => {
   await newPerson(admin, "kim");
   const result = await signIn(person("kim", { email: "\u212aim@example.com" }));
   expect([result.token, result.text.includes("email address that cannot be used here")]).toEqual([undefined, true]);

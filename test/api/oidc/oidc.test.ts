@@ -7,7 +7,7 @@ import { forFile } from "#test/support/for-file.ts";
 import { testInside } from "#test/support/inside.ts";
 import { getContext } from "#test/support/seed.ts";
 import { startTestServer } from "#test/support/server.ts";
-import { enrollApp, SECOND } from "../factors/people.ts";
+import { enrollApp, SECOND_FACTOR_PATH } from "../factors/people.ts";
 import { fetchStatus, newPerson } from "../users/people.ts";
 import { Browser, CLIENT, type Person } from "./provider.ts";
 import { COOKIE, openOidcWorld } from "./world.ts";
@@ -160,7 +160,9 @@ test("[OI-6] a linked account with a second factor must also provide it here", a
   const { token, url } = await signIn(fay, "linking", "?redirect=/settings/tokens");
   expect([token, url.pathname, url.search]).toEqual([undefined, "/login", "?redirect=%2Fsettings%2Ftokens"]);
   const challenge = new URLSearchParams(url.hash.slice(1)).get("challenge");
-  const done = await client.withToken(undefined).fetch("POST", SECOND, { challenge, code: recovery_codes[0] });
+  const done = await client
+    .withToken(undefined)
+    .fetch("POST", SECOND_FACTOR_PATH, { challenge, code: recovery_codes[0] });
   expect(done.status).toBe(201);
 });
 

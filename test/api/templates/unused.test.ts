@@ -16,18 +16,18 @@ test("[TP-27] archiving all versions keeps the active one and the ones that work
   const broken = await importVersion(admin, "provisioner: nowhere\n", { template_id, name: "broken" });
   const unused = await importVersion(admin, ECHO, { template_id, name: "unused" });
   const active = await importVersion(admin, ECHO, { template_id, name: "active" });
-  const at = `/api/v2/templates/${template_id}/versions`;
-  await admin.patch(at, { id: active.id });
+  const path = `/api/v2/templates/${template_id}/versions`;
+  await admin.patch(path, { id: active.id });
   const member = admin.withToken((await seedUser(world.server, { organization_id: template.organization_id })).token);
-  expect(await awaitStatus(member.post(`${at}/archive`, { all: true }))).toBe(403);
-  expect(await admin.post(`${at}/archive`, {})).toEqual({ template_id, archived_ids: [broken.id] });
-  expect(await admin.post(`${at}/archive`, { all: true })).toEqual({ template_id, archived_ids: [unused.id] });
-  const remainingVersions = await admin.get<TemplateVersion[]>(at);
+  expect(await awaitStatus(member.post(`${path}/archive`, { all: true }))).toBe(403);
+  expect(await admin.post(`${path}/archive`, {})).toEqual({ template_id, archived_ids: [broken.id] });
+  expect(await admin.post(`${path}/archive`, { all: true })).toEqual({ template_id, archived_ids: [unused.id] });
+  const remainingVersions = await admin.get<TemplateVersion[]>(path);
   expect(remainingVersions.map((one) => one.id)).toEqual([first, active.id]);
   const deleteBuild = await createBuild(admin, id, "delete");
   using follower = await admin.socket(`/api/v2/workspacebuilds/${deleteBuild.id}/logs?follow=true`);
   await follower.closed;
-  expect(await admin.post(`${at}/archive`, { all: true })).toEqual({ template_id, archived_ids: [first] });
+  expect(await admin.post(`${path}/archive`, { all: true })).toEqual({ template_id, archived_ids: [first] });
 });
 
 test("[TP-28] users of a template are counted by day, for people with permission", async () => {
@@ -39,15 +39,15 @@ test("[TP-28] users of a template are counted by day, for people with permission
     const agent_id = (await awaitBuild(admin, id)).latest_build.resources[0]?.agents?.[0]?.id;
     await admin.post(`/api/v2/workspaces/${id}/usage`, { agent_id, app_name: "ssh" });
   }
-  const at = `/api/v2/templates/${template.id}/daus`;
+  const path = `/api/v2/templates/${template.id}/daus`;
   type Daus = { entries: { date: string; amount: number }[]; tz_hour_offset: number };
-  const { entries, tz_hour_offset } = await admin.get<Daus>(`${at}?tz_offset=2`);
+  const { entries, tz_hour_offset } = await admin.get<Daus>(`${path}?tz_offset=2`);
   expect([entries.length, tz_hour_offset]).toEqual([61, 2]);
   expect(entries.reduce((sum, { amount }) => sum + amount, 0)).toBe(1);
   expect(entries.every(({ date }) => /^\d{4}-\d{2}-\d{2}$/.test(date))).toBe(true);
   for (const wrong of ["", "?tz_offset=5.1", "?tz_offset=15", "?tz_offset=x"]) {
-    expect([wrong, await awaitStatus(admin.get(at + wrong))]).toEqual([wrong, 400]);
+    expect([wrong, await awaitStatus(admin.get(path + wrong))]).toEqual([wrong, 400]);
   }
   const member = admin.withToken((await seedUser(world.server, { organization_id: template.organization_id })).token);
-  expect(await awaitStatus(member.get(`${at}?tz_offset=0`))).toBe(403);
+  expect(await awaitStatus(member.get(`${path}?tz_offset=0`))).toBe(403);
 });

@@ -16,61 +16,61 @@ import {
   toWorkspacePath,
 } from "./clock-world.ts";
 
-const createAgentClient = async (time: Clockwork, workspace_id: string): Promise<Client> => {
+const createAgentClient = async (world: Clockwork, workspace_id: string): Promise<Client> => {
   const token = uuid();
   const sql = "update agents set token_hash = ? where workspace_id = ?";
-  await getContext(time.server).store.commit([{ sql, rows: [[sha256(token), workspace_id]] }]);
-  return time.admin.withToken(token);
+  await getContext(world.server).store.commit([{ sql, rows: [[sha256(token), workspace_id]] }]);
+  return world.admin.withToken(token);
 };
 
 test("[TI-8] the response has the new deadline; each forbidden change has its status", async () => {
   const template = { autostop_requirement_days: ["wednesday"] };
-  await using time = await openClockwork({ template });
-  const workspace = await time.make({ ttl_ms: HOUR });
-  const to = (ms: number) => new Date(time.clock.now() + ms).toISOString();
+  await using world = await openClockwork({ template });
+  const workspace = await world.make({ ttl_ms: HOUR });
+  const toDeadline = (ms: number) => new Date(world.clock.now() + ms).toISOString();
   const extend = (body: unknown, target = workspace) =>
-    time.owner.put<Generic>(toWorkspacePath(target, "/extend"), body);
-  expect((await extend({ deadline: to(5 * HOUR) })).message).toContain("2030-01-01T17:00:00.000Z");
-  expect(toMinute((await read(time.owner, workspace)).latest_build.deadline)).toBe("2030-01-01T17:00");
-  expect((await extend({ deadline: to(31 * MINUTE) })).message).toContain("2030-01-01T12:31");
+    world.owner.put<Generic>(toWorkspacePath(target, "/extend"), body);
+  expect((await extend({ deadline: toDeadline(5 * HOUR) })).message).toContain("2030-01-01T17:00:00.000Z");
+  expect(toMinute((await read(world.owner, workspace)).latest_build.deadline)).toBe("2030-01-01T17:00");
+  expect((await extend({ deadline: toDeadline(31 * MINUTE) })).message).toContain("2030-01-01T12:31");
   expect((await extend({ deadline: "2030-01-01T20:00:00+02:00" })).message).toContain("2030-01-01T18:00");
-  expect(await awaitOutcome(extend({ deadline: to(28 * MINUTE) }))).toBe("400 deadline");
-  expect(await awaitOutcome(extend({ deadline: to(13 * HOUR) }))).toBe("400 deadline");
+  expect(await awaitOutcome(extend({ deadline: toDeadline(28 * MINUTE) }))).toBe("400 deadline");
+  expect(await awaitOutcome(extend({ deadline: toDeadline(13 * HOUR) }))).toBe("400 deadline");
   expect((await awaitOutcome(extend({}))).slice(0, 3)).toBe("400");
   expect((await awaitOutcome(extend({ deadline: "tomorrow" }))).slice(0, 3)).toBe("400");
-  await time.build(workspace.id, "stop");
-  expect(await awaitOutcome(extend({ deadline: to(HOUR) }))).toBe("409");
-  await time.build(workspace.id, "delete");
-  expect(await awaitOutcome(extend({ deadline: to(HOUR) }))).toBe("410");
+  await world.build(workspace.id, "stop");
+  expect(await awaitOutcome(extend({ deadline: toDeadline(HOUR) }))).toBe("409");
+  await world.build(workspace.id, "delete");
+  expect(await awaitOutcome(extend({ deadline: toDeadline(HOUR) }))).toBe("410");
 });
 
-test("[TI-8] during a start, and without a deadline, it cannot be moved", async () => {
-  await using time = await openClockwork({ manifest: { ...ECHO, echo: { hang: true } } });
-  const created = await time.owner.post<{ id: string }>("/api/v2/users/me/workspaces", {
+test("[TI-8] a deadline cannot be moved while the workspace starts", async () => {
+  await using world = await openClockwork({ manifest: { ...ECHO, echo: { hang: true } } });
+  const created = await world.owner.post<{ id: string }>("/api/v2/users/me/workspaces", {
     name: "dev",
-    template_id: time.template_id,
+    template_id: world.template_id,
     ttl_ms: HOUR,
   });
-  const deadline = new Date(time.clock.now() + HOUR).toISOString();
-  expect(await awaitOutcome(time.owner.put(toWorkspacePath(created, "/extend"), { deadline }))).toBe("409");
+  const deadline = new Date(world.clock.now() + HOUR).toISOString();
+  expect(await awaitOutcome(world.owner.put(toWorkspacePath(created, "/extend"), { deadline }))).toBe("409");
 });
 
 test("[TI-9] an agent moves the deadline of its own workspace and sees no other", async () => {
-  await using time = await openClockwork();
-  const ownWorkspace = await time.make({ ttl_ms: HOUR });
-  const other = await time.make({ ttl_ms: HOUR });
-  const agent = await createAgentClient(time, ownWorkspace.id);
-  const deadline = new Date(time.clock.now() + 3 * HOUR).toISOString();
+  await using world = await openClockwork();
+  const ownWorkspace = await world.make({ ttl_ms: HOUR });
+  const other = await world.make({ ttl_ms: HOUR });
+  const agent = await createAgentClient(world, ownWorkspace.id);
+  const deadline = new Date(world.clock.now() + 3 * HOUR).toISOString();
   expect(await awaitOutcome(agent.put(toWorkspacePath(ownWorkspace, "/extend"), { deadline }))).toBe("ok");
   expect(await awaitOutcome(agent.put(toWorkspacePath(other, "/extend"), { deadline }))).toBe("404");
   expect(await awaitOutcome(agent.put(toWorkspacePath(ownWorkspace, "/ttl"), { ttl_ms: HOUR }))).toBe("401");
-  const { entries } = await time.activity(ownWorkspace.id);
+  const { entries } = await world.activity(ownWorkspace.id);
   expect(entries[0]).toMatchObject({
     reason: "extend",
     actor: { kind: "agent", name: "dev" },
     old_deadline: "2030-01-01T13:00:00.000Z",
     new_deadline: "2030-01-01T15:00:00.000Z",
   });
-  await time.build(ownWorkspace.id, "stop");
+  await world.build(ownWorkspace.id, "stop");
   expect(await awaitOutcome(agent.put(toWorkspacePath(ownWorkspace, "/extend"), { deadline }))).toBe("401");
 });

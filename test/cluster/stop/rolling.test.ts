@@ -53,7 +53,7 @@ const startBalancer = (servers: readonly URL[]) => {
 
 testNeeding(
   [needs.postgres],
-  "[CL-5] [CL-24] a rolling restart of three nodes under continuous load fails no request and stores each write exactly once",
+  "[CL-5] [CL-24] during a rolling restart of three nodes under continuous load, no request fails, and the cluster stores each write exactly once",
   async () => {
     await using cluster = await startCluster();
     const nodes = new Map<number, Awaited<ReturnType<typeof cluster.start>>>();

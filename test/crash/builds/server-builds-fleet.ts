@@ -76,8 +76,8 @@ export class Fleet {
     }
   }
 
-  /** Returns a text that changes whenever anything happens to the workspaces. */
-  async pulse(): Promise<string> {
+  /** Returns the latest builds and their statuses as text, to recognize changes. */
+  async describeBuilds(): Promise<string> {
     const { workspaces } = await read<{ workspaces: Workspace[] }>(
       this.#world.admin,
       "/api/v2/workspaces?q=template:fleet&limit=100",

@@ -17,7 +17,7 @@ import { Fleet, UnattendedWorkspaces } from "./server-builds-fleet.ts";
 import { PrebuildClaimer } from "./server-prebuilds.ts";
 
 const ENV = { SLIPWAY_PROVISIONER_SLOTS: "5" };
-const FLEET = 6;
+const FLEET_SIZE = 6;
 const PREBUILD_COUNT = 4;
 /** How far ahead scheduled actions are moved, so that they fall due while the next server runs. Its scheduler ticks once a second. */
 const SCHEDULE_AHEAD_MS = 1_600;
@@ -56,7 +56,7 @@ const findClaimProblems = async (
   holders: Map<string, string>,
 ): Promise<string[]> => {
   const problems = claimers.flatMap((claimer) => claimer.problems);
-  for (const [name, id] of claimers.flatMap((claimer) => [...claimer.given])) {
+  for (const [name, id] of claimers.flatMap((claimer) => [...claimer.claims])) {
     const otherName = holders.get(id);
     if (otherName !== undefined && otherName !== name)
       problems.push(`${id} was claimed as ${name} and as ${otherName}`);
@@ -99,7 +99,7 @@ export const serverBuilds = async ({ rounds, seed, log }: CheckOptions): Promise
   const random = randomFrom(seed);
   let server = await place.start({ env: ENV });
   const world = await signInAdmin(place);
-  const [fleet, unattended] = [await Fleet.make(world, FLEET), await UnattendedWorkspaces.make(world)];
+  const [fleet, unattended] = [await Fleet.make(world, FLEET_SIZE), await UnattendedWorkspaces.make(world)];
   const claimRequest = await buildClaimRequest(world);
   const builders = await makeBuilders(world, random);
   const holders = new Map<string, string>();
@@ -182,10 +182,10 @@ const waitForKill = async (fleet: Fleet, random: () => number): Promise<boolean>
     await Bun.sleep(end - performance.now());
     return false;
   }
-  const before = await fleet.pulse();
+  const before = await fleet.describeBuilds();
   while (performance.now() < end) {
     await Bun.sleep(5);
-    if ((await fleet.pulse()) === before) continue;
+    if ((await fleet.describeBuilds()) === before) continue;
     await Bun.sleep(random() * 20);
     return true;
   }

@@ -27,7 +27,7 @@ const listOwned = async ({ admin }: World, owner: string): Promise<Workspace[]> 
 /** A person who claims one workspace after the other, under unique names, and records the result of each request. */
 export class PrebuildClaimer {
   /** Returned workspace IDs by requested name. */
-  readonly given = new Map<string, string>();
+  readonly claims = new Map<string, string>();
   readonly asked = new Set<string>();
   readonly problems: string[] = [];
   #stopped = false;
@@ -37,7 +37,7 @@ export class PrebuildClaimer {
       const name = `${person}-${n}`;
       this.asked.add(name);
       const result = await call<Workspace>(admin, "POST", "/api/v2/users/me/workspaces", { ...body, name });
-      if (result.fate === "acknowledged") this.given.set(name, result.answer.id);
+      if (result.fate === "acknowledged") this.claims.set(name, result.answer.id);
       else if (result.fate === "refused")
         this.problems.push(`${name}: refused with ${result.status} ${result.message}`);
       onAnswer();
@@ -56,7 +56,7 @@ const findProblems = async (world: World, claimers: readonly PrebuildClaimer[]):
   const claimed = await listOwned(world, "me");
   const byName = new Map(claimed.map((one) => [one.name, one]));
   const holders = new Map<string, string>();
-  for (const [name, id] of claimers.flatMap((claimer) => [...claimer.given])) {
+  for (const [name, id] of claimers.flatMap((claimer) => [...claimer.claims])) {
     if (holders.has(id)) problems.push(`${id} was returned for both ${name} and ${holders.get(id)}`);
     holders.set(id, name);
     const listed = byName.get(name);

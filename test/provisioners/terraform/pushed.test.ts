@@ -42,19 +42,19 @@ const createRunning = async (name: string) => {
   const { id } = await createWorkspace(admin, template_id, name);
   const { latest_build } = await awaitBuild(admin, id);
   expect(latest_build.status).toBe("running");
-  const at = `/api/v2/workspacebuilds/${latest_build.id}/state`;
-  const text = async (): Promise<string> => (await admin.fetch("GET", at)).text();
-  const state = await text();
+  const path = `/api/v2/workspacebuilds/${latest_build.id}/state`;
+  const fetchState = async (): Promise<string> => (await admin.fetch("GET", path)).text();
+  const state = await fetchState();
   /** Returns the status, and what is wrong with the state. */
   const push = async (pushed: string | object, query = ""): Promise<string> => {
     const body = { state: base64(typeof pushed === "string" ? pushed : JSON.stringify(pushed)) };
-    const answer = await admin.fetch("PUT", `${at}${query}`, body);
+    const answer = await admin.fetch("PUT", `${path}${query}`, body);
     const refusal = answer.ok
       ? {}
       : ((await answer.json()) as { message?: string; validations?: { detail: string }[] });
     return `${answer.status} ${refusal.validations?.[0]?.detail ?? refusal.message ?? ""}`.trim();
   };
-  return { id, text, state, good: JSON.parse(state) as State, push };
+  return { id, fetchState, state, good: JSON.parse(state) as State, push };
 };
 
 const deleteAndWait = async (client: Client, id: string): Promise<Workspace> => {
@@ -69,7 +69,7 @@ testNeeding(
   "[TF-45] an invalid Terraform state is refused by PUT and by a build, and a delete still removes everything",
   async () => {
     const { admin } = world;
-    const { id, text, state, good, push } = await createRunning("garbage");
+    const { id, fetchState, state, good, push } = await createRunning("garbage");
     const newer = { ...good, serial: good.serial + 1 };
     const bad: Record<string, string | object> = {
       words: "garbage",
@@ -86,8 +86,8 @@ testNeeding(
       "no serial": { ...newer, serial: undefined },
       "half a serial": { ...newer, serial: 1.5 },
       "no resources": { ...newer, resources: undefined },
-      "resources that are none": { ...newer, resources: {} },
-      "a resource that is none": { ...newer, resources: [...good.resources, "first"] },
+      "resources that are not a list": { ...newer, resources: {} },
+      "a resource that is not an object": { ...newer, resources: [...good.resources, "first"] },
       "a resource without instances": {
         ...newer,
         resources: [{ mode: "managed", type: "a", name: "b", provider: "c" }],
@@ -107,7 +107,7 @@ testNeeding(
         Object.keys(bad).map((what) => [what, expect.stringMatching(/^400 must be an? (Terraform|unencrypted) state/)]),
       ),
     );
-    expect(await text()).toBe(state);
+    expect(await fetchState()).toBe(state);
     const path = `/api/v2/workspaces/${id}/builds`;
     for (const pushed of ["garbage", "[]", "{}"]) {
       const answer = await admin.fetch("POST", path, { transition: "stop", state: base64(pushed) });
@@ -123,26 +123,26 @@ testNeeding(
   "[TF-45] a state of another lineage, an older state, and an empty one that replaces an existing one, require force; a newer one does not",
   async () => {
     const { admin } = world;
-    const { id, text, state, good, push } = await createRunning("replaced");
+    const { id, fetchState, state, good, push } = await createRunning("replaced");
     expect(await push({ ...good, lineage: "other", serial: 99 })).toMatch(/^409 .*another workspace's/);
     expect(await push({ ...good, serial: good.serial - 1 })).toMatch(/^409 .*it is older/);
     expect(await push({ ...good, resources: [] })).toMatch(/^409 .*must be higher/);
     expect(await push("")).toMatch(/^409 .*holds terraform_data\.first and 1 more/);
     const older = { transition: "stop", state: base64(JSON.stringify({ ...good, serial: 0 })) };
     expect((await admin.fetch("POST", `/api/v2/workspaces/${id}/builds`, older)).status).toBe(409);
-    expect(await text()).toBe(state);
+    expect(await fetchState()).toBe(state);
     // A pulled state may be pushed again.
     expect(await push(state)).toBe("204");
-    const without = {
+    const reduced = {
       ...good,
       serial: good.serial + 1,
       resources: good.resources.filter(({ name }) => name !== "first"),
     };
-    expect(await push(without)).toBe("204");
-    expect(JSON.parse(await text())).toEqual(without);
+    expect(await push(reduced)).toBe("204");
+    expect(JSON.parse(await fetchState())).toEqual(reduced);
     expect(await push(state, "?force=true")).toBe("204");
     expect(await push("", "?force=true")).toBe("204");
-    expect(await text()).toBe("");
+    expect(await fetchState()).toBe("");
     // If none is stored, any valid state is accepted.
     expect(await push(state)).toBe("204");
     await createBuild(admin, id, "start");
@@ -167,13 +167,13 @@ testNeeding(
   },
 );
 
-testNeeding(wanted, "[TF-45] of two states that are pushed concurrently over the same one, one is stored", async () => {
-  const { id, text, good, push } = await createRunning("at-once");
+testNeeding(wanted, "[TF-45] of states that are pushed concurrently, the newest accepted one is stored", async () => {
+  const { id, fetchState, good, push } = await createRunning("at-once");
   const next = [1, 2, 3].map((n) => ({ ...good, serial: good.serial + n }));
   const answers = await Promise.all(next.map((one) => push(one)));
   expect(answers.filter((words) => words === "204").length).toBeGreaterThan(0);
   for (const words of answers) expect(words).toMatch(/^(204$|409 )/);
-  const { serial } = JSON.parse(await text()) as State;
+  const { serial } = JSON.parse(await fetchState()) as State;
   const last = Math.max(...next.filter((_, i) => answers[i] === "204").map((one) => one.serial));
   expect(serial).toBe(last);
   expect((await deleteAndWait(world.admin, id)).latest_build.job.error).toBeUndefined();

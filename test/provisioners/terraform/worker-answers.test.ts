@@ -18,7 +18,7 @@ data "coder_workspace_tags" "where" {
 `;
 const makeState = (serial: number, lineage = "a"): string =>
   JSON.stringify({ version: 4, serial, lineage, resources: [], outputs: {} });
-const MADE = { resources: [], daily_cost: 0, secrets: [] };
+const BUILD_RESULT = { resources: [], daily_cost: 0, secrets: [] };
 
 testNeeding(
   [needs.terraform],
@@ -36,47 +36,50 @@ testNeeding(
         places: `terraform=${name}`,
       });
     const first = await open("first");
-    const job = async ({ socket }: typeof first): Promise<string> => {
+    const receiveJob = async ({ socket }: typeof first): Promise<string> => {
       for (;;) {
         const message = await socket.json<JobMessage>();
         if (message.type === "job") return message.request.job_id;
       }
     };
     const { id } = await createWorkspace(admin, template.id);
-    const state = async ({ latest_build }: Workspace): Promise<string> =>
+    const fetchState = async ({ latest_build }: Workspace): Promise<string> =>
       (await admin.fetch("GET", `/api/v2/workspacebuilds/${latest_build.id}/state`)).text();
     const build = async (transition: "start" | "stop" | "delete", answer: (job_id: string) => object[]) => {
       if (transition !== "start") await createBuild(admin, id, transition);
-      const job_id = await job(first);
+      const job_id = await receiveJob(first);
       for (const message of answer(job_id)) first.say(message);
       const ended = await awaitWorkspace(admin, id, ({ latest_build }) =>
         ["succeeded", "failed"].includes(latest_build.job.status),
       );
-      return [ended.latest_build.job.status, await state(ended)];
+      return [ended.latest_build.job.status, await fetchState(ended)];
     };
-    const makeLeft = (job_id: string, text: string): object => ({ type: "left", job_id, text });
+    const makeStateMessage = (job_id: string, text: string): object => ({ type: "left", job_id, text });
     const good = makeState(3);
-    // Sent twice, and changed when it is too late.
+    // After the job has ended, the worker sends another state and a failure, which are ignored.
     const started = await build("start", (job_id) => [
-      makeLeft(job_id, good),
-      { type: "done", job_id, state: null, has_left: true, made: MADE },
-      makeLeft(job_id, makeState(9)),
+      makeStateMessage(job_id, good),
+      { type: "done", job_id, state: null, has_left: true, made: BUILD_RESULT },
+      makeStateMessage(job_id, makeState(9)),
       { type: "failed", job_id, error: "no", code: "", has_left: true },
     ]);
     expect(started).toEqual(["succeeded", good]);
     const refused: ((job_id: string) => object[])[] = [
       (job_id) => [{ type: "done", job_id, state: null }],
-      (job_id) => [makeLeft(job_id, "no state"), { type: "done", job_id, state: null, has_left: true }],
-      (job_id) => [makeLeft(job_id, makeState(2)), { type: "failed", job_id, error: "x", code: "", has_left: true }],
+      (job_id) => [makeStateMessage(job_id, "no state"), { type: "done", job_id, state: null, has_left: true }],
       (job_id) => [
-        makeLeft(job_id, makeState(7, "b")),
+        makeStateMessage(job_id, makeState(2)),
+        { type: "failed", job_id, error: "x", code: "", has_left: true },
+      ],
+      (job_id) => [
+        makeStateMessage(job_id, makeState(7, "b")),
         { type: "failed", job_id, error: "x", code: "", has_left: true },
       ],
       (job_id) => [{ type: "failed", job_id, error: "x", code: "", has_left: true }],
     ];
     for (const answer of refused) expect(await build("stop", answer)).toEqual(["failed", good]);
 
-    // The last one's result is unknown: another worker with the tags does not take over.
+    // The last build's result is unknown, so another worker with the tags does not take over.
     first.socket[Symbol.dispose]();
     const second = await open("second");
     const waiting = await createBuild(admin, id, "stop");
@@ -85,10 +88,10 @@ testNeeding(
         "where the workspace lives",
       ),
     );
-    // Until a person decides to do without it.
+    // A person cancels the build, so that the other worker can delete the workspace.
     await admin.patch(`/api/v2/workspacebuilds/${waiting.id}/cancel`);
     await createBuild(admin, id, "delete");
-    const job_id = await job(second);
+    const job_id = await receiveJob(second);
     second.say({ type: "done", job_id, state: null });
     const gone = await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.job.status === "succeeded");
     expect(gone.latest_build.status).toBe("deleted");

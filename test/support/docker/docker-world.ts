@@ -41,7 +41,7 @@ export const openDockerWorld = async (env: Record<string, string> = {}) => {
     admin,
     engine,
     /** Returns the number of containers, volumes and networks of a workspace. */
-    left: async (id: string): Promise<number[]> => {
+    countResources: async (id: string): Promise<number[]> => {
       const found = await Promise.all([
         listObjects("containers/json", id),
         listObjects("volumes", id),
@@ -81,11 +81,11 @@ export const runInTerminal = async (owner: Client, agent_id: string, command: st
 };
 
 /** Deletes a workspace and asserts that none of its resources are left in the engine. */
-export const deleteCompletely = async ({ admin, left }: DockerWorld, id: string): Promise<void> => {
+export const deleteCompletely = async ({ admin, countResources }: DockerWorld, id: string): Promise<void> => {
   await createBuild(admin, id, "delete", { permanent: true });
   const { latest_build } = await awaitWorkspace(admin, id, (one) =>
     ["deleted", "failed"].includes(one.latest_build.status),
   );
   expect([latest_build.status, latest_build.job.error]).toEqual(["deleted", undefined]);
-  expect(await left(id)).toEqual([0, 0, 0]);
+  expect(await countResources(id)).toEqual([0, 0, 0]);
 };

@@ -8,13 +8,14 @@ export const RUN_LEDGER = "TEST_RUN_LEDGER";
 /** Records that the current test created the folder. */
 export const noteFolder = (folder: string): void => {
   const file = process.env[RUN_LEDGER];
-  if (file) appendFileSync(file, `${JSON.stringify({ folder, place: findTestLocation(new Error().stack ?? "") })}\n`);
+  if (file)
+    appendFileSync(file, `${JSON.stringify({ folder, location: findTestLocation(new Error().stack ?? "") })}\n`);
 };
 
 /** Returns the first test file in a stack, as file:line, or an empty string. */
 export const findTestLocation = (stack: string): string => /([^\s(]+\.test\.ts:\d+)/.exec(stack)?.[1] ?? "";
 
-export type NotedFolder = { readonly folder: string; readonly place: string };
+export type NotedFolder = { readonly folder: string; readonly location: string };
 
 /** Returns everything recorded in the file so far. */
 export const readNotedFolders = (file: string): NotedFolder[] =>

@@ -28,7 +28,7 @@ testOnLinux(
     const found = findLeftovers("mine", noted);
     expect(found.map(({ pid }) => pid).sort()).toEqual([byHome.pid, byFolder.pid, marked.pid].sort());
     const [byHomeLeftover] = found.filter(({ pid }) => pid === byHome.pid);
-    expect(describeLocation(byHomeLeftover?.place ?? "")).toMatch(
+    expect(describeLocation(byHomeLeftover?.location ?? "")).toMatch(
       /leftovers\.test\.ts:\d+ \[RP-30\] a process with its own environment/,
     );
     endLeftovers(found);

@@ -10,7 +10,7 @@ export interface Leftover {
   pid: number;
   command: string;
   /** The location of the test that created the folder; empty if unknown. */
-  place: string;
+  location: string;
 }
 
 /** Returns other live processes that were started under `mark` or use one of the folders. */
@@ -25,7 +25,7 @@ export const findLeftovers = (mark: string, folders: readonly NotedFolder[] = []
       const noted = folders.find(({ folder }) => paths.some((path) => path.startsWith(`${folder}/`)));
       if (!noted && !environment.includes(`${RUN_MARK}=${mark}`)) return [];
       const command = readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ").trim();
-      return [{ pid: Number(pid), command, place: noted?.place ?? "" }];
+      return [{ pid: Number(pid), command, location: noted?.location ?? "" }];
     } catch {
       return []; // The process has ended, or belongs to another user.
     }

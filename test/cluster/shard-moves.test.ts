@@ -20,8 +20,8 @@ import { createWorkspace, ECHO, openWorld, seedTemplate } from "#test/support/wo
 /** Opens a server with all shards, and the context of a second node without shards. */
 const openNodes = async () => {
   const models = new ScriptedModels();
-  const [here, there] = [new MovableShards(), new MovableShards([])];
-  const world = await openWorld({ models, shards: here });
+  const [firstShards, secondShards] = [new MovableShards(), new MovableShards([])];
+  const world = await openWorld({ models, shards: firstShards });
   const first = getContext(world.server);
   const { store, clock } = first;
   await first.adoptShards(Array.from({ length: 256 }, (_, shard) => shard));
@@ -31,7 +31,7 @@ const openNodes = async () => {
     store,
     clock,
     models,
-    shards: there,
+    shards: secondShards,
   });
   return {
     ...world,
@@ -40,9 +40,9 @@ const openNodes = async () => {
     store,
     models,
     async move(shards: readonly number[]): Promise<void> {
-      here.drop(shards);
+      firstShards.drop(shards);
       await first.releaseShards(shards);
-      there.add(shards);
+      secondShards.add(shards);
       await second.adoptShards(shards);
     },
     async [Symbol.asyncDispose]() {
@@ -90,9 +90,9 @@ testInside(
     await until(() => second.jobs.has(latest_build.job.id));
     expect((await getJob()).status).toBe("running");
 
-    const again = await models.next();
-    expect(again.prompt).toBe("go");
-    again.say("there").finish();
+    const movedCall = await models.next();
+    expect(movedCall.prompt).toBe("go");
+    movedCall.say("there").finish();
     calls
       .find(({ prompt }) => prompt === "stay")
       ?.say("here")
@@ -138,7 +138,7 @@ testInside(
     const formatTimers = (...indexes: number[]) =>
       indexes.map((index) => (timers[index] as readonly string[]).join(" ")).sort();
     expect(await listDueTimers()).toEqual(formatTimers(0, 1, 2, 3, 4, 5, 6));
-    // IDs are random: the person's shard may be the first one, which the version's may also be.
+    // IDs are random: the user's shard, and the version's, may be shard 0.
     const own = (await listDueTimers([toShard(user_id)])).filter((one) => !one.startsWith("template_version"));
     expect(own).toEqual(formatTimers(0, 1, 2, 3, ...(toShard(user_id) === 0 ? [5, 6] : [])));
     expect(await listDueTimers([0])).toContain(`prebuilds ${template_id}`);
