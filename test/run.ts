@@ -387,7 +387,8 @@ async function sweep(): Promise<void> {
   if (found.length === 0) return;
   total.failed += 1;
   const lines = found.map(
-    ({ pid, command, place }) => `        ${pid} ${command}${place ? `\n          of ${describeLocation(place)}` : ""}`,
+    ({ pid, command, location }) =>
+      `        ${pid} ${command}${location ? `\n          of ${describeLocation(location)}` : ""}`,
   );
   summary.push("FAILED  processes left behind:", ...lines);
 }

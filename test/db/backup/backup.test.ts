@@ -127,12 +127,12 @@ describe("a backup", () => {
       },
     };
     const slow = new Flow(clock, 1, signal);
-    await slow.pass(512 * 1024);
-    await slow.pass(512 * 1024);
+    await slow.throttle(512 * 1024);
+    await slow.throttle(512 * 1024);
     expect(waits).toEqual([500, 1000]);
     const stopping = new AbortController();
     stopping.abort(new Error("stop"));
-    expect(String(await catchError(new Flow(clock, 1, stopping.signal).pass(1)))).toContain("stop");
+    expect(String(await catchError(new Flow(clock, 1, stopping.signal).throttle(1)))).toContain("stop");
   });
 });
 

@@ -95,9 +95,9 @@ class CountingFlow extends Flow {
   readonly written: number[] = [];
   passed = 0;
 
-  override pass(bytes: number): Promise<void> {
+  override throttle(bytes: number): Promise<void> {
     this.passed += bytes;
-    return super.pass(bytes);
+    return super.throttle(bytes);
   }
 
   override flushing(to: FileHandle) {
