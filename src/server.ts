@@ -85,7 +85,7 @@ export type ServerOptions = {
 
 export type ReadServerOptions = Pick<ServerOptions, "checkAnswers"> & {
   /** Authenticates requests that this node forwards to itself. All other requests are rejected. */
-  readonly takeNamed: TakeForwardedAddress;
+  readonly takeForwardedAddress: TakeForwardedAddress;
   readonly counts?: OthersCounts;
   /** Called before each request. Checks for new writes, which invalidate cached responses. */
   ask(): Promise<void>;
@@ -106,7 +106,7 @@ type RequestHandler = {
 /** Returns the handler of requests: checks the gate, identifies the caller, applies limits, and calls the route. */
 const makeHandler = (
   ctx: Context,
-  takeNamed: TakeForwardedAddress | undefined,
+  takeForwardedAddress: TakeForwardedAddress | undefined,
   options: Pick<ReadServerOptions, "checkAnswers" | "counts">,
 ): RequestHandler => {
   let routed: RoutedApp | undefined;
@@ -173,10 +173,10 @@ const makeHandler = (
   const gateway = new AiGateway(ctx, identifyDeps, ctx.metrics);
   const rates = RateLimits.create(ctx, options.counts ?? ctx.membership?.active?.counts);
   const handle = async (request: Request): Promise<Response> => {
-    const forwardedClient = takeNamed?.(request);
+    const forwardedClient = takeForwardedAddress?.(request);
     // No work has started, so the standby node can pass the request to the next one.
     if (forwardedClient !== undefined && ctx.membership && (ctx.draining || isLapsed(ctx)))
-      return await ctx.membership.elsewhere(request, ctx.encryption);
+      return await ctx.membership.decline(request, ctx.encryption);
     if (forwardedClient !== undefined) ctx.requests.setPeer(request, forwardedClient);
     const id = getRequestId(request);
     const response = await (id !== undefined && tracing() ? runTraced(request, id, answer) : answer(request));
@@ -204,9 +204,9 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
   const shortHost = tls && getAllowedHosts(ctx.config).find((name) => name.length < 3);
   if (shortHost)
     throw new TlsError(`the host ${shortHost} is too short for https: use a name of three characters or more`);
-  const takeNamed = ctx.membership?.takerOfNames(ctx.encryption);
+  const takeForwardedAddress = ctx.membership?.makeForwardedAddressTaker(ctx.encryption);
   const active = ctx.membership?.active;
-  const { route, handle, allow } = makeHandler(ctx, active ? undefined : takeNamed, options);
+  const { route, handle, allow } = makeHandler(ctx, active ? undefined : takeForwardedAddress, options);
   const shardHandler = active && (await toShardHandler(ctx, { handle, ...(await route()) }));
   const answer = countRequests(traceRequests(shardHandler?.handle ?? handle, isProbe), ctx.metrics);
   const heardPorts = tls && new Set<number>();
@@ -311,8 +311,8 @@ const toShardHandler = async (
     isProbe,
     // Without handover, this node reports its shutdown itself.
     isClosed: () => (ctx.draining && ctx.handingOver) || isLapsed(ctx),
-    takeNamed: membership.takerOfNames(encryption),
-    elsewhere: (request, shard) => membership.elsewhere(request, encryption, shard),
+    takeForwardedAddress: membership.makeForwardedAddressTaker(encryption),
+    decline: (request, shard) => membership.decline(request, encryption, shard),
   });
   return {
     handle: handleOwn,
@@ -327,7 +327,7 @@ const toShardHandler = async (
  * Serves reads on a local port of a node that is not the active one. Requests that it cannot answer get 421, so that they are sent to the
  * active node. `ctx` comes from src/context/open-reads.ts.
  */
-export const startReads = (ctx: Context, { takeNamed, ask, ...options }: ReadServerOptions): ReadServer => {
+export const startReads = (ctx: Context, { takeForwardedAddress, ask, ...options }: ReadServerOptions): ReadServer => {
   const { route, handle, allow } = makeHandler(ctx, undefined, options);
   const tls = readTls(ctx.config, ctx.clock.now());
   const needsActiveNode = async (request: Request): Promise<boolean> => {
@@ -341,7 +341,7 @@ export const startReads = (ctx: Context, { takeNamed, ask, ...options }: ReadSer
     tls: tls && { cert: tls.cert, key: tls.key },
     websocket: ctx.sockets.websocket as never,
     async fetch(request) {
-      const client = takeNamed(request);
+      const client = takeForwardedAddress(request);
       if (client === undefined) return new Response(null, { status: 403 });
       ctx.requests.setPeer(request, client);
       const localResponse = (await needsActiveNode(request))

@@ -8,7 +8,7 @@ import type { Blobs } from "#db/blobs.ts";
 import { readAttachment } from "#db/chats/files.ts";
 import { readChatSetting } from "#db/chats/settings.ts";
 import type { Store } from "#db/engine/store.ts";
-import type { Attachments } from "#src/llm/attachments.ts";
+import type { LoadAttachment } from "#src/llm/attachments.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
 import type { Fetch } from "#src/mcp/fetch.ts";
 import { McpPool } from "#src/mcp/pool.ts";
@@ -140,9 +140,9 @@ export const openChats = ({
     chats: () => chats,
   };
   const publishWaiting = (chat_id: string, isWaiting: boolean) => topics.publish("chat_waits", chat_id, { isWaiting });
-  const attachments: Attachments = (id) => readAttachment({ store, blobs }, id);
+  const loadAttachment: LoadAttachment = (id) => readAttachment({ store, blobs }, id);
   const budgets = new AgentBudgets({ store, ledger, topics });
-  const engines = openEngines(Object.assign({}, turns, { budgets, modelTokens, attachments }));
+  const engines = openEngines(Object.assign({}, turns, { budgets, modelTokens, loadAttachment }));
   const generations = new Generations(Object.assign({}, turns, { isHere, tellWaiting: publishWaiting, engines }), {
     root: config.chat_slots,
     child: config.subchat_slots,

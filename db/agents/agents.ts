@@ -14,7 +14,7 @@ import {
 import { agent_stats, agents } from "../schema/agents.ts";
 import { users } from "../schema/users.ts";
 import { workspaces } from "../schema/workspaces.ts";
-import { isEndingAgent, isOfStartBefore, isSignedIn } from "./signed-in.ts";
+import { isOfStartBefore, isSignedIn, mayBeRunning } from "./signed-in.ts";
 
 /** The existing workspace with the oldest agent, of any build, that has this instance ID. Parameters: {instance_id}. */
 const selectFirstWorkspace = sql`(select a.workspace_id from agents a join workspaces w on w.id = a.workspace_id
@@ -133,9 +133,9 @@ export const listAgentsEndedBy = query(
   build.select().from(agents).where(isOfStartBefore).orderBy(asc(agents.display_order), asc(agents.name)),
 );
 
-/** The agents of a workspace that may be running, and that a stop or delete build ends. Parameters: {workspace_id}. */
+/** The agents of a workspace that may be running, which a stop or delete build must end. Parameters: {workspace_id}. */
 export const listRunningAgents = query(
-  build.select().from(agents).where(isEndingAgent).orderBy(asc(agents.display_order), asc(agents.name)),
+  build.select().from(agents).where(mayBeRunning).orderBy(asc(agents.display_order), asc(agents.name)),
 );
 
 /** `key` comes from the sequence `agents`. */

@@ -18,8 +18,10 @@ export const isSignedIn = sql`(${workspaces.deleted} = 0 and (${workspaces.lates
     and exists (select 1 from ${workspace_builds} b join ${jobs} j on j.id = b.job_id
       where b.id = ${workspaces.latest_build_id} and b.transition <> 'start' and j.completed_at is null))))`;
 
-/** Condition for queries over `agents`: a stop or delete build of the workspace in `workspace_id` ends the agent. */
-export const isEndingAgent = sql`${agents.build_id} = ${selectRunningBuild(sql.placeholder("workspace_id"))}`;
+/**
+ * Condition for queries over `agents`: the agent of the workspace in `workspace_id` may be running, so a stop or delete build must end it.
+ */
+export const mayBeRunning = sql`${agents.build_id} = ${selectRunningBuild(sql.placeholder("workspace_id"))}`;
 
 /** Condition for queries over `agents`: the agent belongs to the newest start build before the build in `build_id`. */
 export const isOfStartBefore = sql`${agents.build_id} = (select s.id from ${workspace_builds} e

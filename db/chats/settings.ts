@@ -100,21 +100,21 @@ export const upsertCompactionThreshold = (user_id: string, model_id: string, per
 export const deleteCompactionThreshold = (user_id: string, model_id: string): Statement =>
   deleteSetting(toThresholdKey(user_id, model_id));
 
-/** Identifies a user's model override, which is for a purpose in an organization. */
+/** Identifies a user's model override in an organization. `context`: the purpose of the model calls. */
 export type OverrideScope = {
   readonly organization_id: string;
   readonly user_id: string;
   readonly context: OverrideContext;
 };
-export type SetOverride = Omit<ModelOverride, "context">;
+export type StoredOverride = Omit<ModelOverride, "context">;
 
-export const readModelOverride = (store: Store, scope: OverrideScope): Promise<SetOverride | undefined> =>
-  readValue<SetOverride>(store, toOverrideKey(scope));
+export const readModelOverride = (store: Store, scope: OverrideScope): Promise<StoredOverride | undefined> =>
+  readValue<StoredOverride>(store, toOverrideKey(scope));
 
-export const upsertModelOverride = (scope: OverrideScope, set: SetOverride): Statement =>
-  upsertSetting({ key: toOverrideKey(scope), value: JSON.stringify(set) });
+export const upsertModelOverride = (scope: OverrideScope, override: StoredOverride): Statement =>
+  upsertSetting({ key: toOverrideKey(scope), value: JSON.stringify(override) });
 
-/** Returns an organization's model for a purpose. */
+/** Returns an organization's model for calls with the purpose `context`. */
 export const readOrganizationModel = (
   store: Store,
   organization_id: string,
@@ -125,8 +125,8 @@ export const readOrganizationModel = (
 export const upsertOrganizationModel = (
   organization_id: string,
   context: OrganizationContext,
-  set: Omit<OrganizationOverride, "context">,
-): Statement => upsertSetting({ key: toOrganizationKey(organization_id, context), value: JSON.stringify(set) });
+  model: Omit<OrganizationOverride, "context">,
+): Statement => upsertSetting({ key: toOrganizationKey(organization_id, context), value: JSON.stringify(model) });
 
 const toOrganizationKey = (organization_id: string, context: OrganizationContext): string =>
   `chats.organization_model.${organization_id}.${context}`;

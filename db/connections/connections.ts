@@ -64,16 +64,16 @@ export const endReportedConnection = statement<
     .where(and(eqParam(connection_logs.agent_id), eqParam(connection_logs.connection_id), isOpen)),
 );
 
-/** Ends every connection of a server that no longer exists. */
-export const endHeldConnections = statement<ConnectionEnd>(
+/** Ends every open connection that a server recorded itself, after that server has stopped. Connections reported by agents stay open. */
+export const endServerConnections = statement<ConnectionEnd>(
   build
     .update(connection_logs)
     .set(endColumns)
     .where(and(isOpen, isNull(connection_logs.connection_id))),
 );
 
-/** Ends the connections of workspaces with this `part`, except the connections whose IDs are in `but`, a JSON array. */
-export const endHeldConnectionsOfPart = statement<ConnectionEnd & { part: number; but: string }>(
+/** Like `endServerConnections`, for workspaces with this `part`. `but`: a JSON array of the IDs of connections that stay open. */
+export const endServerConnectionsOfPart = statement<ConnectionEnd & { part: number; but: string }>(
   build
     .update(connection_logs)
     .set(endColumns)

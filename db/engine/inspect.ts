@@ -79,7 +79,7 @@ export const describeUndecryptableSecrets = (directory: string, encryption?: Enc
     ),
   );
 
-/** Returns bytes and rows on disk by table and index, largest first. */
+/** Returns the bytes on disk of each table and index, largest first. */
 export const measureTables = (directory: string): { name: string; bytes: number }[] =>
   withDatabase(join(directory, "slipway.db"), (db) =>
     (

@@ -57,7 +57,7 @@ const parsePlainInsert = (sql: string): PlainInsert | null => {
   return parsed;
 };
 
-/** Returns the single rows of a plain insert, also if each execution inserts several; undefined for other statements. */
+/** Returns the rows that a plain insert adds, one by one, even if each execution inserts several. Undefined for other statements. */
 export const extractInsertedRows = ({ sql, rows }: Statement): InsertedRows | undefined => {
   const plain = parsePlainInsert(sql);
   if (!plain) return undefined;
@@ -86,18 +86,21 @@ const ARRAY_TYPES: Readonly<Record<string, string>> = {
   real: "double precision[]",
 };
 
-/** Returns one statement with an array per column; undefined for a table outside of db/schema. `names` are those of the insert. */
+/**
+ * Returns one statement with an array per column; undefined for a table outside of db/schema. `columnList`: the columns as in the text of
+ * the insert.
+ */
 export const toUnnestInsert = (
   table: string,
-  names: string,
+  columnList: string,
   rows: readonly (readonly Value[])[],
 ): BoundText | undefined => {
   const columnTypes = getColumnTypes(table);
   if (!columnTypes) return undefined;
-  const columns = names.split(",").map((name) => name.trim().replaceAll('"', ""));
+  const columns = columnList.split(",").map((name) => name.trim().replaceAll('"', ""));
   const casts = columns.map((name, i) => `$${i + 1}::${columnTypes.get(name)}`);
   return {
-    text: `insert into "${table}" (${names}) select * from unnest(${casts.join(", ")})`,
+    text: `insert into "${table}" (${columnList}) select * from unnest(${casts.join(", ")})`,
     params: columns.map((_, i) => formatArray(rows.map((row) => row[i] ?? null))),
   };
 };

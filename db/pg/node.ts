@@ -2,13 +2,13 @@
 import type { ReservedSQL } from "bun";
 import { log } from "#base/log.ts";
 import { CommitError } from "../engine/store.ts";
+import { BaseNode, CHECK_INTERVAL_MS, type NodeOptions, type NodeRole, withPrimary } from "./base-node.ts";
 import { acquireLease, type ClusterView, type NodeRow, releaseLease, renewLease, requireAlone } from "./lease.ts";
-import { CHECK_INTERVAL_MS, LivingNode, type NodeOptions, type NodeRole, withPrimary } from "./living-node.ts";
 import { type SeenState, toSeenState } from "./node-state.ts";
 import { Primary } from "./primary.ts";
 import { PgStore } from "./store.ts";
 
-export class ClusterNode extends LivingNode {
+export class ClusterNode extends BaseNode {
   #epoch = 0;
   #role: NodeRole = "spare";
   readonly #waiting: PromiseWithResolvers<void>[] = [];

@@ -24,7 +24,7 @@ export type PgStoreOptions = {
   queueBytes?: number;
   /** How long writes and reads wait for the database; default 15 s. */
   wait_ms?: number;
-  /** Whether to notify other nodes. */
+  /** Whether to send notices of changes to other nodes. */
   sendsNotices?: boolean;
   /** Called when another node has taken over: the process must exit. */
   fatal(error: Error): void;

@@ -1,6 +1,6 @@
 // Dependencies of the HTTP layer: those of the use cases and those of connections.
 import type { PrebuildKeeper } from "#actors/prebuilds/keeper.ts";
-import type { LivingNode } from "#db/pg/living-node.ts";
+import type { BaseNode } from "#db/pg/base-node.ts";
 import type { DomainContext } from "#domain/context.ts";
 import type { RejectedChanges } from "./audit/rejections.ts";
 import type { Addresses } from "./http/address.ts";
@@ -14,7 +14,7 @@ export interface ApiContext extends DomainContext {
   readonly streams: OpenStreams;
   readonly addresses: Addresses;
   /** This process as a node of a cluster; undefined on a single server. */
-  readonly cluster: LivingNode | undefined;
+  readonly cluster: BaseNode | undefined;
   /** Why presets have fewer prebuilt workspaces ready than configured. */
   readonly prebuilds: Pick<PrebuildKeeper, "problems">;
   /** Records rejected changes in the audit log. */

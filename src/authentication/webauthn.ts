@@ -15,7 +15,7 @@ export type StoredPasskey = {
 };
 
 /** The relying party: a host name, and the only origin where its passkeys can be used. */
-export type Party = { readonly id: string; readonly origin: string };
+export type RelyingParty = { readonly id: string; readonly origin: string };
 
 /** The options for a browser, and the challenge that its response must contain. */
 export type CeremonyOptions = { readonly options: Record<string, unknown>; readonly challenge: string };
@@ -23,7 +23,7 @@ export type CeremonyOptions = { readonly options: Record<string, unknown>; reado
 /**
  * Returns the relying party of a URL; undefined where browsers support no passkeys: at IP addresses, and without HTTPS except on localhost.
  */
-export const toParty = ({ hostname, origin, protocol }: URL): Party | undefined => {
+export const toRelyingParty = ({ hostname, origin, protocol }: URL): RelyingParty | undefined => {
   const isAddress = /^[\d.]+$/.test(hostname) || hostname.startsWith("[");
   return !isAddress && (protocol === "https:" || hostname === "localhost") ? { id: hostname, origin } : undefined;
 };
@@ -39,7 +39,7 @@ type PasskeyUser = { readonly id: string; readonly email: string; readonly name:
 
 /** Creates the options for registering a discoverable passkey. Devices with one of the `existing` passkeys are excluded. */
 export const createRegistrationOptions = async (
-  party: Party,
+  party: RelyingParty,
   user: PasskeyUser,
   existing: readonly StoredPasskey[],
 ): Promise<CeremonyOptions> => {
@@ -59,7 +59,7 @@ export const createRegistrationOptions = async (
 
 /** Returns the new passkey; undefined if the response is invalid. */
 export const verifyRegistration = async (
-  party: Party,
+  party: RelyingParty,
   challenge: string,
   response: unknown,
 ): Promise<(StoredPasskey & { backed_up: boolean }) | undefined> => {
@@ -89,7 +89,7 @@ export const verifyRegistration = async (
 
 /** Creates the options for signing in with one of these passkeys, or with any passkey for this server. */
 export const createAuthenticationOptions = async (
-  party: Party,
+  party: RelyingParty,
   passkeys: readonly StoredPasskey[] = [],
 ): Promise<CeremonyOptions> => {
   const { generateAuthenticationOptions } = await import("@simplewebauthn/server");
@@ -103,7 +103,7 @@ export const createAuthenticationOptions = async (
 
 /** Returns the passkey's new counter; undefined if the response is invalid. */
 export const verifyAuthentication = async (
-  party: Party,
+  party: RelyingParty,
   challenge: string,
   response: unknown,
   passkey: StoredPasskey,

@@ -9,7 +9,7 @@ import { checkKeyForm, loadSharedKey } from "#db/engine/key-check.ts";
 import { checkAccess } from "#db/pg/inspect.ts";
 import { ShardsMember } from "#db/pg/shards/member.ts";
 import { checkUploads, makeBucket } from "#db/pg/uploads.ts";
-import { decline, deriveNodeToken, takerOfNames } from "./forwarded-header.ts";
+import { decline, deriveNodeToken, makeForwardedAddressTaker } from "./forwarded-header.ts";
 import { Forwarder } from "./forwarder.ts";
 import { createSharedLocation } from "./location.ts";
 import {
@@ -97,7 +97,12 @@ export const joinActive = async ({ config, clock, signal, openReads, ...options 
         return counts;
       },
       listen(server, encryption, shardOf) {
-        reads = openReads?.({ node, encryption, counts, takeNamed: takerOfNames(deriveNodeToken(encryption)) });
+        reads = openReads?.({
+          node,
+          encryption,
+          counts,
+          takeForwardedAddress: makeForwardedAddressTaker(deriveNodeToken(encryption)),
+        });
         const { host, port } = config.address;
         forwarder = new Forwarder({
           hostname: host.replace(/^\[|\]$/g, ""),
@@ -121,8 +126,8 @@ export const joinActive = async ({ config, clock, signal, openReads, ...options 
         return forwarder.port;
       },
     },
-    takerOfNames: (key) => takerOfNames(deriveNodeToken(key)),
-    elsewhere: (request, key, shard) => decline(request, deriveNodeToken(key), clock, shard),
+    makeForwardedAddressTaker: (key) => makeForwardedAddressTaker(deriveNodeToken(key)),
+    decline: (request, key, shard) => decline(request, deriveNodeToken(key), clock, shard),
     async standAside() {
       // Shards that arrived now would belong to a server that is stopping.
       void node.rest();

@@ -1,5 +1,5 @@
-// Parses the beginning of a node's response to a spare. A node that is not active declines before it starts anything, and the spare asks
-// the next node. Pure.
+// Parses the beginning of a node's response to a standby node. A node that is not active declines before it starts anything, and the
+// standby node asks the next node. Pure.
 
 import { NODE_HEADER, SHARD_HEADER } from "#base/network/node-headers.ts";
 import { NOT_ACTIVE_MESSAGE, toDeclineMark } from "./forwarded-header.ts";

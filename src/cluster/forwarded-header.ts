@@ -1,4 +1,4 @@
-// Formats and verifies the header that a spare adds to forwarded requests.
+// Formats and verifies the header that a standby node adds to forwarded requests.
 import type { Clock } from "#base/clock.ts";
 import type { Encryption } from "#base/encryption.ts";
 import { isSameDigest, sha256 } from "#base/ids.ts";
@@ -23,14 +23,14 @@ export const isReadinessRequest = (value: string | undefined, digest: string): b
   return token !== undefined && isSameDigest(sha256(token), digest);
 };
 
-/** Returns the client address that a spare named in a request; undefined for requests that no spare forwarded. */
+/** Returns the client address that a standby node named in a request; undefined for requests that no standby node forwarded. */
 export type TakeForwardedAddress = (request: Request) => string | undefined;
 
 export const NOT_ACTIVE_MESSAGE = "This node is not the active one.";
 
 /**
- * Returns the mark by which a spare recognizes a node's refusal. The mark is not the token and does not reveal it, because a spare with an
- * older version forwards the response to its client as a plain 503.
+ * Returns the mark by which a standby node recognizes a node's refusal. The mark is not the token and does not reveal it, because a standby
+ * node with an older version forwards the response to its client as a plain 503.
  */
 export const toDeclineMark = (token: string): string => sha256(`elsewhere ${token}`);
 
@@ -59,7 +59,7 @@ export const decline = async (request: Request, token: string, clock: Clock, sha
  * Returns a function that removes the header from a request, so that no later code sees it, and returns the client address if the header's
  * token is valid.
  */
-export const takerOfNames = (token: string): TakeForwardedAddress => {
+export const makeForwardedAddressTaker = (token: string): TakeForwardedAddress => {
   const digest = sha256(token);
   return (request) => {
     const value = request.headers.get(NODE_HEADER);

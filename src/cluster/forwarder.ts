@@ -1,4 +1,4 @@
-// The listener for clients of a cluster node. A spare's listener forwards every connection to the active node, byte by byte in both
+// The listener for clients of a cluster node. A standby node's listener forwards every connection to the active node, byte by byte in both
 // directions, regardless of the protocol after the first head (HTTP, event streams, WebSockets, tunnels). Backpressure applies in both
 // directions, so nothing is lost, and buffering is bounded by the two sockets.
 import type { X509Certificate } from "node:crypto";
@@ -20,7 +20,7 @@ import { answerLocally } from "./local-first.ts";
 import { LINK_PATH, parseLinkSender } from "./node-head.ts";
 import type { WireSocket } from "./node-wire.ts";
 import { parseCertificate } from "./peer.ts";
-import { findSpareReadiness } from "./readiness.ts";
+import { findStandbyReadiness } from "./readiness.ts";
 
 const SERVER_REPLACED = "The server was just replaced. Send the request again.";
 const NODE_STOPPING = "This node is stopping.";
@@ -216,7 +216,8 @@ export class Forwarder {
       return;
     }
     const { token, shards, onNode, isOurs } = this.#options;
-    // A spare forwards health checks for other hosts like any request: an app may serve the path, and the active node rejects the rest.
+    // A standby node forwards health checks for other hosts like any request: an app may serve the path, and the active node rejects the
+    // rest.
     const isHealthCheck =
       head.method === "GET" && head.path === "/healthz" && (shards !== undefined || !head.hasHost || isOurs(head.host));
     const isReadinessCheck = head.method === "GET" && head.path === "/readyz";
@@ -235,7 +236,8 @@ export class Forwarder {
     // The sending node wrongly assumes that this one is active. It must ask the next node, because a forwarded request is not forwarded
     // again.
     else if (clientAddress !== undefined) link.answer(formatDecline(token));
-    // A spare that wrongly assumes that this node is active gets the same answer to its readiness request. All other senders are clients.
+    // A standby node that wrongly assumes that this node is active gets the same answer to its readiness request. All other senders are
+    // clients.
     else if (isReadinessCheck && isReadinessRequest(head.nodeHeader, this.#digest))
       this.#refuse(link, "503 Service Unavailable", "This node is not the active one.");
     else if (isReadinessCheck) this.#answerReadinessCheck(link, head, early);
@@ -259,7 +261,7 @@ export class Forwarder {
     } else link.answer(HEALTHY_RESPONSE);
   }
 
-  /** Lets this node's own server answer if the node owns shards. A spare reports the readiness of the active node. */
+  /** Lets this node's own server answer if the node owns shards. A standby node reports the readiness of the active node. */
   #answerReadinessCheck(link: Link, head: Head, early: Buffer): void {
     const options = this.#options;
     if (!options.shards) {
@@ -397,7 +399,7 @@ export class Forwarder {
       link.answer(toPlainResponse("503 Service Unavailable", { message: NODE_STOPPING, ...state() }));
       return;
     }
-    const { isReady, message } = await findSpareReadiness({
+    const { isReady, message } = await findStandbyReadiness({
       clock,
       token,
       active,

@@ -1,5 +1,5 @@
-// Parses the head of a request that a spare forwards. Pure. The spare reads only the head of a connection's first request: it asks the
-// active node to close the connection after the response, so there is no second request that the two could parse differently.
+// Parses the head of a request that a standby node forwards. Pure. The standby node reads only the head of a connection's first request: it
+// asks the active node to close the connection after the response, so there is no second request that the two could parse differently.
 import { COMMON_HEADERS } from "#base/network/common-headers.ts";
 import { NODE_HEADER } from "#base/network/node-headers.ts";
 
@@ -94,7 +94,7 @@ export const HEALTHY_RESPONSE: Buffer = Buffer.from(
   ].join("\r\n"),
 );
 
-/** Returns a complete response from the spare itself, with additional header lines. */
+/** Returns a complete response from the standby node itself, with additional header lines. */
 export const toPlainResponse = (
   status: "200 OK" | "400 Bad Request" | "500 Internal Server Error" | "503 Service Unavailable",
   content: { readonly message: string },

@@ -1,4 +1,4 @@
-// One client connection that a spare forwards: bytes in both directions with backpressure. Buffering is bounded by the two sockets.
+// One client connection that a standby node forwards: bytes in both directions with backpressure. Buffering is bounded by the two sockets.
 import type { Socket } from "bun";
 import type { Clock, Timer } from "#base/clock.ts";
 import type { NodeListener } from "./connect.ts";

@@ -12,14 +12,14 @@ import { finishesWithin } from "#base/retry.ts";
 import { readTls } from "#base/tls.ts";
 import { VERSION } from "#base/version.ts";
 import { checkKeyForm, loadSharedKey } from "#db/engine/key-check.ts";
+import type { BaseNode } from "#db/pg/base-node.ts";
 import { checkAccess } from "#db/pg/inspect.ts";
-import type { LivingNode } from "#db/pg/living-node.ts";
 import { ClusterNode } from "#db/pg/node.ts";
 import type { ShardsMember } from "#db/pg/shards/member.ts";
 import { checkUploads, makeBucket } from "#db/pg/uploads.ts";
 import type { Location } from "#domain/location.ts";
 import type { NodeState } from "#schema/readiness.ts";
-import { decline, deriveNodeToken, type TakeForwardedAddress, takerOfNames } from "./forwarded-header.ts";
+import { decline, deriveNodeToken, makeForwardedAddressTaker, type TakeForwardedAddress } from "./forwarded-header.ts";
 import { Forwarder, type ShardNodes } from "./forwarder.ts";
 import type { LocationDeps } from "./location.ts";
 import type { SharedCounts } from "./shared-counts.ts";
@@ -30,21 +30,21 @@ const FIRST_NODE_TIMEOUT_MS = 1000;
 /** How often the first start of a cluster checks for the key that another node stores. */
 export const KEY_CHECK_INTERVAL_MS = 250;
 
-/** Time of the shutdown timeout that is reserved for the last steps. */
+/** The part of the shutdown timeout that is reserved for the last steps. */
 const SHUTDOWN_RESERVE_MS = 500;
 
 export type Membership = {
   /** The clock by which nodes wait for each other. */
   readonly clock: Clock;
-  readonly node: LivingNode & Pick<ClusterNode, "openStore">;
+  readonly node: BaseNode & Pick<ClusterNode, "openStore">;
   /** Set when several nodes are active: the shards of this node, and how requests reach the other nodes. */
   readonly active?: ActiveMember | undefined;
   /** Listens until this node's own server does; undefined if there was no node to forward to. */
   readonly forwarder: Forwarder | undefined;
-  /** Returns a function that takes the client's address from a request that another node has forwarded. */
-  takerOfNames(encryption: Encryption): TakeForwardedAddress;
+  /** See `makeForwardedAddressTaker`. */
+  makeForwardedAddressTaker(encryption: Encryption): TakeForwardedAddress;
   /** Returns the response that declines a request of another node, because this node is not active or does not own the shard. */
-  elsewhere(request: Request, encryption: Encryption, shard?: number): Promise<Response>;
+  decline(request: Request, encryption: Encryption, shard?: number): Promise<Response>;
   /** Starts to hand over: new connections to this port wait for the next node. Returns false if there is no other node. */
   standAside(port: number, encryption: Encryption): Promise<boolean>;
   /** Releases the lease and leaves the cluster once no client needs this node. The store must be closed before. */
@@ -72,7 +72,7 @@ export type JoinOptions = {
   fatal(error: Error): void;
   readonly signal?: AbortSignal | undefined;
   /** Called when this node stands by. The returned services are disposed before the node becomes active. */
-  standsBy?(context: StandingBy): SpareServices | undefined;
+  standsBy?(context: StandingBy): StandbyServices | undefined;
 };
 
 /** A node that stands by. */
@@ -81,11 +81,11 @@ export type StandingBy = {
   readonly port: number;
   readonly node: ClusterNode;
   readonly encryption: Encryption;
-  readonly takeNamed: TakeForwardedAddress;
+  readonly takeForwardedAddress: TakeForwardedAddress;
 };
 
-/** Services that a spare runs in addition to forwarding. */
-export type SpareServices = AsyncDisposable & {
+/** Services that a standby node runs in addition to forwarding. */
+export type StandbyServices = AsyncDisposable & {
   /** The local port at which the node serves reads; undefined while it serves none. */
   readonly reads?: number | undefined;
 };
@@ -106,6 +106,7 @@ export const joinCluster = async ({
     options.fatal(error);
   };
   const { database_url: url = "", cluster_lease: lease_ms } = config;
+  // Standby nodes that serve reads need notices of changes.
   const sendsNotices = config.cluster_reads === "every";
   const id = toNodeName(config);
   checkKeyForm({ directory: config.data_dir, digits: config.encryption_key });
@@ -134,7 +135,7 @@ export const joinCluster = async ({
     return created;
   };
   let forwarder: Forwarder | undefined;
-  let services: SpareServices | undefined;
+  let services: StandbyServices | undefined;
   try {
     const active = node.whenActive(signal);
     // The error is thrown below. If something else fails first, it is ignored.
@@ -142,8 +143,8 @@ export const joinCluster = async ({
     const encryption = await loadSharedEncryption(node, config, clock, active);
     if (encryption && (node.leader || !(await finishesWithin(clock, FIRST_NODE_TIMEOUT_MS, active)))) {
       forwarder = listen(port, encryption);
-      const takeNamed = takerOfNames(deriveNodeToken(encryption));
-      services = standsBy?.({ port: forwarder.port, node, encryption, takeNamed });
+      const takeForwardedAddress = makeForwardedAddressTaker(deriveNodeToken(encryption));
+      services = standsBy?.({ port: forwarder.port, node, encryption, takeForwardedAddress });
     }
     await active;
     await services?.[Symbol.asyncDispose]();
@@ -164,8 +165,8 @@ export const joinCluster = async ({
     clock,
     node,
     forwarder,
-    takerOfNames: (key) => takerOfNames(deriveNodeToken(key)),
-    elsewhere: (request, key, shard) => decline(request, deriveNodeToken(key), clock, shard),
+    makeForwardedAddressTaker: (key) => makeForwardedAddressTaker(deriveNodeToken(key)),
+    decline: (request, key, shard) => decline(request, deriveNodeToken(key), clock, shard),
     async standAside(port, encryption) {
       await node.refreshView();
       if (!node.hasNext) return false;
@@ -212,7 +213,7 @@ const loadSharedEncryption = async (
 };
 
 /** Returns the state of a node for `/readyz`, without node names. */
-export const presentNodeState = ({ state: { holder: _, ...state } }: Pick<LivingNode, "state">): NodeState => state;
+export const presentNodeState = ({ state: { holder: _, ...state } }: Pick<BaseNode, "state">): NodeState => state;
 
 /** Returns the address at which other nodes reach this one. A test server, whose port is not known yet, gets a random name instead. */
 export const toNodeName = ({ node_address, address: { port } }: Config): string =>

@@ -1,4 +1,4 @@
-// Determines the readiness of a spare, which is that of the active node.
+// Determines the readiness of a standby node, which is that of the active node.
 import type { X509Certificate } from "node:crypto";
 import type { Clock } from "#base/clock.ts";
 import { NODE_HEADER } from "#base/network/node-headers.ts";
@@ -24,7 +24,7 @@ export type ReadinessRequest = {
 };
 
 /** Asks the active node for its readiness, in the way that requests are forwarded to it. */
-export const findSpareReadiness = async ({
+export const findStandbyReadiness = async ({
   clock,
   token,
   active,
@@ -65,7 +65,8 @@ const requestReadiness = (node: NodeAddress, certificate: X509Certificate | unde
       end();
       return;
     }
-    // A spare answers this request with "not active", so two spares that assume the other is active do not wait for each other.
+    // A standby node answers this request with "not active", so two standby nodes that assume the other is active do not wait for each
+    // other.
     socket.write(
       `GET /readyz HTTP/1.1\r\nhost: ${host}\r\n${NODE_HEADER}: ${formatReadinessHeader(token)}\r\nconnection: close\r\n\r\n`,
     );

@@ -35,7 +35,7 @@ import { createManualBackups, createScheduledBackups, type ScheduledBackups } fr
 import { Blobs, type SharedBlobs } from "#db/blobs.ts";
 import type { Store } from "#db/engine/store.ts";
 import { ALL_ROWS } from "#db/own-rows.ts";
-import type { LivingNode } from "#db/pg/living-node.ts";
+import type { BaseNode } from "#db/pg/base-node.ts";
 import { ShardIndex } from "#db/shard-index.ts";
 import { noteContainerKill } from "#domain/agents/container-kills.ts";
 import { makeChatToken } from "#domain/ai/chat-token.ts";
@@ -97,7 +97,7 @@ export type ContextOptions = {
   fatal?: (error: Error) => void;
   store?: Store;
   /** The storage of uploads outside the data directory. */
-  elsewhere?: SharedBlobs | undefined;
+  sharedBlobs?: SharedBlobs | undefined;
   /** The shards of this node and of other nodes. By default, this is the only node. */
   shards?: Shards | undefined;
   /** The cluster membership, already joined. */
@@ -179,7 +179,7 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly encryption: Encryption;
   readonly membership: Membership | undefined;
   /** This process as a cluster node; undefined on a single server. */
-  readonly cluster: LivingNode | undefined;
+  readonly cluster: BaseNode | undefined;
   readonly outbound: Outbound;
   readonly pushOutbound: Outbound;
   readonly mcpOutbound: Outbound;
@@ -212,7 +212,7 @@ export class Context implements ApiContext, AsyncDisposable {
   handingOver = false;
 
   constructor(options: ContextOptions, opened: OpenedStore, encryption: Encryption, observability: Observability) {
-    const { store, membership, elsewhere: sharedBlobs } = opened;
+    const { store, membership, sharedBlobs } = opened;
     const { metrics, telemetry } = observability;
     const { config, shards = membership?.active?.shards ?? ALL_SHARDS } = options;
     const clock = new EndingClock(options.clock ?? systemClock);

@@ -233,7 +233,7 @@ export const openModels = ({
   const configured = new ConfiguredModels({
     clock,
     mayReach,
-    attachments: (id) => readAttachment({ store, blobs }, id),
+    loadAttachment: (id) => readAttachment({ store, blobs }, id),
   });
   const usedModels = models ?? configured;
   const counted = metrics ? countModels(usedModels, metrics) : usedModels;

@@ -35,7 +35,7 @@ type Options = {
 };
 
 export const openReads = ({ config, clock, store, encryption }: Options): Context => {
-  const database = { store, elsewhere: new DatabaseBlobs(store) };
+  const database = { store, sharedBlobs: new DatabaseBlobs(store) };
   const context = new Context({ config, clock, shards: NO_SHARDS }, database, encryption, {
     metrics: undefined,
     telemetry: undefined,

@@ -13,7 +13,7 @@ export type OpenedStore = {
   readonly store: Store;
   /** Only in a cluster. */
   readonly membership?: Membership | undefined;
-  readonly elsewhere?: SharedBlobs | undefined;
+  readonly sharedBlobs?: SharedBlobs | undefined;
 };
 
 type Options = {
@@ -40,7 +40,7 @@ export const openStore = async ({ config, clock, fatal, membership }: Options): 
   const { makeBucket, openSharedBlobs } = await import("#db/pg/uploads.ts");
   const joined = membership ?? (await join({ config, clock, fatal: stop }));
   const store = joined.node.openStore();
-  return { store, membership: joined, elsewhere: openSharedBlobs(store, makeBucket(config, clock)) };
+  return { store, membership: joined, sharedBlobs: openSharedBlobs(store, makeBucket(config, clock)) };
 };
 
 const join = async (options: JoinOptions): Promise<Membership> =>

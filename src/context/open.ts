@@ -12,7 +12,7 @@ export const openContext = async (options: ContextOptions): Promise<Context> => 
   // Imported only if metrics are enabled, because the library adds 27 ms to startup.
   const metrics = config.metrics_address ? await openMetrics(clock) : undefined;
   const database = options.store
-    ? { store: options.store, elsewhere: options.elsewhere, membership: options.membership }
+    ? { store: options.store, sharedBlobs: options.sharedBlobs, membership: options.membership }
     : await openStore({ config, clock, fatal, membership: options.membership });
   const { data_dir: directory, encryption_key: digits } = config;
   const encryption = await openKey(database.store, { directory, digits, shared: database.membership !== undefined });

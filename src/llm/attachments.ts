@@ -10,7 +10,7 @@ export type Attachment = {
 };
 
 /** Returns undefined if the file no longer exists. */
-export type Attachments = (file_id: string) => Promise<Attachment | undefined>;
+export type LoadAttachment = (file_id: string) => Promise<Attachment | undefined>;
 
 /** Base64 makes this 32 MB, the limit of providers for a request. The server holds three copies of it during a call. */
 const MAX_ATTACHMENT_BYTES = 24 * 1024 * 1024;
@@ -38,4 +38,4 @@ export class AttachmentBudget {
 export const formatOmitted = (name: string): string =>
   `[The attachment "${name}" is left out, because the attachments of this conversation are too large together.]`;
 
-export const loadNoAttachment: Attachments = async () => undefined;
+export const loadNoAttachment: LoadAttachment = async () => undefined;

@@ -12,7 +12,7 @@ export type FailureSignal = {
 
 /** Details beyond the kind, where they help users. */
 export type FailureReason =
-  | ("too_long" | "unreachable" | "unknown_host" | "broke_off" | "empty" | "all_thought")
+  | ("too_long" | "unreachable" | "unknown_host" | "broke_off" | "empty" | "only_reasoning")
   /** The answer does not end within the size of a message. */
   | "endless"
   /** The chat's own model is not available. */
@@ -20,7 +20,7 @@ export type FailureReason =
   | "spend_limit"
   /** The chat's owner may not use models now. */
   | "owner_refused"
-  /** A budget is used up, or its rest is reserved. */
+  /** A budget is used up, or what remains of it is reserved. */
   | "budget"
   | "budget_held"
   /** The address belongs to something other than a provider. */
@@ -91,7 +91,7 @@ export const RULES: readonly Rule[] = [
   { name: "rate", statuses: [429], words: /rate[-_ ]?limit|too many requests|throttl/, ...retryably("rate_limit") },
   { name: "disabled", words: /provider[-_ ](is[-_ ])?disabled/, ...permanently("provider_disabled") },
   {
-    name: "gone",
+    name: "unreachable",
     statuses: [408, 502, 503, 504],
     words:
       /deadline|timed? ?out|\beof\b|econnreset|econnrefused|epipe|e(host|net)unreach|enotfound|eai_again|getaddrinfo|connection (was )?(reset|refused|closed)|connection ?(closed|refused)|socket (connection )?(was )?closed|broken pipe|goaway|unable to connect/,
@@ -144,7 +144,7 @@ export const findReason = ({ status, text, ended_early = false }: FailureSignal)
 const BROKEN_STREAM_PATTERN =
   /stream (ended|closed)|\beof\b|econnreset|epipe|connection (was )?(reset|closed)|connection ?closed|socket (connection )?(was )?closed|broken pipe|goaway/i;
 
-/** Later dates are treated as mistakes. */
+/** A longer wait is shortened to this. */
 const MAX_RETRY_AFTER_MS = 366 * 86_400_000;
 
 /** Returns milliseconds from the response's headers: `retry-after-ms`, or `retry-after` in seconds or as a date; at most a year. */

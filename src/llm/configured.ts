@@ -6,7 +6,7 @@ import { log } from "#base/log.ts";
 import type { ModelFeature } from "#schema/chats/model-feature.ts";
 import type { ModelPrice } from "#schema/chats/model-price.ts";
 import { type Adapter, loadAdapter, requiresKey } from "./adapters.ts";
-import { type Attachments, loadNoAttachment } from "./attachments.ts";
+import { type LoadAttachment, loadNoAttachment } from "./attachments.ts";
 import { resolveChatModel } from "./chat-model.ts";
 import type { ConfiguredModel, ConfiguredProvider } from "./configured-model.ts";
 import { DEMO, DemoModels } from "./demo.ts";
@@ -21,7 +21,7 @@ type Deps = {
   /** The private addresses that base URLs may use. */
   readonly mayReach: ReachableAddresses;
   /** Loads attached files of messages. */
-  readonly attachments?: Attachments;
+  readonly loadAttachment?: LoadAttachment;
 };
 
 type ConfiguredEntry = { readonly config: ConfiguredModel; readonly provider: ConfiguredProvider };
@@ -99,11 +99,11 @@ export class ConfiguredModels implements LanguageModels {
     const problem = findProblem(found);
     if (problem) throw problem;
     if (found.provider.provider === "demo") return this.#demo.stream(request);
-    const { clock, attachments = loadNoAttachment } = this.#deps;
+    const { clock, loadAttachment = loadNoAttachment } = this.#deps;
     const key = toKey(found.provider);
     const adapter = this.#loadAdapter(found, key);
     const onRefused = (features: readonly ModelFeature[]): void => this.#onRefused(found.config.id, features);
-    return streamModel({ ...found, adapter, key, attachments, now: () => clock.now(), onRefused }, request);
+    return streamModel({ ...found, adapter, key, loadAttachment, now: () => clock.now(), onRefused }, request);
   }
 
   #loadAdapter({ config, provider }: ConfiguredEntry, key: string): Promise<Adapter> {

@@ -29,13 +29,13 @@ const MESSAGES: Readonly<Record<ChatErrorKind, Sentence>> = {
 };
 
 const REASONS: Readonly<Record<FailureReason, Sentence>> = {
-  all_thought: (provider) =>
+  only_reasoning: (provider) =>
     `The model at ${provider} spent its whole output limit on thinking. Raise the limit or lower the reasoning effort.`,
   broke_off: (provider) => `The connection to ${provider} broke off before the answer was complete.`,
   empty: (provider) => `${provider} sent an empty answer, twice in a row.`,
   endless: (provider) => `The answer of ${provider} became longer than a message can be, and was ended.`,
   budget: () => "A budget of this chat is used up.",
-  budget_held: () => "The rest of a budget is reserved for other model calls. The chat retries when they are done.",
+  budget_held: () => "The remaining budget is reserved for other model calls. The chat retries when they are done.",
   gone: () => "The model of this chat has been removed. Choose another model for the next message.",
   model_disabled: (provider) =>
     `The model of this chat is disabled at ${provider}. Choose another model for the next message.`,

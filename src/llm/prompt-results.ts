@@ -2,7 +2,7 @@
 // user message. Used by prompt.ts (rules DT-5, MO-42).
 import type { LanguageModelV4Message, LanguageModelV4Prompt } from "@ai-sdk/provider";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
-import type { AttachmentBudget, Attachments } from "./attachments.ts";
+import type { AttachmentBudget, LoadAttachment } from "./attachments.ts";
 import type { PromptMessage } from "./model.ts";
 import { isPicture, type ScaledPicture, scaleToFit } from "./pictures.ts";
 
@@ -34,14 +34,14 @@ export const findNewestFiles = (messages: readonly PromptMessage[]): ReadonlyMap
 };
 
 /** Loads files, and limits how many bytes of them one request contains. */
-export type FileSource = { readonly attachments: Attachments; readonly budget: AttachmentBudget };
+export type FileSource = { readonly loadAttachment: LoadAttachment; readonly budget: AttachmentBudget };
 
 /** A result, and the files that are sent with it. */
 export type Answer = { readonly part: ResultPart; readonly shown: readonly ScaledPicture[] };
 
 export const loadAnswers = async (
   content: readonly MessagePart[],
-  { attachments, budget }: FileSource,
+  { loadAttachment, budget }: FileSource,
   { newest, form }: { readonly newest: ReadonlyMap<MessagePart, readonly string[]>; readonly form: Form },
 ): Promise<Answer[]> => {
   const answers: Answer[] = [];
@@ -49,7 +49,7 @@ export const loadAnswers = async (
     if (one.type !== "tool-result") continue;
     const shown: ScaledPicture[] = [];
     for (const id of newest.get(one) ?? []) {
-      const file = budget.isSpent ? undefined : await attachments(id);
+      const file = budget.isSpent ? undefined : await loadAttachment(id);
       const scaled = file && (await scaleToFit(id, file));
       // A file that the model does not accept is replaced by a note later.
       if (scaled && (!acceptsType(form, scaled.file.media_type) || budget.take(scaled.file))) shown.push(scaled);
@@ -68,7 +68,10 @@ const toPart = ({ tool_call_id = "", tool_name = "", result = null, is_error }: 
   return { type: "tool-result", toolCallId: tool_call_id, toolName: tool_name, output };
 };
 
-/** `inside`: the API accepts images in results. `behind`: images follow in a user message. `none`: the model accepts no images and gets a note. */
+/**
+ * `inside`: the API accepts images in results. `behind`: images follow in a user message. `none`: the model accepts no images and gets a
+ * note.
+ */
 export type Pictures = "inside" | "behind" | "none";
 
 type Form = { readonly pictures: Pictures; readonly documents: boolean };

@@ -3,7 +3,7 @@
 
 import type { LanguageModelV4Message, LanguageModelV4Prompt } from "@ai-sdk/provider";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
-import { AttachmentBudget, type Attachments, formatOmitted } from "./attachments.ts";
+import { AttachmentBudget, formatOmitted, type LoadAttachment } from "./attachments.ts";
 import { removeNote } from "./call-notes.ts";
 import type { PromptMessage } from "./model.ts";
 import { scaleToFit } from "./pictures.ts";
@@ -55,7 +55,7 @@ const DEFAULT_FORM: PromptForm = {
 /** Returns the history in the providers' common format, in order. */
 export const buildPrompt = async (
   messages: readonly PromptMessage[],
-  attachments: Attachments,
+  loadAttachment: LoadAttachment,
   options: Partial<PromptForm> = {},
 ): Promise<LanguageModelV4Prompt> => {
   const form = { ...DEFAULT_FORM, ...options };
@@ -68,9 +68,9 @@ export const buildPrompt = async (
   const answers = new Map<PromptMessage, Answer[]>();
   for (const message of messages.toReversed()) {
     const { role, content } = message;
-    if (role === "user") users.set(message, await toUserParts(content, { attachments, budget }, form));
+    if (role === "user") users.set(message, await toUserParts(content, { loadAttachment, budget }, form));
     else if (role === "tool")
-      answers.set(message, await loadAnswers(content, { attachments, budget }, { newest, form }));
+      answers.set(message, await loadAnswers(content, { loadAttachment, budget }, { newest, form }));
   }
   for (const message of messages) {
     const { role, content } = message;
@@ -131,13 +131,13 @@ const toUserParts = async (
 
 const toFileParts = async (
   part: MessagePart,
-  { attachments, budget }: FileSource,
+  { loadAttachment, budget }: FileSource,
   form: PromptForm,
 ): Promise<UserPart[]> => {
   const { file_id = "", name = "attachment" } = part;
   const text = (words: string): UserPart => ({ type: "text", text: words });
   if (budget.isSpent) return [text(formatOmitted(name))];
-  const file = await attachments(file_id);
+  const file = await loadAttachment(file_id);
   if (!file) return [text(`[The attachment "${name}" is no longer there.]`)];
   const { media_type, bytes } = file;
   if (media_type.startsWith("text/") || media_type === "application/json") {

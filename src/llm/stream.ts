@@ -5,7 +5,7 @@ import type { ModelFeature } from "#schema/chats/model-feature.ts";
 import { type Adapter, createBypass } from "./adapters.ts";
 import { AnswerEvents } from "./answer-events.ts";
 import { AnswerReader } from "./answer-reader.ts";
-import type { Attachments } from "./attachments.ts";
+import type { LoadAttachment } from "./attachments.ts";
 import { BrokenChunks } from "./broken-chunks.ts";
 import { findSignals, toModelError } from "./call-failure.ts";
 import type { ConfiguredModel, ConfiguredProvider } from "./configured-model.ts";
@@ -19,7 +19,7 @@ export type Call = {
   readonly config: ConfiguredModel;
   readonly adapter: Promise<Adapter>;
   readonly key: string;
-  readonly attachments: Attachments;
+  readonly loadAttachment: LoadAttachment;
   readonly now: () => number;
   /** Called when the model's server has refused these features and accepted the request without them. */
   readonly onRefused: (features: readonly ModelFeature[]) => void;

@@ -7,7 +7,7 @@ const startTime = time("The beginning of the period.");
 const endTime = time("The end of the period, exclusive.");
 const ids = t.Array(uuid(), { description: "The IDs of the templates that were used." });
 
-export const Daus = namedObject("DailyUsers", {
+export const DailyUsers = namedObject("DailyUsers", {
   entries: t.Array(
     t.Object({
       amount: t.Integer({ description: "The number of distinct users." }),
@@ -15,7 +15,7 @@ export const Daus = namedObject("DailyUsers", {
     }),
     { description: "One entry for each of the last days, oldest first. Days without users are included." },
   ),
-  tz_hour_offset: t.Number({ description: "The requested time zone offset, in hours or quarter hours." }),
+  tz_hour_offset: t.Number({ description: "The requested time zone offset, in hours; a multiple of 0.25." }),
 });
 
 const AppUsage = namedObject("AppUsage", {
@@ -45,7 +45,7 @@ const ParameterUsage = namedObject("ParameterUsage", {
 
 const activeUsers = t.Integer({ description: "The number of distinct users who used a workspace." });
 
-/** Upstream clients can omit sections. */
+/** Contains only the sections that the client requested. */
 export const TemplateInsights = namedObject("TemplateInsights", {
   interval_reports: t.Optional(
     t.Array(
@@ -158,7 +158,7 @@ export const BuildInsights = namedObject("BuildInsights", {
 });
 export type BuildInsights = Static<typeof BuildInsights>;
 
-const people = {
+const chatCounts = {
   users: t.Integer({ description: "The number of distinct owners of chats with model calls." }),
   chats: t.Integer({ description: "The number of distinct root chats." }),
 };
@@ -167,9 +167,9 @@ export const ChatInsights = namedObject("ChatInsights", {
   report: t.Object({
     start_time: startTime,
     end_time: endTime,
-    ...people,
+    ...chatCounts,
     ...modelSpend,
-    intervals: t.Array(t.Object({ start_time: startTime, end_time: endTime, ...people, ...modelSpend })),
+    intervals: t.Array(t.Object({ start_time: startTime, end_time: endTime, ...chatCounts, ...modelSpend })),
     models: t.Array(
       t.Object({
         model_config_id: t.String({ description: "The ID of the model configuration." }),

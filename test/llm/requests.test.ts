@@ -81,7 +81,7 @@ const recordRequests = async (
     config,
     adapter,
     key: "k",
-    attachments: loadNoAttachment,
+    loadAttachment: loadNoAttachment,
     now: () => 0,
     onRefused: () => {},
   };

@@ -323,7 +323,7 @@ test("[PV-4] a missing engine, an unusable host and an unsuitable program are ex
   await expect(at("tcp://me:hunter2@127.0.0.1:1").run(request(), new Notes(), signal)).rejects.toThrow(shown);
   await expect(at("ssh://elsewhere").run(request(), new Notes(), signal)).rejects.toThrow("docker_host cannot be used");
   engine.images.set("debian:13", { architecture: "arm64" });
-  await expect(run()).rejects.toThrow("is for arm64, but the workspace's daemon at hand is for amd64");
+  await expect(run()).rejects.toThrow("is for arm64, but the daemon program for workspaces is for amd64");
   const runWithout = (program?: string) => provisioner({ program }).run(request(), new Notes(), signal);
   await expect(runWithout()).rejects.toThrow("bun run build");
   await expect(runWithout(import.meta.path)).rejects.toThrow("is not a Linux program");

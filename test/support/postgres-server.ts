@@ -37,7 +37,7 @@ export const openServersStore = async (
 ) => {
   const database = await serversDatabase(directory, { config, password, isUsual });
   const store = await open(database);
-  return { store, elsewhere: new DatabaseBlobs(store), database };
+  return { store, sharedBlobs: new DatabaseBlobs(store), database };
 };
 
 /** Returns the URL of that database, for nodes that open it themselves. */

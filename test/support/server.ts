@@ -7,7 +7,7 @@ import type { Clock } from "#base/clock.ts";
 import { type Config, type LoadedConfig, loadConfig } from "#base/config.ts";
 import type { Shards } from "#base/shards.ts";
 import type { MemoryShare } from "#base/system/memory-share.ts";
-import { deriveNodeToken, takerOfNames } from "#src/cluster/forwarded-header.ts";
+import { deriveNodeToken, makeForwardedAddressTaker } from "#src/cluster/forwarded-header.ts";
 import type { Membership } from "#src/cluster/membership.ts";
 import type { Context } from "#src/context/context.ts";
 import { openContext } from "#src/context/open.ts";
@@ -26,8 +26,8 @@ export type TestServer = AsyncDisposable & {
   readonly url: URL;
   readonly directory: string;
   /**
-   * Undefined when the compiled binary is under test, and after disposal. With several active nodes, it is the first node's context, with the
-   * members of all nodes combined.
+   * Undefined when the compiled binary is under test, and after disposal. With several active nodes, it is the first node's context, with
+   * the members of all nodes combined.
    */
   readonly context: Context | undefined;
   /** The context of each active node. */
@@ -134,7 +134,8 @@ const startInProcess = async (directory: string, options: TestServerOptions) => 
   const { clock, models, callMemory, shards, environment } = options;
   const setup = { config, password: ADMIN.password, isUsual: isUsual(options) };
   const { database = "", ...opened } = usesPostgres ? await openServersStore(directory, setup) : {};
-  const membership = proxy && ({ takerOfNames: (key) => takerOfNames(deriveNodeToken(key)) } as Membership);
+  const membership =
+    proxy && ({ makeForwardedAddressTaker: (key) => makeForwardedAddressTaker(deriveNodeToken(key)) } as Membership);
   const program = findCompiledProgram();
   const daemon = program ? [program, "agent"] : undefined;
   const tests = { copyMessages: copyAsJson, daemon, hashCost: options.dearPasswords ? undefined : CHEAP_HASH };

@@ -1,7 +1,7 @@
 // The dependencies of turns that a coding agent runs.
 import type { ModelTokens } from "#schema/agents/agent-program.ts";
 import type { CodingAgent } from "#schema/ai/coding-agents.ts";
-import type { Attachments } from "#src/llm/attachments.ts";
+import type { LoadAttachment } from "#src/llm/attachments.ts";
 import type { AgentBudgets } from "../spending/agent-budgets.ts";
 import type { TurnDeps } from "../turn/deps.ts";
 import type { AgentSessions } from "./sessions.ts";
@@ -9,7 +9,7 @@ import type { AgentSessions } from "./sessions.ts";
 /** Additional dependencies of coding agent turns. */
 export type AgentEngineDeps = TurnDeps & {
   readonly budgets: AgentBudgets;
-  readonly attachments: Attachments;
+  readonly loadAttachment: LoadAttachment;
   /** Returns the model tokens of the workspace that an agent belongs to, and of a chat in it. */
   readonly modelTokens: (scope: { agent_id: string; chat_id: string; owner_id: string }) => ModelTokens;
 };

@@ -1,7 +1,7 @@
 // Converts a prompt into the content blocks that a coding agent accepts: text and attached files.
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import type { ContentBlock, PromptCapabilities } from "#src/acp/connection.ts";
-import { AttachmentBudget, type Attachments, formatOmitted } from "#src/llm/attachments.ts";
+import { AttachmentBudget, formatOmitted, type LoadAttachment } from "#src/llm/attachments.ts";
 import { isPicture, scaleToFit } from "#src/llm/pictures.ts";
 import { formatFile } from "#src/llm/prompt.ts";
 
@@ -14,12 +14,12 @@ export const toPromptBlocks = async (
   text: string,
   files: readonly MessagePart[],
   abilities: PromptCapabilities,
-  attachments: Attachments,
+  loadAttachment: LoadAttachment,
 ): Promise<ContentBlock[]> => {
   const budget = new AttachmentBudget();
   const blocks: ContentBlock[] = [];
   for (const part of files.slice(-MAX_FILES).toReversed()) {
-    blocks.unshift(...(await toFileBlocks(part, abilities, { attachments, budget })));
+    blocks.unshift(...(await toFileBlocks(part, abilities, { loadAttachment, budget })));
   }
   return [textBlock(text), ...blocks];
 };
@@ -27,10 +27,10 @@ export const toPromptBlocks = async (
 const toFileBlocks = async (
   { file_id = "", name = "attachment" }: MessagePart,
   { images, documents }: PromptCapabilities,
-  { attachments, budget }: { readonly attachments: Attachments; readonly budget: AttachmentBudget },
+  { loadAttachment, budget }: { readonly loadAttachment: LoadAttachment; readonly budget: AttachmentBudget },
 ): Promise<ContentBlock[]> => {
   if (budget.isSpent) return [textBlock(formatOmitted(name))];
-  const file = await attachments(file_id);
+  const file = await loadAttachment(file_id);
   if (!file) return [textBlock(`[The attachment "${name}" was deleted.]`)];
   const { media_type, bytes } = file;
   if (media_type.startsWith("text/") || media_type === "application/json") {

@@ -95,7 +95,7 @@ export const prepareStart = async (
 
 /** Sends the agent what is new to it, unless `signal` has ended the turn. */
 export const sendPrompt = async (
-  { attachments, clock, sessions }: AgentTurnDeps,
+  { loadAttachment, clock, sessions }: AgentTurnDeps,
   begun: StartedAttempt,
   session: AgentSession,
   history: readonly MessageRow[],
@@ -105,7 +105,7 @@ export const sendPrompt = async (
   const { text, files } = isSame
     ? buildPrompt(session, buildHandover(history, begun.coding_agent?.session ?? null), history)
     : { text: prependInstructions(introduction, formatHistory(history)), files: listFiles(history) };
-  const blocks = await toPromptBlocks(text, files, session.promptAbilities, attachments);
+  const blocks = await toPromptBlocks(text, files, session.promptAbilities, loadAttachment);
   if (signal.aborted) return;
   const isWritten = await finishesWithin(clock, PROMPT_TIMEOUT_MS, session.prompt(blocks));
   // A workspace that does not take a large prompt would keep memory from others.

@@ -32,7 +32,7 @@ export const findProblem = (content: readonly MessagePart[], finish: Finish | un
   if (content.some(({ type, text }) => type !== "reasoning" && (type !== "text" || text?.trim() !== "")))
     return undefined;
   if (finish === "content_filter") return content.length === 0 ? new ModelError("content_filter", "") : undefined;
-  if (finish === "length") return new ModelError("config", "", { reason: "all_thought" });
+  if (finish === "length") return new ModelError("config", "", { reason: "only_reasoning" });
   return new ModelError("generic", "", { reason: "empty", retryable: true });
 };
 

@@ -5,13 +5,13 @@ import { log } from "#base/log.ts";
 import type { OtherNode, Shards } from "#base/shards.ts";
 import { CommitError } from "../../engine/store.ts";
 import {
+  BaseNode,
   CHECK_INTERVAL_MS,
-  LivingNode,
   type NodeOptions,
   type NodeRole,
   withPrimary,
   withTimeout,
-} from "../living-node.ts";
+} from "../base-node.ts";
 import { type SeenState, toSeenState } from "../node-state.ts";
 import { Primary } from "../primary.ts";
 import { PgStore } from "../store.ts";
@@ -44,7 +44,7 @@ const MAX_CONCURRENT_MOVES = 64;
 /** Time limit for moving shards. A move waits for groups, and the database ends groups that stall after two seconds. */
 const MOVE_TIMEOUT_MS = 10_000;
 
-export class ShardsMember extends LivingNode implements Shards {
+export class ShardsMember extends BaseNode implements Shards {
   readonly epoch: number;
   readonly #possession: Possession;
   /** A separate connection for moving shards, which waits for others and must not delay renewals. */

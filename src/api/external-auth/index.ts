@@ -223,7 +223,7 @@ const deviceFlowRoutes = (ctx: ApiContext) =>
           summary: "Complete linking an external account with a device code",
           description:
             "Returns 204 once the account is linked, and 400 until then. The `detail` of the error is the provider's error code: authorization_pending (retry), slow_down (retry less often), access_denied or expired_token.",
-          example: { device_code: "from the answer to starting it" },
+          example: { device_code: "from the response to the start request" },
           access: "users",
           outlivesGrant: true,
           scope: "user:update_personal",

@@ -12,8 +12,8 @@ type State = {
   readonly key_id: string;
   readonly verifier: string;
   readonly until: number;
-  /** The URL to which the user was sent, and the URL to which the code is sent. */
-  readonly place: string;
+  /** Hash of the client ID and of the URLs to which the user and the code are sent. */
+  readonly provider_hash: string;
 };
 
 /** How long a person may take to sign in at the provider. */
@@ -23,14 +23,20 @@ type Deps = { readonly clock: Clock; readonly encryption: Encryption };
 
 const toSealContext = (provider_id: string): string => `external_auth_state:${provider_id}`;
 
-const hashUrls = ({ client_id, auth_url, token_url }: Provider): string =>
+const hashProvider = ({ client_id, auth_url, token_url }: Provider): string =>
   sha256(JSON.stringify([client_id, auth_url, token_url]));
 
 /** Creates a new state and its verifier. */
 export const createState = ({ clock, encryption }: Deps, caller: UserCaller, provider: Provider) => {
   const verifier = linkToken();
   const { user_id, key_id } = caller;
-  const state: State = { user_id, key_id, verifier, until: clock.now() + STATE_TTL_MS, place: hashUrls(provider) };
+  const state: State = {
+    user_id,
+    key_id,
+    verifier,
+    until: clock.now() + STATE_TTL_MS,
+    provider_hash: hashProvider(provider),
+  };
   return { verifier, state: encryption.seal(JSON.stringify(state), toSealContext(provider.id)) };
 };
 
@@ -50,7 +56,7 @@ export const openVerifier = (
   if (!state || !isFromSession) {
     throw invalid("This sign-in was not started in this session, or has expired. Start it again.");
   }
-  if (state.place !== hashUrls(provider)) {
+  if (state.provider_hash !== hashProvider(provider)) {
     throw invalid("The settings of this sign-in have changed since it was started. Start it again.");
   }
   return state.verifier;
@@ -67,7 +73,7 @@ export const sealDevice = ({ encryption }: Deps, caller: UserCaller, provider_id
 export const openDevice = ({ encryption }: Deps, caller: UserCaller, provider_id: string, sealed: string): string => {
   const code = openJson(encryption, sealed, toDeviceContext(provider_id, caller.user_id));
   if (typeof code === "string") return code;
-  throw invalid("Validation failed.", [{ field: "device_code", detail: "was not given to you here" }]);
+  throw invalid("Validation failed.", [{ field: "device_code", detail: "was not issued to you by this server" }]);
 };
 
 const openJson = (encryption: Encryption, sealed: string, context: string): unknown => {

@@ -92,7 +92,7 @@ const passkeyConfirmation = (ctx: ApiContext) =>
           summary: "Confirm your identity with a passkey",
           audit: target.writes(target.user),
           example: {
-            challenge: "from the answer to starting it",
+            challenge: "from the response to the start request",
             credential: { id: "AQID", rawId: "AQID", type: "public-key", response: {} },
           },
           access: "owner_only",

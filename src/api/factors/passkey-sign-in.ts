@@ -88,7 +88,7 @@ export const passkeySignIn = (ctx: ApiContext) =>
           description: "Returns a session token and also sets the session cookie.",
           security: [],
           example: {
-            challenge: "from the answer to starting it",
+            challenge: "from the response to the start request",
             credential: { id: "AQID", rawId: "AQID", type: "public-key", response: {} },
           },
         }),

@@ -64,7 +64,7 @@ export const passkeys = (ctx: ApiContext) =>
           tags,
           operationId: "startPasskeyRegistration",
           summary: "Start registering a passkey",
-          description: "Returns 403 naming `confirmation` if you must confirm your identity first.",
+          description: "Returns 403 with the field `confirmation` if you must confirm your identity first.",
           access: "owner_only",
           scope: "all",
         }),
@@ -89,7 +89,7 @@ export const passkeys = (ctx: ApiContext) =>
           description:
             "Adds a passkey that you can sign in with. Afterwards, signing in with the password also requires a second factor.",
           example: {
-            challenge: "from the answer to starting it",
+            challenge: "from the response to the start request",
             name: "Laptop",
             credential: { id: "AQID", rawId: "AQID", type: "public-key", response: {} },
           },
@@ -134,7 +134,7 @@ export const passkeys = (ctx: ApiContext) =>
           operationId: "deletePasskey",
           summary: "Delete a passkey",
           description:
-            "If this was the last second factor, the recovery codes are also deleted. Returns 403 naming `confirmation` if you must confirm your identity first.",
+            "If this was the last second factor, the recovery codes are also deleted. Returns 403 with the field `confirmation` if you must confirm your identity first.",
           access: "owner_only",
           scope: "all",
         }),

@@ -27,7 +27,7 @@ export const recoveryCodes = (ctx: ApiContext) =>
           operationId: "createRecoveryCodes",
           summary: "Regenerate recovery codes",
           description:
-            "Invalidates earlier codes. Returns 403 naming `confirmation` if you must confirm your identity first.",
+            "Invalidates earlier codes. Returns 403 with the field `confirmation` if you must confirm your identity first.",
           access: "owner_only",
           scope: "all",
         }),

@@ -22,7 +22,9 @@ const PATH = "/login/second-factor";
 /** The identity from a provider sign-in. */
 type ProviderIdentity = { readonly provider: string; readonly identity: Identity };
 
-/** The user and a digest of their account. A new password, a suspension or any other change of the account invalidates unfinished sign-ins. */
+/**
+ * The user and a digest of their account. A new password, a suspension or any other change of the account invalidates unfinished sign-ins.
+ */
 type PendingSignIn = { readonly user_id: string; readonly account: string; readonly oidc?: ProviderIdentity };
 
 const computeDigest = (user: User): string => sha256(`sign-in ${user.updated_at} ${user.password_hash}`);
@@ -119,7 +121,7 @@ export const secondFactorSignIn = (ctx: ApiContext) =>
         summary: "Complete a sign-in with a second factor",
         description: "Completes a sign-in that returned 401 with `second_factor`. Also sets the session cookie.",
         security: [],
-        example: { challenge: "from the answer to signing in", code: "123456" },
+        example: { challenge: "from the response to the sign-in", code: "123456" },
       }),
     },
   );

@@ -34,7 +34,7 @@ export const totp = (ctx: ApiContext) =>
           operationId: "startTotpEnrolment",
           summary: "Start enrolling an authenticator app",
           description:
-            "Has no effect until confirmed with a code. Returns 403 naming `confirmation` if you must confirm your identity first.",
+            "Has no effect until confirmed with a code. Returns 403 with the field `confirmation` if you must confirm your identity first.",
           access: "owner_only",
           scope: "all",
         }),
@@ -57,7 +57,7 @@ export const totp = (ctx: ApiContext) =>
           summary: "Enroll an authenticator app",
           description:
             "Completes the enrollment. Afterwards, signing in with the password also requires a code. The first second factor returns recovery codes, once.",
-          example: { enrolment: "from the answer to starting it", code: "123456" },
+          example: { enrolment: "from the response to the start request", code: "123456" },
           access: "owner_only",
           scope: "all",
         }),

@@ -7,7 +7,7 @@ import { jsonResponse, loadDaus, parseDayOffset } from "#domain/insights/daus.ts
 import { listEdges, parseRange } from "#domain/insights/range.ts";
 import { loadStatusCounts, parseZone } from "#domain/insights/status-counts.ts";
 import { invalidQuery } from "#domain/insights/zones.ts";
-import { Daus, TemplateInsights, UserActivity, UserLatency, UserStatusCounts } from "#schema/insights.ts";
+import { DailyUsers, TemplateInsights, UserActivity, UserLatency, UserStatusCounts } from "#schema/insights.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
@@ -68,7 +68,7 @@ export const insights = (ctx: ApiContext) =>
         query: t.Object({
           tz_offset: tzOffset,
         }),
-        response: { 200: Daus, ...fails(400, 401, 403, 503) },
+        response: { 200: DailyUsers, ...fails(400, 401, 403, 503) },
         detail: operation({
           tags,
           operationId: "getDailyUsers",

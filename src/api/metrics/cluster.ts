@@ -1,8 +1,8 @@
 // Metrics of a cluster node: its lease, the other nodes, and the standbys of its database.
 import type { Metrics } from "#base/metrics.ts";
-import type { LivingNode } from "#db/pg/living-node.ts";
+import type { BaseNode } from "#db/pg/base-node.ts";
 
-export const registerCluster = (metrics: Metrics, node: LivingNode): void => {
+export const registerCluster = (metrics: Metrics, node: BaseNode): void => {
   metrics.gauge(
     "slipway_node_active",
     "1 while this node is the active one and may serve; 0 of a spare.",

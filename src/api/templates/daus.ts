@@ -4,7 +4,7 @@ import { forbidden } from "#base/errors.ts";
 import { canManageTemplate, canReadAudit } from "#domain/access.ts";
 import { loadDaus, parseDayOffset } from "#domain/insights/daus.ts";
 import { loadTemplate, templatePath } from "#domain/templates/find.ts";
-import { Daus } from "#schema/insights.ts";
+import { DailyUsers } from "#schema/insights.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
@@ -33,7 +33,7 @@ export const templateDaus = (ctx: ApiContext) =>
           tz_offset: tzOffset,
         }),
         response: {
-          200: Daus,
+          200: DailyUsers,
           ...fails(400, 401, 403, 404, 503),
         },
         detail: operation({

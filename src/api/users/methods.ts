@@ -5,7 +5,7 @@ import { findUser } from "#db/users/users.ts";
 import { providerPath } from "#domain/oidc/providers.ts";
 import { toNetwork } from "#domain/users/throttle.ts";
 import { named } from "#schema/shape-names.ts";
-import { toParty } from "#src/authentication/webauthn.ts";
+import { toRelyingParty } from "#src/authentication/webauthn.ts";
 import type { ApiContext } from "../context.ts";
 import { findSignedInUser } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
@@ -66,7 +66,7 @@ export const signInMethods = (ctx: ApiContext) =>
       () => ({
         terms_of_service_url: "",
         password: { enabled: true },
-        passkey: { enabled: toParty(ctx.accessUrl) !== undefined },
+        passkey: { enabled: toRelyingParty(ctx.accessUrl) !== undefined },
         github: { enabled: false, default_provider_configured: false },
         oidc: presentProviders(ctx.config.oidc_providers),
       }),

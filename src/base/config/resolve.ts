@@ -24,7 +24,8 @@ export interface Input {
   readFile(path: string): string;
 }
 
-export interface Rules<T extends SettingsTable> {
+/** What a settings table is loaded with. */
+export interface SettingsDefinition<T extends SettingsTable> {
   table: T;
   prefix: string;
   /** Variables with the prefix that belong to other tables and are not reported as mistakes. */
@@ -34,10 +35,16 @@ export interface Rules<T extends SettingsTable> {
 }
 
 /** Loads a table. Throws UsageError that names every invalid setting, its source and its accepted format. */
-export const loadSettings = <T extends SettingsTable>(rules: Rules<T>, input: Input): LoadedSettings<T> => {
-  const { table } = rules;
+export const loadSettings = <T extends SettingsTable>(
+  definition: SettingsDefinition<T>,
+  input: Input,
+): LoadedSettings<T> => {
+  const { table } = definition;
   const withFiles = withSecretFiles(table);
-  const results = [readFlags(withFiles, input.argv), readEnv(withFiles, input.env, rules.prefix, rules.otherVariables)];
+  const results = [
+    readFlags(withFiles, input.argv),
+    readEnv(withFiles, input.env, definition.prefix, definition.otherVariables),
+  ];
   results.push(readConfigFile(withFiles, results, input));
   results.push(readOtherVariables(withFiles, input.env, results));
   const readings = results.map((reading) => readSecretFiles(table, reading, (path) => input.readFile(path)));
@@ -59,7 +66,7 @@ export const loadSettings = <T extends SettingsTable>(rules: Rules<T>, input: In
   }
   // Every key of the table now has a parsed value or its default.
   const loaded = { config: values as Values<T>, sources: sources as LoadedSettings<T>["sources"] };
-  if (problems.length === 0) problems.push(...(rules.checkTogether?.(loaded.config) ?? []));
+  if (problems.length === 0) problems.push(...(definition.checkTogether?.(loaded.config) ?? []));
   if (problems.length > 0) throw new UsageError(problems);
   return loaded;
 };

@@ -6,7 +6,7 @@ export const NODE_HEADER = "x-slipway-node";
 /** Contains the shard of a request that another node must handle. */
 export const SHARD_HEADER = "x-slipway-part";
 
-/** Removed from what apps send: a request with one would be executed again. */
+/** Removed from responses of apps: a node that sees one in a response would send the request to another node. */
 export const NODE_HEADERS: ReadonlySet<string> = new Set([NODE_HEADER, SHARD_HEADER]);
 
 /** Instructions to a proxy in front of this server, with which the proxy could send its own files. */

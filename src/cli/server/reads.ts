@@ -15,7 +15,7 @@ export const serveReads = (
   {
     node,
     encryption,
-    takeNamed,
+    takeForwardedAddress,
     counts,
   }: Omit<StandingBy, "port" | "node"> & {
     readonly node: Pick<ClusterNode, "openReads">;
@@ -25,7 +25,7 @@ export const serveReads = (
 ): AsyncDisposable & { readonly port: number } => {
   const store = node.openReads(passToActiveNode);
   const ctx = openReads({ config, clock, store, encryption });
-  const server = startReads(ctx, { takeNamed, counts, ask: () => store.refreshVersions(), ...options });
+  const server = startReads(ctx, { takeForwardedAddress, counts, ask: () => store.refreshVersions(), ...options });
   followActiveNode(store, ctx);
   return {
     port: server.port,

@@ -17,7 +17,7 @@ import { computeMaxConnections, openFilesLimit } from "#base/system/open-files.t
 import { readTls } from "#base/tls.ts";
 import { VERSION } from "#base/version.ts";
 import { localWorkspaces } from "#domain/health/local.ts";
-import type { Membership, SpareServices, StandingBy } from "#src/cluster/membership.ts";
+import type { Membership, StandbyServices, StandingBy } from "#src/cluster/membership.ts";
 import { startLogging } from "../logging.ts";
 import { explainReason } from "../reason.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../verb.ts";
@@ -182,7 +182,7 @@ const standBy = async (
   const { joinCluster } = await import("#src/cluster/membership.ts");
   const spareMetrics = config.metrics_address && (await import("#src/api/metrics/spare.ts"));
   const readsModule = config.cluster_reads === "every" ? await import("./reads.ts") : undefined;
-  const onStandby = (standby: StandingBy): SpareServices => {
+  const onStandby = (standby: StandingBy): StandbyServices => {
     const { port, node } = standby;
     input.print(`Slipway ${VERSION} is on standby on port ${port}: another node of the cluster is active`);
     const metrics =

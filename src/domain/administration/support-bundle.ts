@@ -9,7 +9,7 @@ import { recentLog } from "#base/recent-log.ts";
 import { redact } from "#base/redact.ts";
 import { COMMIT, VERSION } from "#base/version.ts";
 import { inspectDatabase } from "#db/engine/inspect.ts";
-import type { LivingNode } from "#db/pg/living-node.ts";
+import type { BaseNode } from "#db/pg/base-node.ts";
 import type { DomainContext } from "../context.ts";
 import { loadDeploymentStats } from "../deployment/stats.ts";
 import type { Health } from "../health/health.ts";
@@ -17,7 +17,7 @@ import type { Health } from "../health/health.ts";
 type Deps = Pick<DomainContext, "clock" | "config" | "sources" | "store"> & {
   readonly health: Pick<Health, "report">;
   /** Undefined outside a cluster. */
-  readonly cluster: Pick<LivingNode, "id" | "role" | "epoch" | "serves_ms" | "state" | "view"> | undefined;
+  readonly cluster: Pick<BaseNode, "id" | "role" | "epoch" | "serves_ms" | "state" | "view"> | undefined;
 };
 
 const LOG_LINES = 2_000;

@@ -8,9 +8,9 @@ import {
   endConnection,
   endConnectionsAmong,
   endConnectionsBefore,
-  endHeldConnections,
-  endHeldConnectionsOfPart,
   endReportedConnection,
+  endServerConnections,
+  endServerConnectionsOfPart,
   insertConnection,
   type NewConnectionRow,
 } from "#db/connections/connections.ts";
@@ -131,7 +131,7 @@ export class ConnectionLogger {
     const but = JSON.stringify([...this.#openIds]);
     const ending = this.#makeEnding();
     await Promise.all(
-      parts.map((part) => this.#store.commit([endHeldConnectionsOfPart({ ...ending, part, but })], { of: part })),
+      parts.map((part) => this.#store.commit([endServerConnectionsOfPart({ ...ending, part, but })], { of: part })),
     );
   }
 
@@ -151,7 +151,7 @@ export class ConnectionLogger {
   }
 
   #endAllOpen(): Statement {
-    return endHeldConnections(this.#makeEnding());
+    return endServerConnections(this.#makeEnding());
   }
 
   #makeEnding() {

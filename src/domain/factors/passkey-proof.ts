@@ -5,16 +5,16 @@ import { findPasskeyByCredential, listPasskeys, type Passkey, usePasskey } from 
 import type { PasskeyChallenge } from "#schema/users/passkey.ts";
 import {
   createAuthenticationOptions,
-  type Party,
-  toParty,
+  type RelyingParty,
+  toRelyingParty,
   verifyAuthentication,
 } from "#src/authentication/webauthn.ts";
 import type { DomainContext } from "../context.ts";
 import type { OpenedChallenge } from "./challenges.ts";
 
 /** Rejects with 400 when browsers would not accept the origin. */
-export const getRelyingParty = ({ accessUrl }: DomainContext): Party => {
-  const party = toParty(accessUrl);
+export const getRelyingParty = ({ accessUrl }: DomainContext): RelyingParty => {
+  const party = toRelyingParty(accessUrl);
   if (party) return party;
   throw new AppError("invalid", "Passkeys need a host name and HTTPS.", {
     detail: "Set access_url to an https URL with a host name. On one machine, http://localhost also works.",

@@ -28,9 +28,9 @@ export const checkHomeBackupTarget = async (config: Config, env: Env, clock: Clo
     if (!(await finishesWithin(clock, RESPONSE_TIMEOUT_MS, checking))) {
       return { name, status: "wrong", detail: `${url} does not respond within ${RESPONSE_TIMEOUT_MS / 1000} seconds` };
     }
-    const how = engine === "restic" ? "by restic" : "as archives";
+    const format = engine === "restic" ? "by restic" : "as archives";
     if (config.home_backup_interval === undefined) {
-      return { name, status: "warn", detail: `created only on request, ${how} in ${url}; set home_backup_interval` };
+      return { name, status: "warn", detail: `created only on request, ${format} in ${url}; set home_backup_interval` };
     }
     const { home_backup_s3_endpoint: endpoint, home_backup_dir, data_dir } = config;
     if (endpoint?.protocol === "http:" && !/^(127\.|localhost$|\[::1\]$)/.test(endpoint.hostname)) {
@@ -47,7 +47,7 @@ export const checkHomeBackupTarget = async (config: Config, env: Env, clock: Clo
         detail: `in the data directory: if it is lost, so are the backups. Set home_backup_dir to a folder on another disk`,
       };
     }
-    return { name, status: "ok", detail: `created ${how} in ${url}, which is writable` };
+    return { name, status: "ok", detail: `created ${format} in ${url}, which is writable` };
   } catch (error) {
     if (!(error instanceof HomeBackupError)) throw error;
     return { name, status: "wrong", detail: error.message };

@@ -26,8 +26,8 @@ export const localWorkspaces = (config: Config): Finding => {
   if (user !== undefined) {
     return { name, status: "ok", detail: `available to everyone with an account; they all run as the user ${user}` };
   }
-  const who = forMembers ? "everyone with an account" : "owners of the deployment";
-  const detail = `available to ${who}, who can do everything there that the server's user can`;
+  const allowedUsers = forMembers ? "everyone with an account" : "owners of the deployment";
+  const detail = `available to ${allowedUsers}, who can do everything there that the server's user can`;
   return { name, status: isAlone && !forMembers ? "ok" : "warn", detail };
 };
 

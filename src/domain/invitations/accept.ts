@@ -10,7 +10,7 @@ import { insertMember } from "#db/users/members.ts";
 import { findOrganization } from "#db/users/organizations.ts";
 import { guardOwner, insertUser, type User } from "#db/users/users.ts";
 import type { OpenInvitation } from "#schema/users/invitation.ts";
-import { toParty } from "#src/authentication/webauthn.ts";
+import { toRelyingParty } from "#src/authentication/webauthn.ts";
 import type { DomainContext } from "../context.ts";
 import { loadCaller } from "../users/as-caller.ts";
 import { auditUserCreated } from "../users/audit.ts";
@@ -65,7 +65,7 @@ export const openInvitation = async (ctx: DomainContext, token: string): Promise
     roles: roles.map(({ display_name }) => display_name),
     invited_by: inviter.username,
     expires_at: toRfc3339(row.expires_at),
-    passkey: toParty(ctx.accessUrl) !== undefined,
+    passkey: toRelyingParty(ctx.accessUrl) !== undefined,
     providers: ctx.oidc.all.map(({ setting, name }) => ({ id: setting.id, name, icon: setting.icon ?? "" })),
   };
 };

@@ -79,7 +79,7 @@ const loadPlanOrProblem = async (
   requested: RepositoryAsked,
 ): Promise<{ plan?: RepositoryPlan; problem: string; isHidden: boolean }> => {
   try {
-    const plan = await repositories.plan(user_id, { asked: requested, field: "repository" });
+    const plan = await repositories.plan(user_id, { requested, field: "repository" });
     return { plan, problem: "", isHidden: false };
   } catch (error) {
     // An invalid link or name is the caller's mistake.

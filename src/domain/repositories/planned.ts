@@ -44,7 +44,7 @@ export const withPlans = async (
     if (value.startsWith("{") && !givenPlan)
       throw invalidField(name, "is not a plan of this version of Slipway; give the repository's link instead");
     const requested = givenPlan ? toRequest(givenPlan) : { url: value };
-    const plan = JSON.stringify(await repositories.plan(reader_id, { asked: requested, field: name }));
+    const plan = JSON.stringify(await repositories.plan(reader_id, { requested, field: name }));
     if (plan.length > MAX_VALUE_CHARS) throw invalidField(name, "the repository's configuration is too large");
     planned[name] = plan;
   }

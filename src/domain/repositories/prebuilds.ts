@@ -1,5 +1,5 @@
-// Repository prebuilds: adding, listing, and push events (rules IB-4 to IB-9). The keeper in actors/image-prebuilds runs the builds. A repository is
-// read as the person who added it, with their current rights.
+// Repository prebuilds: adding, listing, and push events (rules IB-4 to IB-9). The keeper in actors/image-prebuilds runs the builds. A
+// repository is read as the person who added it, with their current rights.
 import { IMAGE_CHECK_TIMER, IMAGE_PREBUILD, type ImagePrebuildDeps } from "#actors/image-prebuilds/keeper.ts";
 import { toRfc3339 } from "#base/clock.ts";
 import { AppError, conflict, forbidden, invalidField, notFound } from "#base/errors.ts";
@@ -60,7 +60,7 @@ export const addRepositoryPrebuild = async (
       detail: "Set docker_host, and check with `slipway doctor`.",
     });
   }
-  const plan = await ctx.repositories.plan(caller.user_id, { asked: { url: input.url }, field: "url" });
+  const plan = await ctx.repositories.plan(caller.user_id, { requested: { url: input.url }, field: "url" });
   if (plan.ref_kind !== "default")
     throw invalidField("url", "must link to the repository itself: its default branch is built");
   const found = await store.get(countRepositoryPrebuilds());
@@ -128,8 +128,8 @@ export const removeRepositoryPrebuild = async (ctx: DomainContext, caller: UserC
 };
 
 /**
- * Handles a push event of the host. Throws the same 404 for an unknown prebuild and a wrong signature, so the address reveals nothing. Reads
- * the body only for a prebuild that exists, because anybody can send one.
+ * Handles a push event of the host. Throws the same 404 for an unknown prebuild and a wrong signature, so the address reveals nothing.
+ * Reads the body only for a prebuild that exists, because anybody can send one.
  */
 export const receivePush = async (
   ctx: DomainContext,
@@ -165,7 +165,7 @@ const loadPlan = async (ctx: DomainContext, row: RepositoryPrebuildRow): Promise
   if (!owner || !organization || !canManageTemplates(owner, row.organization_id)) {
     throw forbidden("The person who added the repository no longer manages templates of the organization.");
   }
-  return await ctx.repositories.plan(row.owner_id, { asked: { url: row.url }, field: "url" });
+  return await ctx.repositories.plan(row.owner_id, { requested: { url: row.url }, field: "url" });
 };
 
 const resolveOrganization = async (ctx: DomainContext, caller: UserCaller, id: string | undefined): Promise<string> => {

@@ -46,7 +46,7 @@ const CONTEXT_TIMEOUT_MS = 10 * 60_000;
 const MAX_CONTEXT = 1024 * 1024 * 1024;
 
 /** The requested repository, and its place in the request for errors. */
-type Request = { readonly asked: RepositoryAsked; readonly field: string };
+type Request = { readonly requested: RepositoryAsked; readonly field: string };
 
 export class Repositories implements RepositorySources {
   readonly #deps: RepositoryDeps;
@@ -67,12 +67,12 @@ export class Repositories implements RepositorySources {
   }
 
   /** Returns the plan for a request. Throws 400 by the invalid field, and 503 if it would wait too long for others. */
-  async plan(user_id: string, { asked, field }: Request): Promise<RepositoryPlan> {
-    const address = toAddress(asked, field);
+  async plan(user_id: string, { requested, field }: Request): Promise<RepositoryPlan> {
+    const address = toAddress(requested, field);
     const release = await this.#reads.take(user_id);
     if (!release) throw new AppError("overloaded", "Too many repositories are being read. Try again in a moment.");
     try {
-      return await this.#read(user_id, address, { asked, field });
+      return await this.#read(user_id, address, { requested, field });
     } catch (error) {
       if (!(error instanceof RepositoryError)) throw error;
       throw new AppError("invalid", error.message, { validations: [{ field, detail: error.message }], cause: error });
@@ -81,7 +81,7 @@ export class Repositories implements RepositorySources {
     }
   }
 
-  async #read(user_id: string, address: RepositoryAddress, { asked, field }: Request): Promise<RepositoryPlan> {
+  async #read(user_id: string, address: RepositoryAddress, { requested, field }: Request): Promise<RepositoryPlan> {
     const access = await this.#loadAccess(user_id, address.url);
     const readers = await this.#chooseReaders(user_id);
     using repository = await readers.plans.open({ url: address.url, refs: listCandidateRefs(address), ...access });
@@ -96,10 +96,10 @@ export class Repositories implements RepositorySources {
       ref: repository.ref.ref,
       ref_kind: repository.ref.kind,
       ...(path === undefined ? {} : { path }),
-      ...(asked.full_history ? { full_history: true } : {}),
+      ...(requested.full_history ? { full_history: true } : {}),
     };
     // Its files exist only while the repository is open.
-    return await planRepository(repository, location, asked.configuration);
+    return await planRepository(repository, location, requested.configuration);
   }
 
   /** Returns the files of a plan's commit for an image. Rejects with RepositoryError, or the signal's reason. */

@@ -148,7 +148,7 @@ const resolveValues = async (
   if (!requested) return { rich_parameter_values: given };
   const parameter = findRepositoryParameter(manifest);
   if (!parameter) throw invalidField("repository", "the template takes no repository");
-  const plan = await repositories.plan(reader_id, { asked: requested, field: "repository" });
+  const plan = await repositories.plan(reader_id, { requested, field: "repository" });
   const value = JSON.stringify(plan);
   return { rich_parameter_values: [...given, { name: parameter.name, value }], repository_plan: value };
 };

@@ -3,7 +3,7 @@
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import { EFFORTS, type Effort } from "#schema/chats/model-config.ts";
 import type { ModelFeature } from "#schema/chats/model-feature.ts";
-import type { Attachments } from "../attachments.ts";
+import type { LoadAttachment } from "../attachments.ts";
 import { addCacheMarks } from "../cache-marks.ts";
 import type { ConfiguredModel, ConfiguredProvider } from "../configured-model.ts";
 import type { RequestForm } from "../fallbacks.ts";
@@ -17,7 +17,7 @@ import { createRequestTools, type RequestTools } from "./tools.ts";
 type RequestCall = {
   readonly provider: ConfiguredProvider;
   readonly config: ConfiguredModel;
-  readonly attachments: Attachments;
+  readonly loadAttachment: LoadAttachment;
 };
 
 export type FormedRequest = {
@@ -29,7 +29,7 @@ export type FormedRequest = {
 
 /** Builds the request. Reads the attachments in the history. */
 export const buildRequest = async (
-  { config, provider, attachments }: RequestCall,
+  { config, provider, loadAttachment }: RequestCall,
   { messages, tools, provider_tools = false, reasoning_effort }: ModelRequest,
   form: RequestForm,
   abortSignal: AbortSignal,
@@ -38,7 +38,7 @@ export const buildRequest = async (
   const { model_config: modelConfig, model } = config;
   const kind = provider.provider;
   const ownOptions = modelConfig.provider_options;
-  const receiver = findReceiver({ config, provider, attachments }, unsupported);
+  const receiver = findReceiver({ config, provider, loadAttachment }, unsupported);
   const providerTools =
     provider_tools && !unsupported.has("tools")
       ? toProviderTools(kind, ownOptions, { model, hasTools: tools.length > 0 })
@@ -48,7 +48,7 @@ export const buildRequest = async (
     reserved: providerTools.map(({ name }) => name),
   });
   const allTools = [...requestTools.offered.map((one) => ({ type: "function" as const, ...one })), ...providerTools];
-  const prompt = toMessages(await buildPrompt(messages, attachments, { ...form, kind }), {
+  const prompt = toMessages(await buildPrompt(messages, loadAttachment, { ...form, kind }), {
     receiver,
     getOfferedName: (name) => requestTools.getOfferedName(name),
     toOfferedArgs: (name, args) => requestTools.toOfferedArgs(name, args),

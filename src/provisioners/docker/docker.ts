@@ -397,7 +397,7 @@ const forceRemove = async ({ engine, signal }: Work, id: string): Promise<void> 
 };
 
 const uploadProgram = async ({ engine, signal }: Work, id: string, program: Program): Promise<void> => {
-  await engine.json("take the workspace's daemon", "PUT", `/containers/${id}/archive`, {
+  await engine.json("copy the workspace's daemon into the container", "PUT", `/containers/${id}/archive`, {
     query: { path: "/" },
     tar: createTar(program.file, PROGRAM_PATH),
     signal,
@@ -408,6 +408,6 @@ const uploadProgram = async ({ engine, signal }: Work, id: string, program: Prog
 const checkArchitecture = (program: Program, architecture: string, image: string): void => {
   if (architecture === "" || architecture === program.architecture) return;
   throw new ProvisionError(
-    `The image ${image} is for ${architecture}, but the workspace's daemon at hand is for ${program.architecture}; name a fitting one in the setting agent_binary.`,
+    `The image ${image} is for ${architecture}, but the daemon program for workspaces is for ${program.architecture}. Set agent_binary to a program for ${architecture}.`,
   );
 };

@@ -1,4 +1,5 @@
-// The built-in ways to connect to a workspace, which every template has, in the order of reports (facts/platform 6.2).
+// The built-in ways to connect to a workspace, which every template has, in the order in which usage reports list them (facts/platform
+// 6.2).
 
 export const BUILTIN_APPS = [
   { slug: "vscode", display_name: "Visual Studio Code", icon: "/icon/code.svg" },

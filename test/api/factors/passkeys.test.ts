@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import type { Invited } from "#schema/users/invitation.ts";
 import type { Passkey, PasskeyChallenge } from "#schema/users/passkey.ts";
 import type { Factors, LoginRefused } from "#schema/users/second-factor.ts";
-import { toParty } from "#src/authentication/webauthn.ts";
+import { toRelyingParty } from "#src/authentication/webauthn.ts";
 import type { Client } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { fetchStatus, newPerson, PASSWORD } from "../users/people.ts";
@@ -214,11 +214,11 @@ test("[PK-5] a passkey confirms the identity of its own session's user", async (
 });
 
 test("[PK-6] passkeys require a host name with TLS, or localhost", async () => {
-  const toPartyId = (url: string) => toParty(new URL(url))?.id;
-  expect(toPartyId("https://slipway.example/")).toBe("slipway.example");
-  expect(toPartyId("http://localhost:7080/")).toBe("localhost");
+  const toRelyingPartyId = (url: string) => toRelyingParty(new URL(url))?.id;
+  expect(toRelyingPartyId("https://slipway.example/")).toBe("slipway.example");
+  expect(toRelyingPartyId("http://localhost:7080/")).toBe("localhost");
   for (const url of ["http://slipway.example/", "https://10.0.0.1/", "http://127.0.0.1:7080/", "https://[::1]/"]) {
-    expect(toPartyId(url)).toBeUndefined();
+    expect(toRelyingPartyId(url)).toBeUndefined();
   }
   await using plain = await openWorld();
   expect(await awaitRejection(plain.admin.post(`${MINE}/start`))).toMatchObject({ status: 400 });

@@ -171,8 +171,8 @@ testInside("[IN-7] sixty days and today, at any offset; a template's own counts 
   const used = templates.find(({ template }) => template.organization_id === seeded.organization_id)?.template.id;
   const { template_id: other } = await seedTemplate(server);
   const read = async (path: string, offset: string) => {
-    type Daus = { entries: { amount: number; date: string }[]; tz_hour_offset: number };
-    const { entries, tz_hour_offset } = await admin.get<Daus>(`${path}?tz_offset=${offset}`);
+    type DailyUsers = { entries: { amount: number; date: string }[]; tz_hour_offset: number };
+    const { entries, tz_hour_offset } = await admin.get<DailyUsers>(`${path}?tz_offset=${offset}`);
     expect([entries.length, entries[0]?.date, entries[60]?.date]).toEqual([61, "2029-11-17", "2030-01-16"]);
     expect(tz_hour_offset).toBe(Number(offset));
     return entries.slice(-2).map(({ amount }) => amount);

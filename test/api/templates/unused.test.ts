@@ -40,8 +40,8 @@ test("[TP-28] users of a template are counted by day, for people with permission
     await admin.post(`/api/v2/workspaces/${id}/usage`, { agent_id, app_name: "ssh" });
   }
   const path = `/api/v2/templates/${template.id}/daus`;
-  type Daus = { entries: { date: string; amount: number }[]; tz_hour_offset: number };
-  const { entries, tz_hour_offset } = await admin.get<Daus>(`${path}?tz_offset=2`);
+  type DailyUsers = { entries: { date: string; amount: number }[]; tz_hour_offset: number };
+  const { entries, tz_hour_offset } = await admin.get<DailyUsers>(`${path}?tz_offset=2`);
   expect([entries.length, tz_hour_offset]).toEqual([61, 2]);
   expect(entries.reduce((sum, { amount }) => sum + amount, 0)).toBe(1);
   expect(entries.every(({ date }) => /^\d{4}-\d{2}-\d{2}$/.test(date))).toBe(true);

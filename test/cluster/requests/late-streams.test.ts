@@ -68,14 +68,14 @@ test("[CP-55] an event stream that opens after its shard has moved is opened on 
       } as never,
       {
         placement: { shardOf: () => 0 },
-        takeNamed: () => "127.0.0.1",
+        takeForwardedAddress: () => "127.0.0.1",
         isProbe: () => false,
         isClosed: () => false,
         handle: async () => {
           if (leaves) shards.drop([0]);
           return stream();
         },
-        elsewhere: async (_, shard) => new Response(`of part ${shard}`, { status: 503 }),
+        decline: async (_, shard) => new Response(`of part ${shard}`, { status: 503 }),
       },
     );
     return handler(new Request("http://node.test/api/v2/whatever"));
@@ -100,7 +100,7 @@ test("[CP-55] a long poll continues at the node that took over its shard, even i
       } as never,
       {
         placement: { shardOf: () => 0 },
-        takeNamed: () => "127.0.0.1",
+        takeForwardedAddress: () => "127.0.0.1",
         isProbe: () => false,
         isClosed: () => false,
         handle: async (request) => {
@@ -114,7 +114,7 @@ test("[CP-55] a long poll continues at the node that took over its shard, even i
           waiting.push(request.url);
           return promise;
         },
-        elsewhere: async (_, shard) => new Response(`of part ${shard}`, { status: 503 }),
+        decline: async (_, shard) => new Response(`of part ${shard}`, { status: 503 }),
       },
     )(new Request("http://node.test/api/v2/whatever"));
   const other = { ended: false };

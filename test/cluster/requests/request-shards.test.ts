@@ -134,11 +134,11 @@ testNeeding(
   "[CL-42] [CL-40] a handover waits for requests in progress; work that continues after a response can still write when its shard has moved",
   async () => {
     await using nodes = await openNodes();
-    const over = Promise.withResolvers<void>();
+    const finished = Promise.withResolvers<void>();
     let later: Promise<void> | undefined;
     const held = nodes.holdKeyRequests({
       before: async (write) => {
-        later = over.promise.then(() => write([note("later")]));
+        later = finished.promise.then(() => write([note("later")]));
       },
     });
     const requested = nodes.makeToken();
@@ -151,7 +151,7 @@ testNeeding(
     expect(held.outcomes).toEqual(["done"]);
     await waitForMove(nodes);
     expect(await nodes.owner()).not.toBe(nodes.first.cluster?.id ?? "");
-    over.resolve();
+    finished.resolve();
     await later;
     expect([await nodes.listTokenNames(), await nodes.listNotes()]).toEqual([["once"], ["later"]]);
   },

@@ -80,14 +80,16 @@ testNeeding(
   async () => {
     await using world = await openWorld();
     const node = await world.node();
-    world.store.inject((request) => (request.method === "PUT" ? world.store.refused(503, "SlowDown") : undefined));
+    world.store.inject((request) =>
+      request.method === "PUT" ? world.store.toErrorResponse(503, "SlowDown") : undefined,
+    );
     const refused = await node.put(bytes("one")).catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(AppError);
     expect(refused).toMatchObject({ kind: "overloaded", retry_after: 10 });
     expect(await world.rows()).toEqual(["coming"]);
     expect(existsSync(await node.getPath(sha256("one")))).toBe(false);
     // Accepted, but the response is lost: the row is invalid, and the object is removed with it.
-    world.store.inject((request) => (request.method === "HEAD" ? world.store.refused(500, "") : undefined));
+    world.store.inject((request) => (request.method === "HEAD" ? world.store.toErrorResponse(500, "") : undefined));
     expect(await node.put(bytes("two")).catch((error: unknown) => error)).toBeInstanceOf(AppError);
     expect(world.store.objects.size).toBe(1);
     world.store.inject(undefined);
@@ -128,7 +130,9 @@ testNeeding(
     world.store.inject(undefined);
     // Objects that cannot be removed now are removed later.
     await world.shared.remove([hash]);
-    world.store.inject((request) => (request.method === "DELETE" ? world.store.refused(503, "SlowDown") : undefined));
+    world.store.inject((request) =>
+      request.method === "DELETE" ? world.store.toErrorResponse(503, "SlowDown") : undefined,
+    );
     await expect(world.shared.clean()).rejects.toThrow("503 SlowDown");
     world.store.inject(undefined);
     await world.shared.clean();

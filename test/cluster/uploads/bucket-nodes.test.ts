@@ -51,7 +51,7 @@ testNeeding(
     const answer = await client.fetch("GET", `/api/v2/files/${id}`);
     expect((await answer.bytes()).length).toBe(3_000_000);
     // The store is unavailable for a while: requests that need it are rejected, everything else continues.
-    store.inject(() => store.refused(503, "SlowDown"));
+    store.inject(() => store.toErrorResponse(503, "SlowDown"));
     const refused = await sendFile(client, new Uint8Array(1000).fill(6), "application/x-tar");
     expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "10"]);
     expect((await client.get<{ username: string }>("/api/v2/users/me")).username).toBe(ADMIN.username);
@@ -131,7 +131,7 @@ testNeeding(
     const wrong = await move("postgres", temp.path, { ...store.settings, SLIPWAY_S3_BUCKET: "elsewhere" });
     expect([wrong.code, wrong.errors]).toEqual([1, expect.stringContaining("there is no such bucket")]);
     store.inject((request) =>
-      request.method === "PUT" && store.requestLog.length > 5 ? store.refused(500, "") : undefined,
+      request.method === "PUT" && store.requestLog.length > 5 ? store.toErrorResponse(500, "") : undefined,
     );
     const broken = await move("postgres", temp.path, store.settings);
     expect([broken.code, broken.errors]).toEqual([1, expect.stringContaining("cannot be used: it refuses (500)")]);

@@ -53,7 +53,7 @@ test("[CL-33] requests to a store that is busy, disconnects or hangs are retried
   store.inject((request) => {
     if (request.method !== "PUT") return undefined;
     requested += 1;
-    if (requested === 1) return store.refused(503, "SlowDown");
+    if (requested === 1) return store.toErrorResponse(503, "SlowDown");
     return requested === 2 ? hung.promise : undefined;
   });
   await bucket.put("slipway/one", path, bytes.length);
@@ -85,11 +85,11 @@ test("[CL-33] requests to a store that is busy, disconnects or hangs are retried
 
 test("[CL-33] a store that stays unreachable is given up, with an error without a key or a signed URL", async () => {
   const { store, bucket, bytes, path } = await openWorld();
-  store.inject(() => store.refused(503, "SlowDown"));
+  store.inject(() => store.toErrorResponse(503, "SlowDown"));
   const busy = await getFailure(bucket.put("slipway/one", path, bytes.length));
   expect(busy.message).toContain("it refuses (503 SlowDown)");
   expect(store.requestLog.length).toBe(4);
-  store.inject(() => store.refused(403, "AccessDenied"));
+  store.inject(() => store.toErrorResponse(403, "AccessDenied"));
   const denied = await getFailure(bucket.put("slipway/one", path, bytes.length));
   expect(denied.message).toContain("the key may not list, write, read and remove there (403 AccessDenied)");
   // Retrying does not help.
@@ -107,7 +107,7 @@ test("[CL-33] bytes damaged in transit are sent again, and a false success is de
   store.inject((request) => {
     if (request.method !== "PUT") return undefined;
     requested += 1;
-    if (requested === 1) return store.refused(400, "BadDigest");
+    if (requested === 1) return store.toErrorResponse(400, "BadDigest");
     // It claims to have stored them, but has not.
     return requested === 2 ? new Response() : undefined;
   });
@@ -138,7 +138,7 @@ test("[CL-34] a check says what to fix: the key, its secret, the region, the nam
   expect(await findProblem({ access_key: "AKIAOTHER" })).toContain("s3_access_key is not known there");
   expect(await findProblem({ secret_key: "other" })).toContain("s3_secret_key does not belong to s3_access_key");
   expect(await findProblem({ bucket: "elsewhere" })).toContain("there is no such bucket");
-  store.inject((request) => (request.method === "DELETE" ? store.refused(403, "AccessDenied") : undefined));
+  store.inject((request) => (request.method === "DELETE" ? store.toErrorResponse(403, "AccessDenied") : undefined));
   expect(await findProblem({})).toContain("may not list, write, read and remove");
   store.inject(() => new Response(null, { status: 301 }));
   expect(await findProblem({})).toContain("cannot be used: it refuses (301)");

@@ -7,7 +7,7 @@ import { passToActiveNode } from "#base/network/local-reads.ts";
 import { Listener } from "#db/pg/notices/listener.ts";
 import { Primary } from "#db/pg/primary.ts";
 import { ReadStore } from "#db/pg/read-store.ts";
-import { deriveNodeToken, takerOfNames } from "#src/cluster/forwarded-header.ts";
+import { deriveNodeToken, makeForwardedAddressTaker } from "#src/cluster/forwarded-header.ts";
 import { Forwarder } from "#src/cluster/forwarder.ts";
 import { makeHostCheck } from "#src/cluster/membership.ts";
 import type { Context } from "#src/context/context.ts";
@@ -97,7 +97,11 @@ export const startSpares = (
     const ctx = answersReads ? openReads({ config, clock, store, encryption }) : undefined;
     const reads =
       ctx &&
-      startReads(ctx, { takeNamed: takerOfNames(token), ask: () => store.refreshVersions(), checkAnswers: true });
+      startReads(ctx, {
+        takeForwardedAddress: makeForwardedAddressTaker(token),
+        ask: () => store.refreshVersions(),
+        checkAnswers: true,
+      });
     if (ctx) followActiveNode(store, ctx);
     const forwarder = new Forwarder({
       hostname: "127.0.0.1",

@@ -91,7 +91,7 @@ export const startObjectStore = (options: { tls?: { cert: string; key: string } 
     inject: (newFault: Fault | undefined): void => {
       fault = newFault;
     },
-    refused: toErrorResponse,
+    toErrorResponse,
     settings: {
       SLIPWAY_S3_ENDPOINT: server.url.origin,
       SLIPWAY_S3_BUCKET: BUCKET,

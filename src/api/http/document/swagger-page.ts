@@ -86,11 +86,11 @@ const HEADER = "${SESSION_HEADER}";
 
 const startOfStream = async (response) => {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-  const over = AbortSignal.timeout(STREAM_SECONDS * 1000);
-  over.addEventListener("abort", () => reader.cancel());
+  const timeout = AbortSignal.timeout(STREAM_SECONDS * 1000);
+  timeout.addEventListener("abort", () => reader.cancel());
   let text = "";
   for (let part = await reader.read(); !part.done; part = await reader.read()) text += part.value;
-  return over.aborted ? text + STREAM_CONTINUES : text;
+  return timeout.aborted ? text + STREAM_CONTINUES : text;
 };
 
 const startOfSocket = (url, token) => {
@@ -98,14 +98,14 @@ const startOfSocket = (url, token) => {
   address.protocol = address.protocol.replace("http", "ws");
   if (token) address.searchParams.set("${SESSION_COOKIE}", token);
   const socket = new WebSocket(address);
-  const over = AbortSignal.timeout(STREAM_SECONDS * 1000);
-  over.addEventListener("abort", () => socket.close());
+  const timeout = AbortSignal.timeout(STREAM_SECONDS * 1000);
+  timeout.addEventListener("abort", () => socket.close());
   let text = "";
   socket.onmessage = ({ data }) => {
     text += (typeof data === "string" ? data : "(" + data.size + " bytes)") + "\\n";
   };
   return new Promise((resolve) => {
-    socket.onclose = ({ code, reason }) => resolve(text + (over.aborted ? STREAM_CONTINUES : ": The server closed it: " + code + " " + reason));
+    socket.onclose = ({ code, reason }) => resolve(text + (timeout.aborted ? STREAM_CONTINUES : ": The server closed it: " + code + " " + reason));
   });
 };
 

@@ -7,10 +7,10 @@ import type { Destination, Placement } from "./placement.ts";
 type OwnRequestDeps = {
   readonly placement: Pick<Placement, "shardOf">;
   /** Returns and removes the client address that a node has set in this request; undefined if none exists. */
-  takeNamed(request: Request): string | undefined;
+  takeForwardedAddress(request: Request): string | undefined;
   handle(request: Request): Promise<Response>;
   /** Responds for a shard that another node owns. */
-  elsewhere(request: Request, shard: number): Promise<Response>;
+  decline(request: Request, shard: number): Promise<Response>;
   /** Returns whether the request is a health check, which each node answers for itself. */
   isProbe(request: Request): boolean;
   /** Returns whether this node accepts no new work. */
@@ -27,19 +27,18 @@ const isStream = ({ method }: Request, { headers }: Response): boolean =>
 /** Creates the handler for requests that nodes forward, including this node. All other requests are rejected. */
 export const ownRequests = (
   ctx: OwnRequestContext,
-  { placement, takeNamed: takeClientAddress, handle, elsewhere: respondElsewhere, isProbe, isClosed }: OwnRequestDeps,
+  { placement, takeForwardedAddress, handle, decline, isProbe, isClosed }: OwnRequestDeps,
 ) => {
   const { shards } = ctx;
   /** While this node accepts no new work, requests that any node can handle go to the first node. */
   const isHere = (destination: Destination): boolean =>
     !isClosed() && (destination === "here" || shards.has(destination));
   return async (request: Request): Promise<Response> => {
-    const client = takeClientAddress(request);
+    const client = takeForwardedAddress(request);
     if (client === undefined) return new Response(null, { status: 403 });
     const destination = isProbe(request) ? undefined : await placement.shardOf(request);
     if (destination !== undefined) {
-      if (!isHere(destination))
-        return await respondElsewhere(request, destination === "here" ? FIRST_SHARD : destination);
+      if (!isHere(destination)) return await decline(request, destination === "here" ? FIRST_SHARD : destination);
       ctx.requests.assign(request, destination);
       ctx.sockets.assign(request, destination);
       ctx.streams.assign(request, destination);
@@ -52,7 +51,7 @@ export const ownRequests = (
     // Or the first write was rejected because the shard had moved, and nothing else was done.
     if (typeof destination === "number" && (hasMovedAway || ctx.requests.belongsElsewhere(request))) {
       await response.body?.cancel();
-      return await respondElsewhere(request, destination);
+      return await decline(request, destination);
     }
     // Each connection carries one request, even when an upgrade was rejected. The header tells the client not to send a second one.
     response.headers.set("connection", "close");

@@ -12,8 +12,8 @@ export const run: RunVerb = async (input) => {
   requireConfirmable(input, has.yes);
   return withServer("users delete", input, value, async ({ client }) => {
     const user = await findUser(client);
-    const who = [user.username, ...(user.email === "" ? [] : [`(${toPlainLine(user.email)})`])].join(" ");
-    if (!has.yes) await confirmByName(input, user.username, `This permanently deletes the user ${who}.`);
+    const userText = [user.username, ...(user.email === "" ? [] : [`(${toPlainLine(user.email)})`])].join(" ");
+    if (!has.yes) await confirmByName(input, user.username, `This permanently deletes the user ${userText}.`);
     await client.delete(toUserPath(user.id));
     input.print(has.json ? JSON.stringify(user) : `${user.username} is deleted.`);
     return EXIT.ok;

@@ -14,8 +14,8 @@ export const run: RunVerb = async (input) => {
     const workspace = await findWorkspace(remote.client);
     const { name } = workspace;
     if (!has.yes) await confirmByName(input, name, `This deletes ${name} and everything in it.`);
-    const how = { ...(has.orphan ? { orphan: true } : {}), ...(has.permanent ? { permanent: true } : {}) };
-    const build = await requestBuild(remote.client, workspace, { transition: "delete", ...how });
+    const options = { ...(has.orphan ? { orphan: true } : {}), ...(has.permanent ? { permanent: true } : {}) };
+    const build = await requestBuild(remote.client, workspace, { transition: "delete", ...options });
     return build ? finishBuild(input, remote, workspace, build, has) : EXIT.ok;
   });
 };

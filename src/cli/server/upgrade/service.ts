@@ -12,7 +12,10 @@ const PROPERTIES = [
   "Environment",
   "EnvironmentFiles",
 ] as const;
-/** Relevant variables of the running server. It has erased secrets from its visible environment, so the full set may be invalid. */
+/**
+ * The variables that the upgrade reads from the running server. Not all of them: the server has erased secrets from its environment, so its
+ * other settings may look invalid.
+ */
 const RELEVANT_VARIABLES: ReadonlySet<string> = new Set(
   [
     ...["config", "data_dir", "address", "allowed_hosts", "tls_cert_file", "tls_key_file", "database_url"],
@@ -22,13 +25,13 @@ const RELEVANT_VARIABLES: ReadonlySet<string> = new Set(
 
 type State = Record<(typeof PROPERTIES)[number], string>;
 
-/** More consecutive starts than this mean that the service does not start successfully. */
-const MAX_STARTS = 3;
+/** Once systemd has restarted the unit this often, the service counts as failed. */
+const FAILED_AFTER_RESTARTS = 3;
 
 export type Service = {
   readonly unit: string;
   readonly isRunning: boolean;
-  /** The arguments and variables of the running process, otherwise of the unit, from which its settings are read. */
+  /** Where the server's settings come from: arguments and variables of the running process, or of the unit if it is not running. */
   readonly settings: { readonly argv: readonly string[]; readonly env: Readonly<Record<string, string>> } | undefined;
 };
 
@@ -54,7 +57,8 @@ export const runSystemctl = async (unit: string, action: "restart" | "start" | "
 export const hasGivenUp = async (unit: string, restartsBefore: number): Promise<boolean> => {
   const state = await readState(unit);
   return (
-    state !== undefined && (state.ActiveState === "failed" || Number(state.NRestarts) - restartsBefore >= MAX_STARTS)
+    state !== undefined &&
+    (state.ActiveState === "failed" || Number(state.NRestarts) - restartsBefore >= FAILED_AFTER_RESTARTS)
   );
 };
 

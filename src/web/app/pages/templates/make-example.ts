@@ -22,7 +22,9 @@ type Values = Readonly<Record<string, string>>;
 /** `missing`: variables that need a value first. */
 type ImportResult = { readonly template: Template } | { readonly missing: readonly TemplateVariable[] };
 
-/** Adds the template for an editor in the browser, which must be missing, and returns the address of its form for a new workspace. */
+/**
+ * Adds the template with an editor in the browser and returns the URL for creating a workspace from it. The template must not exist yet.
+ */
 export const addEditor = async (): Promise<string> => {
   const examples = (await call("GET /templates/examples")).filter(({ kind }) => kind === EDITOR_TEMPLATE);
   const example = examples.find(({ unavailable }) => unavailable === "");

@@ -50,7 +50,7 @@ export const Applications = () => {
     await reload();
   };
   const close = (): void => {
-    // The secret shown may have been deleted there.
+    // The secret shown on this page may have been deleted in the dialog.
     if (open.value && "secrets" in open.value) created.value = undefined;
     open.value = undefined;
   };

@@ -32,7 +32,7 @@ export type NodeOptions = {
   readonly id: string;
   readonly version: string;
   readonly lease_ms: number;
-  /** Whether the node sends notices, which other nodes need for reads and streams. */
+  /** Whether the node sends notices of its changes, which other nodes need for reads and streams. */
   readonly sendsNotices?: boolean;
   /** `correct`: called with the database's time at each heartbeat, in milliseconds since 1970. */
   readonly clock: Clock & { correct?(database_now: number): void };
@@ -68,7 +68,7 @@ export const withTimeout = async <T>(clock: Clock, ms: number, work: () => Promi
   }
 };
 
-export abstract class LivingNode {
+export abstract class BaseNode {
   readonly id: string;
   protected readonly options: NodeOptions;
   protected readonly primary: Primary;
