@@ -203,14 +203,14 @@ test("[HB-6] errors of the bucket are explained with the names of the settings, 
     SLIPWAY_HOME_BACKUP_S3_ACCESS_KEY: ACCESS_KEY,
     SLIPWAY_HOME_BACKUP_S3_SECRET_KEY: SECRET_KEY,
   });
-  server.inject(() => server.refused(403, "InvalidAccessKeyId"));
+  server.inject(() => server.toErrorResponse(403, "InvalidAccessKeyId"));
   await expect(write(store, pack(home.path))).rejects.toThrow("home_backup_s3_access_key is not known there");
-  server.inject(() => server.refused(503, "SlowDown"));
+  server.inject(() => server.toErrorResponse(503, "SlowDown"));
   await expect(write(store, pack(home.path))).rejects.toThrow("cannot be used");
   expect([...server.objects.keys()]).toEqual([]);
   let failures = 0;
   server.inject((request) =>
-    request.method !== "PUT" || failures++ > 2 ? undefined : server.refused(503, "SlowDown"),
+    request.method !== "PUT" || failures++ > 2 ? undefined : server.toErrorResponse(503, "SlowDown"),
   );
   const backup = await write(store, pack(home.path));
   await store.verify(WORKSPACE, backup.id, signal);
