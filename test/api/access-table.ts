@@ -40,28 +40,28 @@ const boss = { ...you, roles: ["owner"] };
 const yourAuditor = { ...you, organizations: { [ORG]: ["organization-auditor"] } };
 
 export const ALL_NAMES = Object.keys(PEOPLE) as Name[];
-const LEADS: Name[] = ["owner", "template-admin", "organization-admin", "organization-template-admin"];
+const TEMPLATE_MANAGERS: Name[] = ["owner", "template-admin", "organization-admin", "organization-template-admin"];
 const MEMBERS: Name[] = ALL_NAMES.filter((name) => ORG in PEOPLE[name].organizations);
 
 // biome-ignore format: a table
 export const ACTIONS: [string, (who: UserCaller) => boolean, Name[]][] = [
-  ["see another user's workspace", (who) => access.canSeeWorkspace(who, foreignWorkspace), LEADS],
-  ["see a workspace shared for use", (who) => access.canSeeWorkspace(who, sharedWithMe("use")), [...LEADS, ...MEMBERS]],
-  ["update one's own workspace", (who) => access.canUpdateWorkspace(who, ownWorkspace), [...LEADS, ...MEMBERS]],
-  ["update another user's workspace", (who) => access.canUpdateWorkspace(who, foreignWorkspace), LEADS],
-  ["update a workspace shared for use", (who) => access.canUpdateWorkspace(who, sharedWithMe("use")), LEADS],
-  ["update a workspace shared as admin", (who) => access.canUpdateWorkspace(who, sharedWithMe("admin")), [...LEADS, ...MEMBERS]],
+  ["see another user's workspace", (who) => access.canSeeWorkspace(who, foreignWorkspace), TEMPLATE_MANAGERS],
+  ["see a workspace shared for use", (who) => access.canSeeWorkspace(who, sharedWithMe("use")), [...TEMPLATE_MANAGERS, ...MEMBERS]],
+  ["update one's own workspace", (who) => access.canUpdateWorkspace(who, ownWorkspace), [...TEMPLATE_MANAGERS, ...MEMBERS]],
+  ["update another user's workspace", (who) => access.canUpdateWorkspace(who, foreignWorkspace), TEMPLATE_MANAGERS],
+  ["update a workspace shared for use", (who) => access.canUpdateWorkspace(who, sharedWithMe("use")), TEMPLATE_MANAGERS],
+  ["update a workspace shared as admin", (who) => access.canUpdateWorkspace(who, sharedWithMe("admin")), [...TEMPLATE_MANAGERS, ...MEMBERS]],
   ["replace the files of another user's workspace", (who) => access.canReplaceFiles(who, foreignWorkspace), ["owner"]],
   ["replace the files of a workspace shared as admin", (who) => access.canReplaceFiles(who, sharedWithMe("admin")), ["owner", ...MEMBERS]],
   ["stop one's own workspace", (who) => access.canStartStop(who, ownWorkspace), ALL_NAMES],
-  ["start another user's workspace", (who) => access.canStartStop(who, foreignWorkspace), LEADS],
-  ["start a workspace shared as admin", (who) => access.canStartStop(who, sharedWithMe("admin")), [...LEADS, ...MEMBERS]],
+  ["start another user's workspace", (who) => access.canStartStop(who, foreignWorkspace), TEMPLATE_MANAGERS],
+  ["start a workspace shared as admin", (who) => access.canStartStop(who, sharedWithMe("admin")), [...TEMPLATE_MANAGERS, ...MEMBERS]],
   ["enter one's own workspace", (who) => access.canUseWorkspace(who, ownWorkspace), ["owner", ...MEMBERS]],
   ["enter another user's workspace", (who) => access.canUseWorkspace(who, foreignWorkspace), ["owner"]],
   ["enter a workspace shared for use", (who) => access.canUseWorkspace(who, sharedWithMe("use")), ["owner", ...MEMBERS]],
   ["delete one's own workspace", (who) => access.canDeleteWorkspace(who, ownWorkspace), ALL_NAMES],
-  ["delete another user's workspace", (who) => access.canDeleteWorkspace(who, foreignWorkspace), LEADS],
-  ["delete a workspace shared as admin", (who) => access.canDeleteWorkspace(who, sharedWithMe("admin")), LEADS],
+  ["delete another user's workspace", (who) => access.canDeleteWorkspace(who, foreignWorkspace), TEMPLATE_MANAGERS],
+  ["delete a workspace shared as admin", (who) => access.canDeleteWorkspace(who, sharedWithMe("admin")), TEMPLATE_MANAGERS],
   ["share one's own workspace", (who) => access.canShareWorkspace(who, ownWorkspace), ["owner", ...MEMBERS]],
   ["share another user's workspace", (who) => access.canShareWorkspace(who, foreignWorkspace), ["owner"]],
   ["share a workspace shared as admin", (who) => access.canShareWorkspace(who, sharedWithMe("admin")), ["owner"]],
@@ -71,7 +71,7 @@ export const ACTIONS: [string, (who: UserCaller) => boolean, Name[]][] = [
     ["owner", ...MEMBERS.filter((name) => name !== "banned")]],
   ["create a workspace for another user", (who) => access.canCreateWorkspaceFor(who, ORG, "you"), ["owner", "organization-admin"]],
   ["read templates", (who) => access.canReadTemplates(who, ORG), ["owner", "template-admin", "auditor", ...MEMBERS]],
-  ["manage templates", (who) => access.canManageTemplates(who, ORG), LEADS],
+  ["manage templates", (who) => access.canManageTemplates(who, ORG), TEMPLATE_MANAGERS],
   ["see the organization", (who) => access.canSeeOrganization(who, ORG),
     ["owner", "template-admin", "user-admin", "auditor", ...MEMBERS]],
   ["change the organization", (who) => access.canUpdateOrganization(who, ORG), ["owner", "organization-admin"]],

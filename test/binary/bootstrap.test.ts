@@ -130,13 +130,13 @@ testNeeding(
 
 testNeeding(
   [needs.node],
-  "[RP-5] without Bun, or with another version, npm brings it once and runs no install script",
+  "[RP-5] without Bun, or with another version, npm downloads it once and runs no install script",
   async () => {
     using host = createMachine();
     host.writeScript(join(host.bin, "bun"), host.bun("1.0.0"));
     // npm's result without install scripts: a launcher that only prints an error, and the platform's program.
     const packages = join(host.project, "node_modules", ".bun-runtime", "node_modules");
-    const fakeBun = join(host.bin, "made");
+    const fakeBun = join(host.bin, "fake-bun");
     host.writeScript(fakeBun, host.bun(PINNED));
     const npm = [
       `case "$*" in *"get registry"*) echo https://registry.example/; exit 0;; esac`,
@@ -154,7 +154,7 @@ testNeeding(
   },
 );
 
-testNeeding([needs.node], "[RP-5] when npm fails, it says so and starts nothing", async () => {
+testNeeding([needs.node], "[RP-5] reports that npm failed, and starts nothing", async () => {
   using host = createMachine();
   host.writeScript(join(host.bin, "npm"), host.npm("exit 1"));
   const child = host.start("serve");
@@ -163,7 +163,7 @@ testNeeding([needs.node], "[RP-5] when npm fails, it says so and starts nothing"
   expect(host.calls()).toHaveLength(1);
 });
 
-testNeeding([needs.node], "[RP-5] an unknown word is refused with exit code 2", async () => {
+testNeeding([needs.node], "[RP-5] rejects an unknown command with exit code 2", async () => {
   using host = createMachine();
   const child = host.start("dance");
   expect(await child.stderr.text()).toContain('expected serve or test, got "dance"');

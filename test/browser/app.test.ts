@@ -69,7 +69,7 @@ testNeeding(
     const [workspace = "", agent = ""] = ids;
     const pages = listPages({ workspace, agent, chat: chat.id, template: template_id });
     const args = [world.server.url.href, ADMIN.email, ADMIN.password, ids[2] ?? "", JSON.stringify(pages)];
-    const { requests, complaints, ...result } = await runStory("app.mjs", args);
+    const { requests, consoleErrors, ...result } = await runStory("app.mjs", args);
     expect(result).toMatchObject({
       wrong: [],
       filtered: ["alpha"],
@@ -85,7 +85,7 @@ testNeeding(
     expect(result.command).toBe("slipway workspaces favorite admin/alpha");
     expect(result.curl).toContain("/api/v2/workspaces/");
     expect(requests.filter((one) => !one.startsWith(world.server.url.origin) && !one.startsWith("data:"))).toEqual([]);
-    expect(complaints.filter((text) => !text.startsWith("Failed to load resource"))).toEqual([]);
+    expect(consoleErrors.filter((text) => !text.startsWith("Failed to load resource"))).toEqual([]);
   },
   scaleTimeout(300_000),
 );

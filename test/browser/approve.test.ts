@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { ChatApprovals } from "#schema/chats/chat-approval.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
-import { openPlace, STORY_ENV } from "#test/crash/server-story.ts";
+import { openChatServer, STORY_ENV } from "#test/crash/server-story.ts";
 import { enablePreset } from "#test/support/acp/agent-gateway.ts";
 import { TEST_AGENT } from "#test/support/acp/agent-world.ts";
 import { AgentUpstream, FILE_CONTENT, FINAL_TEXT } from "#test/support/acp/upstream.ts";
@@ -45,7 +45,7 @@ testNeeding(
     using service = await PushService.start(scratch.path);
     const reach = { SLIPWAY_WEBPUSH_PRIVATE_NETWORKS: "127.0.0.0/8", NODE_EXTRA_CA_CERTS: service.certificate };
     await using upstream = new AgentUpstream();
-    await using story = await openPlace(
+    await using story = await openChatServer(
       async (_, stack) => {
         const model = stack.use(await TalkingModel.start());
         return `${model.server.url}/v1`;

@@ -1,7 +1,7 @@
 // Less frequent chat actions in a real browser: a real server with one slot, a real local workspace, a model that follows the prompts.
 import { expect } from "bun:test";
 import type { Chat } from "#schema/chats/chat.ts";
-import { openPlace, STORY_ENV } from "#test/crash/server-story.ts";
+import { openChatServer, STORY_ENV } from "#test/crash/server-story.ts";
 import { TalkingModel } from "#test/support/models/talking-model.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { scaleTimeout } from "#test/support/pace.ts";
@@ -12,10 +12,13 @@ testNeeding(
   [needs.chromium, needs.node, needs.git],
   "[CB-3][CB-8][CB-9][CB-10][WB-4][WB-6] a person approves a plan, drops and pastes files, sees retries, waits and sub-agents, and names, pins, forks, archives and finds chats",
   async () => {
-    await using story = await openPlace(async (_, stack) => `${stack.use(await TalkingModel.start()).server.url}/v1`, {
-      ...STORY_ENV,
-      SLIPWAY_CHAT_SLOTS: "1",
-    });
+    await using story = await openChatServer(
+      async (_, stack) => `${stack.use(await TalkingModel.start()).server.url}/v1`,
+      {
+        ...STORY_ENV,
+        SLIPWAY_CHAT_SLOTS: "1",
+      },
+    );
     const { admin } = story.world;
     const [provider] = await admin.get<{ id: string }[]>("/api/v2/chats/providers");
     const second = { provider_id: provider?.id, model: "second", display_name: "Second", context_limit: 100_000 };

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ChatMessage, MessagePage } from "#schema/chats/chat.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
-import { openPlace } from "#test/crash/server-story.ts";
+import { openChatServer } from "#test/crash/server-story.ts";
 import { BROKEN_SCRIPT, TalkingModel } from "#test/support/models/talking-model.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { scaleTimeout } from "#test/support/pace.ts";
@@ -26,7 +26,7 @@ testNeeding(
   [needs.chromium, needs.node, needs.git],
   "[WB-64][CB-1][CB-2][CB-3][CB-4][CB-5][CB-7][WB-4][WB-6] a chat edits a file, asks on two pages, survives a broken connection along with all live parts of the page, keeps and reorders queued messages, is interrupted, and is undone with its files",
   async () => {
-    await using story = await openPlace(async (_, stack) => {
+    await using story = await openChatServer(async (_, stack) => {
       const model = stack.use(await TalkingModel.start());
       return `${model.server.url}/v1`;
     });
@@ -48,7 +48,7 @@ testNeeding(
     const agent = latest_build.resources[0]?.agents[0]?.id ?? "";
     const place = [workspace_id, agent, process.env.SLIPWAY_TEST_CUT_SECONDS ?? "3"];
     const args = [`${story.place.client.url}`, ADMIN.email, ADMIN.password, typed, ...place];
-    const { requests, complaints, ...result } = await runStory<{ away: PagesAfterDisconnect }>("chat.mjs", args);
+    const { requests, consoleErrors, ...result } = await runStory<{ away: PagesAfterDisconnect }>("chat.mjs", args);
     const numbers = Array.from({ length: 120 }, (_, at) => at + 1).join(" ");
     expect(result).toMatchObject({
       wrong: [],
@@ -83,7 +83,7 @@ testNeeding(
     const origins = new Set(requests.filter((one) => !one.startsWith("data:")).map((one) => new URL(one).origin));
     expect([...origins]).toEqual([result.line as string]);
     const passing = /^Failed to load resource|^WebSocket connection to/;
-    expect(complaints.filter((text) => !passing.test(text))).toEqual([]);
+    expect(consoleErrors.filter((text) => !passing.test(text))).toEqual([]);
   },
   scaleTimeout(480_000),
 );

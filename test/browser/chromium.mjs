@@ -28,16 +28,16 @@ export const playInChromium = async (file, options, story) => {
   // Allows for a busy machine; the test that runs the story has its own timeout.
   context.setDefaultTimeout(scaleTimeout(60_000));
   const requests = [];
-  const complaints = [];
+  const consoleErrors = [];
   context.on("request", (request) => requests.push(request.url()));
   context.on("console", (message) => {
-    if (message.type() === "error" || message.type() === "warning") complaints.push(message.text());
+    if (message.type() === "error" || message.type() === "warning") consoleErrors.push(message.text());
   });
-  context.on("weberror", (error) => complaints.push(String(error.error())));
+  context.on("weberror", (error) => consoleErrors.push(String(error.error())));
   try {
     const page = context.pages()[0] ?? (await context.newPage());
     const result = await story(page, context);
-    process.stdout.write(`${JSON.stringify({ ...result, requests, complaints })}\n`);
+    process.stdout.write(`${JSON.stringify({ ...result, requests, consoleErrors })}\n`);
   } catch (error) {
     const folder = process.env.SLIPWAY_PICTURES;
     for (const [index, page] of folder ? context.pages().entries() : [])

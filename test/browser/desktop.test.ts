@@ -2,7 +2,7 @@
 import { expect } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { openPlace } from "#test/crash/server-story.ts";
+import { openChatServer } from "#test/crash/server-story.ts";
 import { TalkingModel } from "#test/support/models/talking-model.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { scaleTimeout } from "#test/support/pace.ts";
@@ -14,7 +14,9 @@ testNeeding(
   [needs.chromium, needs.node, needs.xvnc, needs.xterm],
   "[CB-11][WB-4][WB-6] a window that a chat opens is shown on the desktop next to it, and receives typed text",
   async () => {
-    await using story = await openPlace(async (_, stack) => `${stack.use(await TalkingModel.start()).server.url}/v1`);
+    await using story = await openChatServer(
+      async (_, stack) => `${stack.use(await TalkingModel.start()).server.url}/v1`,
+    );
     const { place, home } = story;
     const args = [place.client.url.href, ADMIN.email, ADMIN.password];
     const file = join(home, "typed");

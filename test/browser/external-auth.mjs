@@ -1,5 +1,5 @@
-// A person links accounts: by signing in at the service, and by a code; denies once, and unlinks. With a folder, screenshots are written
-// there. node external-auth.mjs CHROMIUM SERVER PROVIDER EMAIL PASSWORD [FOLDER [light|dark [WIDTH]]]
+// A person links accounts by signing in at the provider and by a device code, unlinks one, and declines access. With a folder, screenshots
+// are written there. node external-auth.mjs CHROMIUM SERVER PROVIDER EMAIL PASSWORD [FOLDER [light|dark [WIDTH]]]
 import { playInChromium } from "./chromium.mjs";
 
 const [file, server, provider, email, password, folder, colorScheme = "light", width = "1100"] = process.argv.slice(2);
@@ -9,7 +9,6 @@ await playInChromium(file, { colorScheme, viewport }, async (page) => {
   const picture = async (name) => {
     if (folder) await page.screenshot({ path: `${folder}/${name}-${colorScheme}-${width}.png`, fullPage: true });
   };
-  const at = () => new URL(page.url()).pathname;
   const row = (name) => page.getByRole("row").filter({ hasText: name });
   const result = {};
 
@@ -39,7 +38,7 @@ await playInChromium(file, { colorScheme, viewport }, async (page) => {
     .locator("#key")
     .filter({ hasText: /^[0-9A-F]{8}$/ })
     .textContent();
-  result.service = await page.getByRole("link", { name: "Open Git of codes" }).getAttribute("href");
+  result.devicePage = await page.getByRole("link", { name: "Open Git of codes" }).getAttribute("href");
   await picture("device");
   await fetch(`${provider}device?user_code=${code}`);
   await page.getByText("Your account at Git of codes is linked.").waitFor();
@@ -59,11 +58,10 @@ await playInChromium(file, { colorScheme, viewport }, async (page) => {
   await page.goto(new URL("/external-auth/web/callback?error=access_denied&state=x", server).href);
   result.declined = await page.getByRole("alert").filter({ hasText: "You declined" }).textContent();
   await page.goto(new URL("/external-auth/web/callback?code=stolen&state=of-somebody-else", server).href);
-  result.foreign = await page.getByRole("alert").filter({ hasText: "session" }).textContent();
+  result.otherSessionError = await page.getByRole("alert").filter({ hasText: "session" }).textContent();
   result.leftInAddress = new URL(page.url()).search;
   await picture("refused");
   await page.goto(new URL("/external-auth/none", server).href);
   await page.getByText("This server has no such service").waitFor();
-  result.at = at();
   return result;
 });

@@ -19,17 +19,17 @@ testNeeding(
     expect(result).toMatchObject({
       // Neither code nor state remains in the URL.
       after: new URL("/external-auth/web", server.url).href,
-      service: new URL("/device", provider.url).href,
+      devicePage: new URL("/device", provider.url).href,
       kept: "Linked",
       unlinked: "Not linked",
       declined: "You declined access at Git of web.",
       leftInAddress: "",
     });
     expect(result.key).toMatch(/^ssh-ed25519 /);
-    expect(result.foreign).toContain("not started in this session");
+    expect(result.otherSessionError).toContain("not started in this session");
     const known = [server.url.origin, provider.url.origin, "data:"];
     expect(result.requests.filter((url) => !known.some((one) => url.startsWith(one)))).toEqual([]);
-    expect(result.complaints.filter((text) => !text.startsWith("Failed to load resource"))).toEqual([]);
+    expect(result.consoleErrors.filter((text) => !text.startsWith("Failed to load resource"))).toEqual([]);
   },
   // The machine may be busy with other tests.
   scaleTimeout(180_000),

@@ -17,7 +17,7 @@ testNeeding(
     // Browsers do not accept an IP address as a passkey domain.
     context.accessUrl = new URL(`http://localhost:${running.url.port}/`);
     const args = [context.accessUrl.href, ADMIN.email, ADMIN.password];
-    const { requests, complaints, ...result } = await runStory("factors.mjs", args);
+    const { requests, consoleErrors, ...result } = await runStory("factors.mjs", args);
     expect(result).toMatchObject({
       ledTo: "/account/security",
       qr: true,
@@ -32,9 +32,9 @@ testNeeding(
     const origin = context.accessUrl.origin;
     expect(requests.filter((url) => !url.startsWith(origin) && !url.startsWith("data:"))).toEqual([]);
     // Messages about failed requests are expected.
-    expect(complaints.filter((text) => !/^Failed to load resource|Unexpected response code: 403$/.test(text))).toEqual(
-      [],
-    );
+    expect(
+      consoleErrors.filter((text) => !/^Failed to load resource|Unexpected response code: 403$/.test(text)),
+    ).toEqual([]);
   },
   scaleTimeout(180_000),
 );

@@ -3,7 +3,7 @@ import { expect } from "bun:test";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { Template } from "#schema/templates/template.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
-import { openPlace } from "#test/crash/server-story.ts";
+import { openChatServer } from "#test/crash/server-story.ts";
 import { TalkingModel } from "#test/support/models/talking-model.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { scaleTimeout } from "#test/support/pace.ts";
@@ -65,7 +65,7 @@ testNeeding(
   [needs.chromium, needs.node],
   "[WB-84] each dialog, menu, palette and list of suggestions opens by keyboard, passes axe-core in light and dark, traps the focus and restores it",
   async () => {
-    await using story = await openPlace(async (_, stack) => {
+    await using story = await openChatServer(async (_, stack) => {
       const model = stack.use(await TalkingModel.start());
       return `${model.server.url}/v1`;
     });

@@ -15,7 +15,7 @@ testNeeding(
   async () => {
     await using server = await startTestServer({ env: { ...WITHOUT_ADMIN, SLIPWAY_OAUTH2_PROVIDER: "true" } });
     const link = (await server.context?.setupUrl()) ?? "";
-    const { requests, complaints, ...result } = await runStory("pages.mjs", [link]);
+    const { requests, consoleErrors, ...result } = await runStory("pages.mjs", [link]);
     expect(result).toMatchObject({
       afterSetup: "/",
       lifetimes: ["7 days", "Custom date"],
@@ -40,7 +40,7 @@ testNeeding(
       ),
     ).toEqual([]);
     // Messages about failed requests are expected.
-    expect(complaints.filter((text) => !text.startsWith("Failed to load resource"))).toEqual([]);
+    expect(consoleErrors.filter((text) => !text.startsWith("Failed to load resource"))).toEqual([]);
   },
   // The machine may be busy with other tests.
   scaleTimeout(180_000),

@@ -5,7 +5,7 @@ import { needs } from "#test/support/needs.ts";
 import { readLines } from "#test/support/net/lines.ts";
 
 /** The result of a story. */
-export type StoryResult = Record<string, unknown> & { readonly requests: string[]; readonly complaints: string[] };
+export type StoryResult = Record<string, unknown> & { readonly requests: string[]; readonly consoleErrors: string[] };
 type Acts = Readonly<Record<string, () => unknown>>;
 
 /**
@@ -41,17 +41,19 @@ export const runStory = async <Own = unknown>(
 };
 
 /**
- * Messages about 4xx responses that a story provokes, software rendering, and requests that were canceled when a page closed. The last one is
- * about a service worker's script.
+ * Messages about 4xx responses that a story provokes, software rendering, and requests that were canceled when a page closed. The last one
+ * is about a service worker's script.
  */
 const HARMLESS =
   /^Failed to load resource|GPU stall|WebSocket connection to|net::ERR|^An unknown error occurred when fetching the script/;
 
 /** Returns the browser's errors and warnings about the page, without harmless ones. */
-export const listPageErrors = ({ complaints }: StoryResult): string[] =>
-  complaints.filter((text) => !HARMLESS.test(text));
+export const listPageErrors = ({ consoleErrors }: StoryResult): string[] =>
+  consoleErrors.filter((text) => !HARMLESS.test(text));
 
-/** Returns requests to other hosts. Hosts of workspace apps, and the server's other loopback name, which sign-in uses, are not other hosts. */
+/**
+ * Returns requests to other hosts. Hosts of workspace apps, and the server's other loopback name, which sign-in uses, are not other hosts.
+ */
 export const listStrayRequests = ({ requests }: StoryResult, origin: string): string[] => {
   const { port } = new URL(origin);
   const isServerHost = (url: string): boolean =>

@@ -55,7 +55,7 @@ testNeeding(
     expect(seen.socket).toContain("This page shows its first 3 seconds.");
     expect(seen.requests.length).toBeGreaterThan(5);
     expect(seen.requests.filter((url) => !url.startsWith(server.url.origin) && !url.startsWith("data:"))).toEqual([]);
-    expect(seen.complaints.filter((text) => !text.startsWith("Failed to load resource"))).toEqual([]);
+    expect(seen.consoleErrors.filter((text) => !text.startsWith("Failed to load resource"))).toEqual([]);
   },
   // Swagger UI is heavy, and the machine may be busy with other tests.
   scaleTimeout(180_000),

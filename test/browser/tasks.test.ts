@@ -1,7 +1,7 @@
 // Tasks and secrets in a real browser: a real server, a real local workspace for each task, and a model that talks.
 import { expect } from "bun:test";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
-import { openPlace } from "#test/crash/server-story.ts";
+import { openChatServer } from "#test/crash/server-story.ts";
 import { TEST_AGENT } from "#test/support/acp/agent-world.ts";
 import { TalkingModel } from "#test/support/models/talking-model.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
@@ -13,7 +13,9 @@ testNeeding(
   [needs.chromium, needs.node, needs.git],
   "[WB-67][CB-16][TK-2][TK-6][TK-7][TK-9][WB-4][WB-6] a secret is stored, a task is given to its template's default agent, followed, paused, resumed and deleted, and a chat starts with that agent, all in the browser",
   async () => {
-    await using story = await openPlace(async (_, stack) => `${stack.use(await TalkingModel.start()).server.url}/v1`);
+    await using story = await openChatServer(
+      async (_, stack) => `${stack.use(await TalkingModel.start()).server.url}/v1`,
+    );
     const { url } = story.place.client;
     const { admin } = story.world;
     const setAgent = (enabled: boolean) =>

@@ -3,7 +3,7 @@ import { expect } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
-import { openPlace, STORY_ENV } from "#test/crash/server-story.ts";
+import { openChatServer, STORY_ENV } from "#test/crash/server-story.ts";
 import { TalkingModel } from "#test/support/models/talking-model.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { scaleTimeout } from "#test/support/pace.ts";
@@ -14,7 +14,9 @@ testNeeding(
   [needs.chromium, needs.node],
   "[TE-1][TE-2][TE-3][TE-4][TE-5][TE-6][TE-7][TE-8][WB-4][WB-6] terminals are shown side by side, searched, accept files, and return after a reload and after the server was killed",
   async () => {
-    await using story = await openPlace(async (_, stack) => `${stack.use(await TalkingModel.start()).server.url}/v1`);
+    await using story = await openChatServer(
+      async (_, stack) => `${stack.use(await TalkingModel.start()).server.url}/v1`,
+    );
     const { place, world, workspace_id, home } = story;
     const workspace = await world.admin.get<Workspace>(`/api/v2/workspaces/${workspace_id}`);
     const agent = workspace.latest_build.resources[0]?.agents[0]?.id ?? "";

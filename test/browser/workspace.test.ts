@@ -11,7 +11,7 @@ testNeeding(
   async () => {
     await using server = await startTestServer();
     const args = [server.url.href, ADMIN.email, ADMIN.password];
-    const { requests, complaints, ...result } = await runStory<{ nodes: number }>("workspace.mjs", args);
+    const { requests, consoleErrors, ...result } = await runStory<{ nodes: number }>("workspace.mjs", args);
     expect(result).toMatchObject({
       wrong: [],
       name: "first",
@@ -31,7 +31,7 @@ testNeeding(
     expect(requests.filter((one) => !/^(data|blob):/.test(one) && !one.startsWith(server.url.origin))).toEqual([]);
     // Software rendering warns that it is slow; the browser reports a stream that the page left before it opened.
     const usual = ["GPU stall", "closed before the connection is established"];
-    const own = complaints.filter(
+    const own = consoleErrors.filter(
       (text) => !text.startsWith("Failed to load resource") && !usual.some((one) => text.includes(one)),
     );
     expect(own).toEqual([]);

@@ -1,5 +1,6 @@
 // `bun run test:postgres [PATH...]`: the API tests on the PostgreSQL of SLIPWAY_TEST_POSTGRES, a few files at a time; records each file's
-// result in test/results/api-on-postgres.md. With SLIPWAY_TEST_NODES=active, each server is three active nodes, with a separate table.
+// result in test/results/api-on-postgres.md. With SLIPWAY_TEST_NODES=active, each server is three active nodes, and the results have their
+// own table.
 import { globSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

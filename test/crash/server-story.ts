@@ -23,7 +23,7 @@ const STEPS = 8;
  * Opens a server whose chats use the model at the URL that `begin` returns, with a running local workspace called story. `prepare` runs as
  * an administrator before the workspace is created.
  */
-export const openPlace = async (
+export const openChatServer = async (
   begin: (place: ServerPlace, stack: AsyncDisposableStack) => Promise<string>,
   env: Record<string, string> = STORY_ENV,
   prepare: (world: World) => Promise<void> = async () => {},
@@ -51,7 +51,7 @@ export const openPlace = async (
 /** Opens a server with the coding model. No message has been sent yet. */
 export const openStory = async () => {
   let model: CodingModel | undefined;
-  const opened = await openPlace(async (place, stack) => {
+  const opened = await openChatServer(async (place, stack) => {
     const origin = join(place.scratch, "origin");
     await makeOrigin(origin);
     model = stack.use(await CodingModel.start(origin));

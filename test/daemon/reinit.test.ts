@@ -24,7 +24,7 @@ const startServer = (...statuses: number[]) => {
 const waitForClaim = (url: URL, signal = new AbortController().signal) =>
   awaitClaim({ url, token: "secret", clock: systemClock, random: () => 0, signal });
 
-test("[PB-11] retries while the server is unavailable, and is notified once", async () => {
+test("[PB-11] retries while the server is unavailable, until the workspace is claimed", async () => {
   using server = startServer(503, 401, 500, 200);
   expect(await waitForClaim(server.url)).toBe(true);
   expect(server.requests).toEqual(Array(4).fill("/api/v2/workspaceagents/me/reinit?wait=true secret"));
@@ -35,7 +35,7 @@ test("[PB-11] never retries after a 409, nor when it is stopped", async () => {
   expect(await waitForClaim(server.url)).toBe(false);
   expect(server.requests.length).toBe(1);
   const stop = new AbortController();
-  const over = waitForClaim(server.url, stop.signal);
+  const result = waitForClaim(server.url, stop.signal);
   stop.abort();
-  expect(await over).toBe(false);
+  expect(await result).toBe(false);
 });

@@ -46,7 +46,7 @@ describe("a streaming call", () => {
   });
 
   test("[WI-15] whose caller ends its side drops a response that waits for window", async () => {
-    const over = Promise.withResolvers<void>();
+    const finished = Promise.withResolvers<void>();
     const { client, server } = serveHandlers({
       "/svc/Flood": {
         kind: "server_streaming",
@@ -54,7 +54,7 @@ describe("a streaming call", () => {
           try {
             for (;;) yield new Uint8Array(64 * 1024);
           } finally {
-            over.resolve();
+            finished.resolve();
           }
         },
       },
@@ -68,25 +68,25 @@ describe("a streaming call", () => {
     );
     await nextTurn();
     await raw.end();
-    await over.promise;
+    await finished.promise;
     await nextTurn();
     expect(server.streams).toBe(0);
   });
 
   test("[WI-15] from the server is aborted there when the client leaves early", async () => {
-    const over = Promise.withResolvers<void>();
+    const finished = Promise.withResolvers<void>();
     const { client } = serveHandlers({
       "/svc/Once": {
         kind: "server_streaming",
         async *run(_request, { signal }) {
           yield ascii("only");
           await waitForAbort(signal);
-          over.resolve();
+          finished.resolve();
         },
       },
     });
     for await (const _answer of callServerStream(client, "/svc/Once", NO_BODY)) break;
-    await over.promise;
+    await finished.promise;
   });
 
   test("[WI-14] can fail after some messages", async () => {

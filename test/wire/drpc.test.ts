@@ -219,12 +219,12 @@ describe("a call", () => {
 
   test("[WI-15] that is canceled resets its stream and aborts the handler", async () => {
     const seen = Promise.withResolvers<AbortSignal>();
-    const over = Promise.withResolvers<void>();
+    const finished = Promise.withResolvers<void>();
     const { client, server } = serveHandlers({
       "/svc/Wait": unary(async (_, signal) => {
         seen.resolve(signal);
         await waitForAbort(signal);
-        over.resolve();
+        finished.resolve();
         return NO_BODY;
       }),
     });
@@ -234,7 +234,7 @@ describe("a call", () => {
     expect(signal.aborted).toBe(false);
     controller.abort();
     await expect(answer).rejects.toMatchObject({ failure: "reset" });
-    await over.promise;
+    await finished.promise;
     await nextTurn();
     expect(client.streams + server.streams).toBe(0);
     await expect(call(client, "/svc/Wait", NO_BODY, controller.signal)).rejects.toMatchObject({ failure: "closed" });
@@ -245,11 +245,11 @@ describe("a call", () => {
     ["a Close packet", hex("0b 01 03 00"), false],
     ["the end of the caller's side", hex(""), true],
   ])("[WI-15] is aborted by %s", async (_what, bytes, ends) => {
-    const over = Promise.withResolvers<void>();
+    const finished = Promise.withResolvers<void>();
     const { client } = serveHandlers({
       "/svc/Wait": unary(async (_request, signal) => {
         await waitForAbort(signal);
-        over.resolve();
+        finished.resolve();
         return NO_BODY;
       }),
     });
@@ -262,24 +262,24 @@ describe("a call", () => {
     );
     await raw.write(bytes);
     if (ends) await raw.end();
-    await over.promise;
+    await finished.promise;
   });
 
   test("[WI-15] is aborted when the session is lost", async () => {
     const started = Promise.withResolvers<void>();
-    const over = Promise.withResolvers<void>();
+    const finished = Promise.withResolvers<void>();
     const { client, a, served } = serveHandlers({
       "/svc/Wait": unary(async (_request, signal) => {
         started.resolve();
         await waitForAbort(signal);
-        over.resolve();
+        finished.resolve();
         return NO_BODY;
       }),
     });
     const answer = call(client, "/svc/Wait", NO_BODY);
     await started.promise;
     a.stream.close();
-    await over.promise;
+    await finished.promise;
     await served;
     await expect(answer).rejects.toMatchObject({ failure: "closed" });
   });

@@ -1,4 +1,4 @@
-// How a sign-in is passed to an app's own host, and where redirects never lead (facts/platform 8.4).
+// Signing in to an app on its own host, and the redirects that are rejected (facts/platform 8.4).
 import { describe, expect, test } from "bun:test";
 import { AppHosts } from "#domain/applications/names.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
@@ -8,7 +8,7 @@ import { ManualClock } from "#test/support/manual-clock.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { type Echo, SUFFIX, startAppWorld } from "./app-world.ts";
 
-const page = { accept: "text/html" };
+const browserHeaders = { accept: "text/html" };
 const world = await forFile(
   startAppWorld({
     apps: (port) => [
@@ -23,8 +23,8 @@ const world = await forFile(
 const toAppUrl = (app: string, path = "/"): string => `http://${world.host(app)}:${world.server.url.port}${path}`;
 const authRedirect = (
   redirect_uri: string,
-  requested: { token?: string | undefined; headers?: Record<string, string> } = {},
-) => world.get(`/api/v2/applications/auth-redirect?${new URLSearchParams({ redirect_uri })}`, requested);
+  options: { token?: string | undefined; headers?: Record<string, string> } = {},
+) => world.get(`/api/v2/applications/auth-redirect?${new URLSearchParams({ redirect_uri })}`, options);
 /** Returns where the server redirects the caller, as path and query of the app's host. */
 const getAppRedirect = async (app: string, path = "/", token: string | undefined = world.token): Promise<string> => {
   const answer = await authRedirect(toAppUrl(app, path), { token });
@@ -37,20 +37,20 @@ const parseCookie = (response: Response): string => response.headers.getSetCooki
 
 describe("signing in to an app", () => {
   test("[AX-13] redirects from the app through the server back to the app, with a cookie for this host alone", async () => {
-    const first = await world.at("mine", "/deep?x=1", { headers: page });
+    const first = await world.at("mine", "/deep?x=1", { headers: browserHeaders });
     const server = new URL(first.headers.get("location") ?? "");
-    const session = { cookie: `service_session_token=${world.token}`, ...page };
+    const session = { cookie: `service_session_token=${world.token}`, ...browserHeaders };
     const second = await world.get(server.pathname + server.search, { headers: session });
     const back = new URL(second.headers.get("location") ?? "");
     expect([second.status, back.host, back.pathname]).toEqual([307, new URL(toAppUrl("mine")).host, "/deep"]);
     expect(second.headers.get("referrer-policy")).toBe("no-referrer");
-    const third = await world.at("mine", back.pathname + back.search, { headers: page });
+    const third = await world.at("mine", back.pathname + back.search, { headers: browserHeaders });
     expect([third.status, third.headers.get("location")]).toEqual([307, "/deep?x=1"]);
     expect(third.headers.getSetCookie()).toEqual([
       expect.stringMatching(/^service_app_session=\S+; Path=\/; HttpOnly; SameSite=Lax; Max-Age=\d+$/),
     ]);
     const cookie = parseCookie(third);
-    const fourth = await world.at("mine", "/deep?x=1", { headers: { ...page, cookie: `${cookie}; own=1` } });
+    const fourth = await world.at("mine", "/deep?x=1", { headers: { ...browserHeaders, cookie: `${cookie}; own=1` } });
     const echo = (await fourth.json()) as Echo;
     expect([echo.path, echo.headers.cookie]).toEqual(["/deep?x=1", "own=1"]);
     expect((await world.at("other", "/", { headers: { cookie } })).status).toBe(401);
@@ -79,7 +79,7 @@ describe("signing in to an app", () => {
     const fetched = { "sec-fetch-site": "same-site", "sec-fetch-mode": "cors", "sec-fetch-dest": "empty" };
     expect((await load(undefined, { ...fetched, origin: new URL(foreignPage).origin })).status).toBe(403);
     expect((await load(undefined, { ...fetched, origin: new URL(siblingPage).origin })).status).toBe(200);
-    // Links and frames lead from everywhere to the app, as does a program that sends no such headers.
+    // Any page may link to the app or show it in a frame. Programs send no such headers and have access too.
     const link = { "sec-fetch-site": "same-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "iframe" };
     expect(await statuses(foreignPage, link)).toBe(200);
     expect((await load(foreignPage, {})).status).toBe(200);
@@ -88,7 +88,7 @@ describe("signing in to an app", () => {
       const names = ["cross-origin-resource-policy", "cache-control", "vary"];
       return [status, ...names.map((name) => got.get(name))];
     };
-    // Nor from the browser's cache, which sends no request.
+    // Response headers keep other workspaces' pages from loading it from the browser's cache, which sends no request.
     const sameOrigin = { ...script, "sec-fetch-site": "same-origin" };
     expect(await policyOf(toAppUrl("mine"), sameOrigin)).toEqual([
       200,
@@ -118,14 +118,14 @@ describe("signing in to an app", () => {
     // Only one of several concurrent requests succeeds.
     const responses = await Promise.all(Array.from({ length: 8 }, () => world.at("mine", path)));
     expect(responses.map(({ status }) => status).sort()).toEqual([307, 400, 400, 400, 400, 400, 400, 400]);
-    const again = await world.at("mine", path, { headers: page });
+    const again = await world.at("mine", path, { headers: browserHeaders });
     expect([again.status, again.headers.get("location")]).toEqual([400, null]);
     expect(await again.text()).toContain("Link already used");
     const wrong = await world.at("mine", "/", { headers: { cookie: `service_session_token=${world.token}` } });
     expect(wrong.status).toBe(401);
   });
 
-  test("[AX-13] ends with the session that issued it", async () => {
+  test("[AX-13] an app's cookie and its unused key end with the session that issued them", async () => {
     const admin = await new Client(world.server.url).signIn(ADMIN.email, ADMIN.password);
     const cookie = parseCookie(await world.at("mine", await getAppRedirect("mine", "/", admin.token)));
     expect((await world.at("mine", "/", { headers: { cookie } })).status).toBe(200);
@@ -136,7 +136,7 @@ describe("signing in to an app", () => {
   });
 
   test("[AX-13] redirects a person without a session to the sign-in page first; a program gets 401", async () => {
-    const answer = await authRedirect(toAppUrl("mine"), { headers: page });
+    const answer = await authRedirect(toAppUrl("mine"), { headers: browserHeaders });
     const requested = `/api/v2/applications/auth-redirect?${new URLSearchParams({ redirect_uri: toAppUrl("mine") })}`;
     const expected = `/login?${new URLSearchParams({ redirect: requested })}`;
     expect([answer.status, answer.headers.get("location")]).toEqual([307, expected]);
@@ -197,7 +197,7 @@ describe("signing in to an app", () => {
     }
   });
 
-  test("[AX-11] has a wildcard host and labels that agents show; without the setting both are empty", async () => {
+  test("[AX-11] returns the wildcard host, and shows names of apps below it; both are empty without the setting", async () => {
     const { owner, server } = world;
     const port = server.url.port;
     expect(await owner.get("/api/v2/applications/host")).toMatchObject({ host: `*.${SUFFIX}:${port}` });
@@ -225,17 +225,17 @@ describe("signing in to an app", () => {
     expect((await fetch(new URL("/", bare.url), { headers: { host: world.host("mine") } })).status).toBe(421);
   });
 
-  test("[AX-2][AX-12] names and hosts are read the same way, with and without a port of the setting's own", () => {
-    const behind = new AppHosts("*.apps.example.com", new URL("https://slipway.example.com"));
-    expect(behind.wildcard).toBe("*.apps.example.com");
+  test("[AX-2][AX-12] parses names and hosts the same way with and without a port in the setting", () => {
+    const withoutPort = new AppHosts("*.apps.example.com", new URL("https://slipway.example.com"));
+    expect(withoutPort.wildcard).toBe("*.apps.example.com");
     const name = { app: "8080", agent: "main", workspace: "dev", user: "ann" };
-    expect(behind.parseName("8080--main--dev--ann.apps.example.com:443")).toEqual(name);
-    expect(behind.parseTarget("https://8080--main--dev--ann.apps.example.com/x")?.name).toEqual(name);
-    expect(behind.parseTarget("https://8080--main--dev--ann.apps.example.com:8443/x")).toBeUndefined();
-    expect(behind.parseTarget("http://8080--main--dev--ann.apps.example.com/x")).toBeUndefined();
-    const ported = new AppHosts("*.apps.example.com:8443", new URL("https://slipway.example.com"));
-    expect(ported.parseTarget("https://8080--main--dev--ann.apps.example.com:8443/x")?.name).toEqual(name);
-    expect(ported.toOrigin("x")).toBe("https://x.apps.example.com:8443");
+    expect(withoutPort.parseName("8080--main--dev--ann.apps.example.com:443")).toEqual(name);
+    expect(withoutPort.parseTarget("https://8080--main--dev--ann.apps.example.com/x")?.name).toEqual(name);
+    expect(withoutPort.parseTarget("https://8080--main--dev--ann.apps.example.com:8443/x")).toBeUndefined();
+    expect(withoutPort.parseTarget("http://8080--main--dev--ann.apps.example.com/x")).toBeUndefined();
+    const withPort = new AppHosts("*.apps.example.com:8443", new URL("https://slipway.example.com"));
+    expect(withPort.parseTarget("https://8080--main--dev--ann.apps.example.com:8443/x")?.name).toEqual(name);
+    expect(withPort.toOrigin("x")).toBe("https://x.apps.example.com:8443");
   });
 });
 
@@ -253,7 +253,7 @@ describe("with TLS and over time", () => {
     });
     const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
     const host = `mine--dev--dev--ada.${SUFFIX}`;
-    const offer = async (): Promise<string> => {
+    const requestKey = async (): Promise<string> => {
       const uri = new URLSearchParams({ redirect_uri: `https://${host}/` });
       const answer = await fetch(new URL(`/api/v2/applications/auth-redirect?${uri}`, server.url), {
         redirect: "manual",
@@ -263,11 +263,11 @@ describe("with TLS and over time", () => {
     };
     const exchange = async (search: string) =>
       fetch(new URL(`/${search}`, server.url), { redirect: "manual", headers: { host } });
-    const good = await exchange(await offer());
+    const good = await exchange(await requestKey());
     expect(good.headers.getSetCookie()).toEqual([
       expect.stringMatching(/^__Host-service_app_session=\S+; Path=\/; HttpOnly; SameSite=Lax; Max-Age=\d+; Secure$/),
     ]);
-    const old = await offer();
+    const old = await requestKey();
     clock.advance(60_000);
     expect((await exchange(old)).status).toBe(400);
   });

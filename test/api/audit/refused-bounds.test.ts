@@ -16,15 +16,15 @@ import { openStoredData } from "#test/support/stored.ts";
 afterEach(resetLogging);
 
 /** Captures the messages of warnings logged from now on. */
-const listen = (): string[] => {
+const captureWarnings = (): string[] => {
   const logLines: string[] = [];
   const write = (line: string): void => void logLines.push((JSON.parse(line) as { message: string }).message);
   configureLogging({ level: "warn", format: "json", write });
   return logLines;
 };
 
-/** Creates a RejectedChanges over a store that counts commits; the first `failing` commits fail. */
-const openPlace = (failing = 0) => {
+/** Creates a RejectedChanges whose store counts commits; the first `failing` commits fail. */
+const makeRecorder = (failing = 0) => {
   const clock = new ManualClock();
   const state = { clock, commits: 0, failing };
   const commit = async (): Promise<void> => {
@@ -42,46 +42,46 @@ const openPlace = (failing = 0) => {
 };
 
 test("[AU-18] writes nothing before the response is sent, and continues after a failed write", async () => {
-  const store = openPlace(1);
-  store.refuse("ann");
-  store.refuse("bob");
+  const recorder = makeRecorder(1);
+  recorder.refuse("ann");
+  recorder.refuse("bob");
   for (let turn = 0; turn < 50; turn++) await Promise.resolve();
-  expect(store.commits).toBe(0);
-  await store.refused.flush();
-  expect(store.commits).toBe(2);
+  expect(recorder.commits).toBe(0);
+  await recorder.refused.flush();
+  expect(recorder.commits).toBe(2);
 });
 
 test("[AU-19] records at most sixty rejected changes a minute for each caller", async () => {
-  const logLines = listen();
-  const store = openPlace();
-  for (let i = 0; i < 100; i++) store.refuse("ann");
-  store.refuse("bob");
-  await store.refused.flush();
-  expect(store.commits).toBe(61);
+  const logLines = captureWarnings();
+  const recorder = makeRecorder();
+  for (let i = 0; i < 100; i++) recorder.refuse("ann");
+  recorder.refuse("bob");
+  await recorder.refused.flush();
+  expect(recorder.commits).toBe(61);
   expect(logLines).toEqual(["ann had 60 rejected changes in a minute; further ones are not audited"]);
-  store.clock.advance(60_001);
-  store.refuse("ann");
-  await store.refused.flush();
-  expect(store.commits).toBe(62);
+  recorder.clock.advance(60_001);
+  recorder.refuse("ann");
+  await recorder.refused.flush();
+  expect(recorder.commits).toBe(62);
 });
 
 test("[AU-19] drops entries beyond a thousand pending ones with one warning, and resumes once they are written", async () => {
-  const logLines = listen();
-  const store = openPlace();
-  for (let i = 0; i < 1_200; i++) store.refuse(`user-${i}`);
-  await store.refused.flush();
-  expect(store.commits).toBe(1_000);
+  const logLines = captureWarnings();
+  const recorder = makeRecorder();
+  for (let i = 0; i < 1_200; i++) recorder.refuse(`user-${i}`);
+  await recorder.refused.flush();
+  expect(recorder.commits).toBe(1_000);
   expect(logLines).toHaveLength(1);
-  store.refuse("late");
-  await store.refused.flush();
-  expect(store.commits).toBe(1_001);
+  recorder.refuse("late");
+  await recorder.refused.flush();
+  expect(recorder.commits).toBe(1_001);
 });
 
 test("[AU-17] server errors and rate-limited requests are not recorded", async () => {
-  const store = openPlace();
-  for (const status of [200, 303, 401, 405, 413, 415, 429, 500, 503, 507]) store.refuse("ann", status);
-  await store.refused.flush();
-  expect(store.commits).toBe(0);
+  const recorder = makeRecorder();
+  for (const status of [200, 303, 401, 405, 413, 415, 429, 500, 503, 507]) recorder.refuse("ann", status);
+  await recorder.refused.flush();
+  expect(recorder.commits).toBe(0);
 });
 
 test("[AU-17] finds the operation of a request by its route, and its path parameters", () => {
@@ -109,8 +109,8 @@ testInside("[AU-18] a server writes pending entries before it stops", async () =
   {
     await using server = await startTestServer({ directory: directory.path });
     const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
-    const cakes = { days: 1, sign_in_days: null, kinds: { cake: 1 } };
-    expect((await admin.fetch("PUT", "/api/v2/audit/retention", cakes)).status).toBe(400);
+    const invalidSettings = { days: 1, sign_in_days: null, kinds: { cake: 1 } };
+    expect((await admin.fetch("PUT", "/api/v2/audit/retention", invalidSettings)).status).toBe(400);
   }
   await using stored = await openStoredData(directory.path);
   const refused = "select action, resource_type, status_code from audit_logs where status_code >= 400";

@@ -20,18 +20,18 @@ import { tempDirectory, testConfig } from "#test/support/server.ts";
 const DAY = 86_400_000;
 const WITHOUT_ADMIN = { SLIPWAY_ADMIN_EMAIL: "", SLIPWAY_ADMIN_USERNAME: "", SLIPWAY_ADMIN_PASSWORD: "" };
 
-const openPlace = () => {
+const openWorld = () => {
   const temp = tempDirectory();
   const clock = new ManualClock();
   const store = openLocalStore({ directory: temp.path, cacheMb: 4, now: clock.now(), fatal: () => {} });
-  const eyes = new Database(join(temp.path, "slipway.db"), { readonly: true });
+  const reader = new Database(join(temp.path, "slipway.db"), { readonly: true });
   return {
-    place: temp,
+    directory: temp,
     clock,
     store,
-    eyes,
+    reader,
     async [Symbol.asyncDispose]() {
-      eyes.close();
+      reader.close();
       await store.close();
       temp[Symbol.dispose]();
     },
@@ -39,11 +39,11 @@ const openPlace = () => {
 };
 
 testInside("[AU-4] records command-line actions without a user, and says how they were performed", async () => {
-  await using world = openPlace();
-  const { place, clock, store, eyes } = world;
+  await using world = openWorld();
+  const { directory, clock, store, reader } = world;
   await prepareIdentity(
     { store, clock, passwords: new Passwords(clock) },
-    testConfig(place.path, { env: WITHOUT_ADMIN }),
+    testConfig(directory.path, { env: WITHOUT_ADMIN }),
   );
   const accounts = new MachineAccounts(store, clock);
   await accounts.setUp({ username: "root", email: "root@example.com", password: "correct-horse-battery" });
@@ -52,7 +52,7 @@ testInside("[AU-4] records command-line actions without a user, and says how the
   await accounts.setPassword("ann", "another-long-Secret");
   const created = await accounts.createToken("root", { name: "ci" });
   await accounts.revokeToken(created.id);
-  const rows = eyes.query("select action, resource_type, resource_target from audit_logs order by key").values();
+  const rows = reader.query("select action, resource_type, resource_target from audit_logs order by key").values();
   expect(rows).toEqual([
     ["create", "user", "root"],
     ["create", "user", "ann"],
@@ -62,8 +62,8 @@ testInside("[AU-4] records command-line actions without a user, and says how the
     ["delete", "api_key", "ci"],
   ]);
   const how = "select distinct user_id, ip, user_agent, json_extract(additional_fields, '$.by') from audit_logs";
-  expect(eyes.query(how).values()).toEqual([[null, null, "slipway", "command line"]]);
-  const allText = JSON.stringify(eyes.query("select * from audit_logs").all());
+  expect(reader.query(how).values()).toEqual([[null, null, "slipway", "command line"]]);
+  const allText = JSON.stringify(reader.query("select * from audit_logs").all());
   for (const secret of ["correct-horse", "another-long", "$argon2", created.token.slice(11)])
     expect(allText).not.toContain(secret);
 });
@@ -71,11 +71,11 @@ testInside("[AU-4] records command-line actions without a user, and says how the
 testInside(
   "[AU-13] the export reads page by page as it is consumed, and ends when its reader's token is revoked",
   async () => {
-    await using world = openPlace();
-    const { place, clock, store } = world;
+    await using world = openWorld();
+    const { directory, clock, store } = world;
     await prepareIdentity(
       { store, clock, passwords: new Passwords(clock) },
-      testConfig(place.path, { env: WITHOUT_ADMIN }),
+      testConfig(directory.path, { env: WITHOUT_ADMIN }),
     );
     const accounts = new MachineAccounts(store, clock);
     await accounts.setUp({ username: "root", email: "root@example.com", password: "correct-horse-battery" });
@@ -112,8 +112,8 @@ testInside(
 );
 
 testInside("[AU-14] deletes old entries by kind, hourly and in batches, and keeps kinds without a limit", async () => {
-  await using world = openPlace();
-  const { clock, store, eyes } = world;
+  await using world = openWorld();
+  const { clock, store, reader } = world;
   const chore = auditRetention({ store, clock });
   const now = clock.now();
   const entry = (age: number, action: "login" | "create" | "write", resource_type: "api_key" | "user" | "workspace") =>
@@ -124,7 +124,8 @@ testInside("[AU-14] deletes old entries by kind, hourly and in batches, and keep
     ...[entry(29, "login", "api_key"), entry(40, "create", "api_key"), entry(400, "create", "api_key")],
     ...[entry(4000, "write", "workspace"), entry(400, "write", "user"), entry(300, "write", "user")],
   ]);
-  const listEntries = () => eyes.query("select resource_type, resource_target from audit_logs order by time").values();
+  const listEntries = () =>
+    reader.query("select resource_type, resource_target from audit_logs order by time").values();
   const runSweep = async (): Promise<void> => {
     clock.advance(3_600_001);
     chore.sweep();

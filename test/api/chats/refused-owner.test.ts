@@ -38,7 +38,7 @@ const readStored = async (server: TestServer, id: string) => {
   return { status: chat?.status, message: chat?.last_error?.message, queued: queue.length };
 };
 
-const WAYS: readonly [name: string, end: (started: Begun) => Promise<unknown>, message: RegExp][] = [
+const EVENTS: readonly [name: string, end: (started: Begun) => Promise<unknown>, message: RegExp][] = [
   [
     "is removed from the organization",
     ({ admin, organization_id, user_id }) =>
@@ -64,7 +64,7 @@ const WAYS: readonly [name: string, end: (started: Begun) => Promise<unknown>, m
   ],
 ];
 
-test.each(WAYS)(
+test.each(EVENTS)(
   "[CH-51] a turn stops with a reason, and no queued message starts, when its owner %s",
   async (_, end, message) => {
     await using world = await openChatWorld();
@@ -81,7 +81,7 @@ test.each(WAYS)(
   },
 );
 
-test("[CH-51] when the owner may begin turns again, the next message begins with what was queued", async () => {
+test("[CH-51] once the owner may start turns again, their next message runs after the queued ones", async () => {
   await using world = await openChatWorld();
   const { server, models } = world;
   const { admin, user_id, id } = await beginTurn(server, models);
@@ -124,14 +124,14 @@ test("[CH-51] a node that missed the event refuses the next tool call and the ne
   expect(await loadHistory(owner, id)).toHaveLength(2);
 });
 
-test("[CH-51] a server that starts later neither continues the turn nor starts the next one", async () => {
+test("[CH-51] after a restart, the server neither continues the turn nor starts the next one", async () => {
   using folder = tempDirectory();
   const directory = folder.path;
   const before = new ScriptedModels();
   const first = await startTestServer({ models: before, directory });
   const { user_id, id } = await beginTurn(first, before);
   const { store } = getOwnerContext(first, id);
-  // As the command for a stopped server does, without an event.
+  // Suspends the owner without publishing an event, like the command for a stopped server.
   await store.commit([updateUser(user_id, { status: "suspended" })]);
   await first[Symbol.asyncDispose]();
   const models = new ScriptedModels();
@@ -141,7 +141,7 @@ test("[CH-51] a server that starts later neither continues the turn nor starts t
   expect(models.calls).toHaveLength(0);
 });
 
-test("[CH-51] a title that is due after the owner was suspended calls no model", async () => {
+test("[CH-51] requests no further title after the owner was suspended", async () => {
   const models = new ScriptedModels(true);
   await using world = await openChatWorld({ models, env: { SLIPWAY_CHAT_TITLES: "true" } });
   const { server } = world;

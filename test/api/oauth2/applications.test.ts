@@ -36,8 +36,8 @@ test("[OA-1] [OA-2] [OA-3] owners create applications with valid redirect URIs, 
   for (const callback_url of INVALID_REDIRECTS) {
     expect([callback_url, await post({ name: "Bad", callback_url })]).toEqual([callback_url, 400]);
   }
-  const made = await admin.post<OAuth2App>(APPS, { name: "Cards", callback_url: "https://cards.example.com/" });
-  const path = `${APPS}/${made.id}`;
+  const cards = await admin.post<OAuth2App>(APPS, { name: "Cards", callback_url: "https://cards.example.com/" });
+  const path = `${APPS}/${cards.id}`;
   const changed = await admin.put<OAuth2App>(path, { name: "Maps", scopes: ["workspace:read"] });
   expect(changed).toMatchObject({
     name: "Maps",
@@ -51,9 +51,9 @@ test("[OA-1] [OA-2] [OA-3] owners create applications with valid redirect URIs, 
   expect(listed.map((secret) => secret.client_secret_truncated).sort()).toEqual(
     secrets.map(({ client_secret_full }) => client_secret_full.slice(-6)).sort(),
   );
-  const request = asking({ client_id: made.id, redirect_uri: "https://cards.example.com/", scope: undefined });
+  const request = asking({ client_id: cards.id, redirect_uri: "https://cards.example.com/", scope: undefined });
   const redeem = async ({ client_secret_full }: NewSecret): Promise<Response> => {
-    const form = redeeming(await codeFor(request), { redirect_uri: "https://cards.example.com/", client_id: made.id });
+    const form = redeeming(await codeFor(request), { redirect_uri: "https://cards.example.com/", client_id: cards.id });
     return send("/oauth2/token", { ...form, client_secret: client_secret_full });
   };
   await admin.delete(`${path}/secrets/${one.id}`);

@@ -99,8 +99,8 @@ export const openOAuth2 = async () => {
 
   const editor = (await registerClient({ client_name: "Editor", redirect_uris: [LOCAL, "editor://back"] })).client_id;
   const board = await admin.post<OAuth2App>(APPS, { name: "Board", callback_url: BOARD });
-  const made = await admin.post<{ client_secret_full: string }>(`${APPS}/${board.id}/secrets`);
-  const boardSecret = made.client_secret_full;
+  const newSecret = await admin.post<{ client_secret_full: string }>(`${APPS}/${board.id}/secrets`);
+  const boardSecret = newSecret.client_secret_full;
 
   /** Returns a valid authorization request of the editor; `undefined` removes a parameter. */
   const asking = (more: Record<string, string | undefined> = {}): Record<string, string> => {

@@ -11,15 +11,15 @@ const RESOURCES = "resources:\n  - name: main\n    agents:\n      - name: main\n
 const EXTERNAL = `provisioner: external\nexternal: {provisioner: echo}\n${RESOURCES}`;
 const HANGING = `provisioner: echo\necho: {hang: true, logs: [begun]}\n${RESOURCES}`;
 
-const begin = async (admin: Client, yaml: string): Promise<string> => {
+const startDryRun = async (admin: Client, yaml: string): Promise<string> => {
   const version = await importVersion(admin, yaml);
-  const at = `/api/v2/templateversions/${version.id}/dry-run`;
-  return `${at}/${(await admin.post<ProvisionerJob>(at, {})).id}`;
+  const path = `/api/v2/templateversions/${version.id}/dry-run`;
+  return `${path}/${(await admin.post<ProvisionerJob>(path, {})).id}`;
 };
 
 /** Follows the log until it has this line `times` times, or ends. */
-const awaitLine = async (client: Client, at: string, line?: string, times = 1): Promise<string[]> => {
-  using socket = await client.socket(`${at}/logs?follow`);
+const awaitLine = async (client: Client, path: string, line?: string, times = 1): Promise<string[]> => {
+  using socket = await client.socket(`${path}/logs?follow`);
   const lines: string[] = [];
   for await (const message of socket) {
     lines.push((JSON.parse(message as string) as { output: string }).output);
@@ -31,8 +31,8 @@ const awaitLine = async (client: Client, at: string, line?: string, times = 1): 
 test("[DR-6] a worker plans the dry run; if it is lost, another worker takes over, and the job has the lines of both", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
-  const at = await begin(admin, EXTERNAL);
-  await awaitLine(admin, at, "No worker with the tags provisioner=echo is connected; the dry run waits for one.");
+  const path = await startDryRun(admin, EXTERNAL);
+  await awaitLine(admin, path, "No worker with the tags provisioner=echo is connected; the dry run waits for one.");
   const { key } = await makeKey(admin);
   const first = await openWorker(server.url, key, { name: "first" });
   const requested = await first.socket.json<JobMessage>();
@@ -45,23 +45,23 @@ test("[DR-6] a worker plans the dry run; if it is lost, another worker takes ove
   const { job_id } = repeated.request;
   second.say({ type: "log", job_id, lines: [{ level: "info", stage: "Planning", output: "could be done" }] });
   second.say({ type: "done", job_id, state: null });
-  const lines = await awaitLine(admin, at);
+  const lines = await awaitLine(admin, path);
   expect(lines.slice(-2)).toEqual(["could be done", "Would create external_workspace main with the agent main."]);
-  expect(await admin.get<ProvisionerJob>(at)).toMatchObject({ status: "succeeded", worker_name: "second" });
+  expect(await admin.get<ProvisionerJob>(path)).toMatchObject({ status: "succeeded", worker_name: "second" });
 });
 
-test("[DR-6] a job that ran when the server stopped starts again after the next start", async () => {
+test("[DR-6] restarts an interrupted dry run when the server starts again", async () => {
   using temp = tempDirectory();
   const directory = temp.path;
-  let at = "";
+  let path = "";
   {
     await using world = await openWorld({ directory });
-    at = await begin(world.admin, HANGING);
-    await awaitLine(world.admin, at, "begun");
+    path = await startDryRun(world.admin, HANGING);
+    await awaitLine(world.admin, path, "begun");
   }
   await using world = await openWorld({ directory });
-  await awaitLine(world.admin, at, "begun", 2);
-  await world.admin.patch(`${at}/cancel`, {});
-  await awaitLine(world.admin, at);
-  expect(await world.admin.get<ProvisionerJob>(at)).toMatchObject({ status: "canceled" });
+  await awaitLine(world.admin, path, "begun", 2);
+  await world.admin.patch(`${path}/cancel`, {});
+  await awaitLine(world.admin, path);
+  expect(await world.admin.get<ProvisionerJob>(path)).toMatchObject({ status: "canceled" });
 });

@@ -56,24 +56,27 @@ describe("the setup link", () => {
     },
   );
 
-  testInside("[ID-2] takes the token in a header or the query for clients that do not know the member", async () => {
-    for (const how of ["header", "query"] as const) {
-      await using server = await startTestServer({ env: WITHOUT_ADMIN });
-      const setup_token = await getSetupToken(server);
-      const createFirstUser = (token: string) =>
-        new Client(server.url).fetch(
-          "POST",
-          `/api/v2/users/first${how === "query" ? `?setup_token=${token}` : ""}`,
-          { ...ANN, trial: false },
-          how === "header" ? { headers: { "Service-Setup-Token": token } } : {},
-        );
-      expect((await createFirstUser("guess")).status).toBe(403);
-      expect((await createFirstUser(setup_token)).status).toBe(201);
-      expect((await createFirstUser(setup_token)).status).toBe(409);
-    }
-  });
+  testInside(
+    "[ID-2] accepts the token in a header or the query, for clients that cannot send it in the body",
+    async () => {
+      for (const how of ["header", "query"] as const) {
+        await using server = await startTestServer({ env: WITHOUT_ADMIN });
+        const setup_token = await getSetupToken(server);
+        const createFirstUser = (token: string) =>
+          new Client(server.url).fetch(
+            "POST",
+            `/api/v2/users/first${how === "query" ? `?setup_token=${token}` : ""}`,
+            { ...ANN, trial: false },
+            how === "header" ? { headers: { "Service-Setup-Token": token } } : {},
+          );
+        expect((await createFirstUser("guess")).status).toBe(403);
+        expect((await createFirstUser(setup_token)).status).toBe(201);
+        expect((await createFirstUser(setup_token)).status).toBe(409);
+      }
+    },
+  );
 
-  testInside("[ID-2] of racing first users exactly one wins", async () => {
+  testInside("[ID-2] creates exactly one owner for concurrent requests", async () => {
     await using server = await startTestServer({ env: WITHOUT_ADMIN });
     const setup_token = await getSetupToken(server);
     const anybody = new Client(server.url);
@@ -95,8 +98,8 @@ describe("the setup link", () => {
     const clock = new ManualClock();
     await using server = await startTestServer({ env: WITHOUT_ADMIN, clock });
     const anybody = new Client(server.url);
-    const createFirstUser = (setup_token: string, how = {}) =>
-      fetchStatus(anybody, "POST", "/users/first", { ...ANN, ...how, setup_token });
+    const createFirstUser = (setup_token: string, changes = {}) =>
+      fetchStatus(anybody, "POST", "/users/first", { ...ANN, ...changes, setup_token });
     const old = await getSetupToken(server);
     clock.advance(60_000);
     const newer = await getSetupToken(server);
@@ -117,7 +120,7 @@ describe("the setup link", () => {
 });
 
 describe("the settings", () => {
-  test("[ID-1] create the owner at the first start and are ignored at the next", async () => {
+  test("[ID-1] create the owner at the first start, after which setup is closed", async () => {
     await using one = await startTestServer();
     const anybody = new Client(one.url);
     expect(await fetchStatus(anybody, "GET", "/users/first")).toBe(200);

@@ -15,7 +15,7 @@ import { createDatabase } from "#test/support/postgres.ts";
 import { toProgramCommand } from "#test/support/program.ts";
 import { randomFrom } from "#test/support/random.ts";
 import { tempDirectory } from "#test/support/server.ts";
-import { checksumTables, makeUsedDirectory, needsSqlite } from "./moved.ts";
+import { checksumTables, makeUsedDirectory, needsSqlite } from "./used-directory.ts";
 
 const SEED = Number(Bun.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
 const needsSmallDisk = { found: smallDiskSkipReason() === "", reason: smallDiskSkipReason(), file: "" };
@@ -66,13 +66,13 @@ const expectUnfinished = async (directory: string): Promise<void> => {
 
 /** Creates a PostgreSQL database with a used installation, and summarizes its content. */
 const makeUsedPostgres = async () => {
-  const { place } = await makeUsedDirectory();
+  const { directory } = await makeUsedDirectory();
   const database = await createDatabase();
-  await copyIntoPostgres({ directory: place.path, url: database.url, now: Date.now() });
-  const key = readFileSync(join(place.path, "encryption.key"), "utf8");
-  const uploads = [...new Bun.Glob("??/*").scanSync(join(place.path, "files"))].sort();
+  await copyIntoPostgres({ directory: directory.path, url: database.url, now: Date.now() });
+  const key = readFileSync(join(directory.path, "encryption.key"), "utf8");
+  const uploads = [...new Bun.Glob("??/*").scanSync(join(directory.path, "files"))].sort();
   expect(uploads).toHaveLength(2);
-  return { place, database, key, uploads, sums: checksumTables(place.path) };
+  return { directory, database, key, uploads, sums: checksumTables(directory.path) };
 };
 
 /** Checks that everything was moved, next to what was there before. */
@@ -87,7 +87,7 @@ testNeeding(
   "[CL-70] killed at every failpoint on the way into a data directory, a migration can be repeated, and an unfinished one is never used",
   async () => {
     const used = await makeUsedPostgres();
-    using _ = used.place;
+    using _ = used.directory;
     using back = tempDirectory();
     await Bun.write(join(back.path, "mine.txt"), "mine");
     const move: Move = { to: "sqlite", directory: back.path, url: used.database.url, key: used.key.trim() };
@@ -117,12 +117,12 @@ testNeeding(
   async () => {
     const random = randomFrom(SEED);
     const used = await makeUsedPostgres();
-    using _ = used.place;
+    using _ = used.directory;
     using back = tempDirectory();
     const empty = await createDatabase();
     const moves: Move[] = [
       { to: "sqlite", directory: back.path, url: used.database.url, key: used.key.trim() },
-      { to: "postgres", directory: used.place.path, url: empty.url },
+      { to: "postgres", directory: used.directory.path, url: empty.url },
     ];
     for (const move of moves) {
       for (let kill = 0; kill < 3; kill++) {
@@ -148,7 +148,7 @@ testNeeding(
   "[CL-70] a migration that is stopped, or has no disk space, leaves the directory unchanged",
   async () => {
     const used = await makeUsedPostgres();
-    using _ = used.place;
+    using _ = used.directory;
     using back = tempDirectory();
     const directory = join(back.path, "data");
     const stop = new AbortController();

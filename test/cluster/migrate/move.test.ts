@@ -11,23 +11,23 @@ import { startCluster } from "#test/support/cluster.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { createDatabase } from "#test/support/postgres.ts";
 import { ADMIN, startTestServer, tempDirectory } from "#test/support/server.ts";
-import { checksumTables, makeUsedDirectory, needsSqlite, searchChats } from "./moved.ts";
+import { checksumTables, makeUsedDirectory, needsSqlite, searchChats } from "./used-directory.ts";
 
 testNeeding(
   [needs.postgres, needsSqlite],
   "[CL-10] a migration into PostgreSQL and back preserves every row and upload",
   async () => {
-    const { place, chat } = await makeUsedDirectory();
-    using _ = place;
+    const { directory, chat } = await makeUsedDirectory();
+    using _ = directory;
     using back = tempDirectory();
     const database = await createDatabase();
-    const before = checksumTables(place.path);
+    const before = checksumTables(directory.path);
     const options = { url: database.url, now: Date.now() };
-    const moved = await copyIntoPostgres({ directory: place.path, ...options });
+    const moved = await copyIntoPostgres({ directory: directory.path, ...options });
     expect(moved.files).toBe(2);
     expect(moved.rows).toBeGreaterThan(30);
-    expect(checksumTables(place.path)).toEqual(before);
-    const refused = await copyIntoPostgres({ directory: place.path, ...options }).catch((error) => error);
+    expect(checksumTables(directory.path)).toEqual(before);
+    const refused = await copyIntoPostgres({ directory: directory.path, ...options }).catch((error) => error);
     expect(refused).toBeInstanceOf(CopyError);
     expect(refused.message).toContain("holds an installation already");
 
@@ -40,7 +40,7 @@ testNeeding(
     const [other, key] = [join(back.path, "other"), "5".repeat(64)];
     await expect(copyIntoSqlite({ directory: other, ...options, key })).rejects.toThrow("is not the cluster's");
     expect(existsSync(other)).toBe(false);
-    await Bun.write(join(back.path, "encryption.key"), readFileSync(join(place.path, "encryption.key")));
+    await Bun.write(join(back.path, "encryption.key"), readFileSync(join(directory.path, "encryption.key")));
     await using server = await startTestServer({ directory: back.path });
     const client = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
     expect(await searchChats(client, "jumping")).toEqual([chat]);
@@ -53,11 +53,11 @@ testNeeding(
   [needs.postgres, needsSqlite],
   "[CL-10] a node continues with the migrated data, and no migration disturbs it",
   async () => {
-    const { place, chat } = await makeUsedDirectory();
-    using _ = place;
+    const { directory, chat } = await makeUsedDirectory();
+    using _ = directory;
     await using cluster = await startCluster();
-    await copyIntoPostgres({ directory: place.path, url: cluster.database.url, now: Date.now() });
-    const key = readFileSync(join(place.path, "encryption.key"), "utf8").trim();
+    await copyIntoPostgres({ directory: directory.path, url: cluster.database.url, now: Date.now() });
+    const key = readFileSync(join(directory.path, "encryption.key"), "utf8").trim();
     const node = await cluster.start(1, { env: { SLIPWAY_ENCRYPTION_KEY: key } });
     const client = await new Client(node.url).signIn(ADMIN.email, ADMIN.password);
     expect(await searchChats(client, "fox")).toEqual([chat]);
@@ -66,7 +66,7 @@ testNeeding(
     using back = tempDirectory();
     const options = { directory: back.path, url: cluster.database.url, now: Date.now() };
     expect(copyIntoSqlite(options)).rejects.toThrow("a node runs on this PostgreSQL database");
-    expect(copyIntoPostgres({ ...options, directory: place.path })).rejects.toThrow("a node runs on this");
+    expect(copyIntoPostgres({ ...options, directory: directory.path })).rejects.toThrow("a node runs on this");
     expect((await client.get<{ username: string }>("/api/v2/users/me")).username).toBe(ADMIN.username);
   },
 );

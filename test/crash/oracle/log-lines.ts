@@ -17,7 +17,7 @@ export const listStoredLines = async (reader: Client, agent_id: string, after = 
 };
 
 export class LineOracle {
-  /** Which agent's writer an ID belongs to, across all agents and times. */
+  /** The name of the writer whose line has this ID, over the whole run. */
   readonly #owners = new Map<number, string>();
   readonly #seen = new Map<string, number[]>();
   lines = 0;

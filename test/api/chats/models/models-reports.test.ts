@@ -1,4 +1,5 @@
-// Situations reported publicly by people who host coding agents, as what their servers send and reject. Each names its report.
+// Faults that people who host coding agents reported publicly, simulated by what their model servers send and reject. Each test names its
+// report.
 import { describe, expect, test } from "bun:test";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { ChatErrorKind } from "#schema/chats/chat-error.ts";
@@ -16,7 +17,7 @@ const DONE = `${chunk({}, "tool_calls")}data: [DONE]\n\n`;
 const toNamedCall = (args: unknown): Json => ({ name: "list_templates", arguments: args });
 const toMoreArguments = (args: string): Json => ({ arguments: args });
 const ONE_QUERY = [{ query: "a" }];
-const TWO = [{ query: "a" }, { query: "b" }];
+const TWO_QUERIES = [{ query: "a" }, { query: "b" }];
 
 type Calls = { readonly report: string; readonly stream: string; readonly args: readonly unknown[] };
 const CALLS: readonly Calls[] = [
@@ -39,7 +40,7 @@ const CALLS: readonly Calls[] = [
     stream:
       toToolChunk({ id: "c", type: "function", function: toNamedCall('{"query":"a"}') }) +
       toToolChunk({ id: "d", type: "function", function: toNamedCall('{"query":"b"}') }),
-    args: TWO,
+    args: TWO_QUERIES,
   },
   {
     report: "LibreChat#13987: the index of later pieces differs from that of the first",
@@ -61,14 +62,14 @@ const CALLS: readonly Calls[] = [
     stream:
       toToolChunk({ index: 0, id: null, type: "function", function: toNamedCall('{"query":"a"}') }) +
       toToolChunk({ index: 1, id: null, type: "function", function: toNamedCall('{"query":"b"}') }),
-    args: TWO,
+    args: TWO_QUERIES,
   },
   {
     report: "lmstudio-bug-tracker#649: the index is 0 for every call",
     stream:
       toToolChunk({ index: 0, id: "c", type: "function", function: toNamedCall('{"query":"a"}') }) +
       toToolChunk({ index: 0, id: "d", type: "function", function: toNamedCall('{"query":"b"}') }),
-    args: TWO,
+    args: TWO_QUERIES,
   },
   {
     report: "marimo-team/marimo#7330: the first index is not 0",
@@ -111,40 +112,45 @@ type Failure = {
   readonly report: string;
   readonly kind?: ProviderKind;
   readonly error: Json;
-  readonly is: ChatErrorKind;
+  readonly expected: ChatErrorKind;
   readonly detail: string;
 };
 const FAILURES: readonly Failure[] = [
   {
     report: "apache/rocketmq-dashboard#2178",
     error: { error: { message: "quota exceeded" } },
-    is: "usage_limit",
+    expected: "usage_limit",
     detail: "quota exceeded",
   },
-  { report: "agentjido/req_llm#661", error: { error: "quota exceeded" }, is: "usage_limit", detail: "quota exceeded" },
+  {
+    report: "agentjido/req_llm#661",
+    error: { error: "quota exceeded" },
+    expected: "usage_limit",
+    detail: "quota exceeded",
+  },
   {
     report: "zendev-sh/goai#110",
     error: { error: { message: "Invalid API key." }, message: "Invalid API key." },
-    is: "auth",
+    expected: "auth",
     detail: "Invalid API key.",
   },
   {
     report: "vercel/ai#13506",
     error: { error: { message: "Context length exceeded", code: "CONTEXT_LENGTH_EXCEEDED" } },
-    is: "config",
+    expected: "config",
     detail: "Context length exceeded",
   },
   {
     report: "ogx-ai/ogx#5224",
     kind: "openai",
     error: { type: "error", code: "insufficient_quota", message: "quota exceeded", param: null, sequence_number: 1 },
-    is: "usage_limit",
+    expected: "usage_limit",
     detail: "quota exceeded",
   },
 ];
 test.each([...FAILURES])(
   "[MO-12] $report: an error in a stream of status 200 is shown instead of an empty answer",
-  async ({ kind, error, is, detail }) => {
+  async ({ kind, error, expected, detail }) => {
     await using world = await openModelWorld();
     await addModel(world, kind);
     const { id } = await createChat(world, "hello");
@@ -153,7 +159,7 @@ test.each([...FAILURES])(
     (await world.upstream.next()).answer(200, stream, { "content-type": "text/event-stream" });
     await follower.until(({ status }) => status === "error");
     const { last_error } = await world.owner.get<Chat>(`/api/v2/chats/${id}`);
-    expect(last_error).toMatchObject({ kind: is, detail: expect.stringContaining(detail) });
+    expect(last_error).toMatchObject({ kind: expected, detail: expect.stringContaining(detail) });
     expect(follower.history).toEqual(["user: hello"]);
   },
 );
@@ -174,13 +180,17 @@ test("[MO-44] BaseIntelligence/bounty-challenge#49580: arguments that are not JS
   await follower.until(({ status }) => status === "waiting");
 });
 
-test("[MO-44] earendil-works/pi#7441: counters after the text, but no finish reason and no last line", async () => {
+test("[MO-44] earendil-works/pi#7441: accepts an answer that ends with token counts, without a finish reason and a last line", async () => {
   await using world = await openModelWorld();
   await addModel(world);
   const { id } = await createChat(world, "hello");
   using follower = await Follower.open(world.owner, id);
-  const counted = line({ id: "c1", choices: [], usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 } });
-  (await world.upstream.next()).sendRaw(chunk({ content: "hello there" }) + counted).end();
+  const usageChunk = line({
+    id: "c1",
+    choices: [],
+    usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 },
+  });
+  (await world.upstream.next()).sendRaw(chunk({ content: "hello there" }) + usageChunk).end();
   await follower.until(({ status }) => status === "waiting");
   expect(follower.history).toEqual(["user: hello", "assistant: hello there"]);
 });
@@ -214,7 +224,7 @@ const CUTS: readonly CutStream[] = [
       line({ type: "content_block_delta", index: 0, delta: { type: "input_json_delta", partial_json: '{"que' } }),
   },
   {
-    report: "the same of Gemini",
+    report: "the same with Gemini",
     kind: "google",
     model: { model: "gemini-3-pro" },
     stream: line({ candidates: [{ index: 0, content: { role: "model", parts: [{ text: "half" }] } }] }),
@@ -232,7 +242,7 @@ test.each([...CUTS])("[MO-13] $report: a stream that breaks off is not an answer
   expect(follower.history).toEqual(["user: hello", "assistant: whole"]);
 });
 
-test("[MO-62] agentjido/req_llm#638: Gemini's last event has a reason and no parts", async () => {
+test("[MO-62] agentjido/req_llm#638: accepts a last event of Gemini with a finish reason and without parts", async () => {
   await using world = await openModelWorld();
   await addModel(world, "google", { model: "gemini-3-pro" });
   const { id } = await createChat(world, "hello");
@@ -269,7 +279,7 @@ const stopTurn = async (kind: ProviderKind, model: Json, base?: string): Promise
   return next;
 };
 
-test("[MO-63] mistralai/mistral-vibe#578, charmbracelet/crush#279: an answer that was stopped after a call, and a message", async () => {
+test("[MO-63] mistralai/mistral-vibe#578, charmbracelet/crush#279: an answer that was stopped after a tool call keeps the order of messages", async () => {
   const { body } = await stopTurn("openai-compat", { model: "mistral-small-4" }, "/mistral/v1");
   const roles = (body.messages as Json[]).map(({ role }) => role);
   expect(roles).toEqual(["system", "user", "assistant", "tool", "assistant", "user"]);
@@ -281,15 +291,15 @@ test("[MO-63] thClaws#144, microsoft/vscode#299295: the same call keeps its resu
 });
 
 test.each([
-  ["tailcallhq/forgecode#3071: an answer that was only thought", [{ reasoning: "hm" }]],
-  ["anthropics/claude-code#20705: words before a thought", [{ text: "Well. " }, { reasoning: "hm" }]],
-])("[MO-63] %s, and was interrupted", async (_, text) => {
+  ["tailcallhq/forgecode#3071: an answer with only reasoning", [{ reasoning: "hm" }]],
+  ["anthropics/claude-code#20705: text before reasoning", [{ text: "Well. " }, { reasoning: "hm" }]],
+])("[MO-63] %s, and was interrupted", async (_, parts) => {
   await using world = await openModelWorld();
   await addModel(world, "anthropic", { model: "claude-x" });
   const { id } = await createChat(world, "hello");
   using follower = await Follower.open(world.owner, id);
   const call = await world.upstream.next();
-  call.say(...(text as Parameters<ModelCall["say"]>));
+  call.say(...(parts as Parameters<ModelCall["say"]>));
   await follower.until(({ events }) =>
     events.some((one) => one.type === "message_part" && one.message_part.part.text === "hm"),
   );

@@ -1,4 +1,4 @@
-// Shared by the tests of moves: a used data directory, and a summary of one.
+// Shared by the tests of `migrate`: the data directory of a used server, and checksums of its tables.
 import { Database } from "bun:sqlite";
 import { expect } from "bun:test";
 import { join } from "node:path";
@@ -39,7 +39,7 @@ export const makeUsedDirectory = async () => {
     await until(async () => (await client.get<{ status: string }>(`/api/v2/chats/${chat}`)).status === "waiting");
     expect(await searchChats(client, "fox")).toEqual([chat]);
   }
-  return { place: temp, chat };
+  return { directory: temp, chat };
 };
 
 /** Returns each table's number of rows and checksum. */
