@@ -89,7 +89,9 @@ describe("on a real database", () => {
       expect(await runTwoNodes((epoch) => () => ({ text: "select own_epoch($1)", params: [epoch] }))).toEqual([]);
       await database?.remove();
       const seen = await runTwoNodes(() => () => ({ text: "select 1", params: [] }));
-      expect(seen.map((one) => one.replace(/\d+/g, "N"))).toEqual(["c was written by epoch N after a write of epoch N"]);
+      expect(seen.map((one) => one.replace(/\d+/g, "N"))).toEqual([
+        "c was written by epoch N after a write of epoch N",
+      ]);
     },
   );
 });
@@ -140,7 +142,9 @@ for (const row of ["epoch", "fences", "parts"] as const) {
     `[CL-7] [PQ-5] a guard that locks its row of ${row} for sharing delays the next node, and with a weaker lock the oracle detects the conflict`,
     async () => {
       expect(await checkAfterGuard("share", row)).toEqual([]);
-      expect(await checkAfterGuard("key share", row)).toEqual(["older was written by epoch N after a write of epoch N"]);
+      expect(await checkAfterGuard("key share", row)).toEqual([
+        "older was written by epoch N after a write of epoch N",
+      ]);
     },
   );
 }
