@@ -13,7 +13,7 @@ type State = {
   readonly verifier: string;
   readonly until: number;
   /** Hash of the client ID and of the URLs to which the user and the code are sent. */
-  readonly provider_hash: string;
+  readonly provider_fingerprint: string;
 };
 
 /** How long a person may take to sign in at the provider. */
@@ -23,7 +23,7 @@ type Deps = { readonly clock: Clock; readonly encryption: Encryption };
 
 const toSealContext = (provider_id: string): string => `external_auth_state:${provider_id}`;
 
-const hashProvider = ({ client_id, auth_url, token_url }: Provider): string =>
+const fingerprintProvider = ({ client_id, auth_url, token_url }: Provider): string =>
   sha256(JSON.stringify([client_id, auth_url, token_url]));
 
 /** Creates a new state and its verifier. */
@@ -35,7 +35,7 @@ export const createState = ({ clock, encryption }: Deps, caller: UserCaller, pro
     key_id,
     verifier,
     until: clock.now() + STATE_TTL_MS,
-    provider_hash: hashProvider(provider),
+    provider_fingerprint: fingerprintProvider(provider),
   };
   return { verifier, state: encryption.seal(JSON.stringify(state), toSealContext(provider.id)) };
 };
@@ -56,7 +56,7 @@ export const openVerifier = (
   if (!state || !isFromSession) {
     throw invalid("This sign-in was not started in this session, or has expired. Start it again.");
   }
-  if (state.provider_hash !== hashProvider(provider)) {
+  if (state.provider_fingerprint !== fingerprintProvider(provider)) {
     throw invalid("The settings of this sign-in have changed since it was started. Start it again.");
   }
   return state.verifier;
