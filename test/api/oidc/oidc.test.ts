@@ -37,7 +37,7 @@ testInside("[OI-1] errors in the setting are named without its secret, and the p
       },
     });
   await expect(startWithInvalid({ issuer: "http://idp.example" })).rejects.toThrow("issuer");
-  await expect(startWithInvalid({ signup: true })).rejects.toThrow("no key signup");
+  await expect(startWithInvalid({ signup: true })).rejects.toThrow("the unknown key signup");
   await expect(startWithInvalid({ roles: { a: ["god"] } })).rejects.toThrow("roles");
   await expect(startWithInvalid({ scopes: ["email"] })).rejects.toThrow("openid");
   const methods = await admin.withToken(undefined).get<{ oidc: { providers: object[] } }>("/api/v2/users/authmethods");
