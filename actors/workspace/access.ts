@@ -67,6 +67,7 @@ export const maySharePort = async (
   return found !== undefined;
 };
 
+/** Returns the template's maximum, the agents of the latest build, and the stored shares. `now` is in milliseconds since 1970. */
 export const loadPortContext = async (
   store: Store,
   { workspace, build }: WorkspaceState,

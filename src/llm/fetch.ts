@@ -38,12 +38,10 @@ export const createGuardedFetch =
       for (const [name, value] of Object.entries(getCurrentSpan()?.headers ?? {})) headers.set(name, value);
     // Bun closes connections that are silent for five minutes; the turn has its own timeout.
     const options = { ...init, headers, redirect: "manual", timeout: false } as RequestInit;
-    if (typeof init.body === "string" || init.body instanceof Uint8Array) {
-      const bytes = typeof init.body === "string" ? new TextEncoder().encode(init.body) : init.body;
-      if (bytes.byteLength > LARGE_BODY_BYTES) {
-        headers.set("content-length", String(bytes.byteLength));
-        options.body = readPieces(bytes) as unknown as ReadableStream;
-      }
+    const bytes = toLargeBody(init.body);
+    if (bytes) {
+      headers.set("content-length", String(bytes.byteLength));
+      options.body = readPieces(bytes) as unknown as ReadableStream;
     }
     return fetchPlain(target, options);
   };
@@ -51,6 +49,12 @@ export const createGuardedFetch =
 /** The runtime keeps a body until its answer has ended, which may take hours. It drops the pieces of a larger one once they are sent. */
 const LARGE_BODY_BYTES = 256 * 1024;
 const PIECE_BYTES = 64 * 1024;
+
+/** Returns the bytes of a large text or of large bytes; undefined for other bodies. */
+const toLargeBody = (body: RequestInit["body"]): Uint8Array | undefined => {
+  if (typeof body === "string" && body.length > LARGE_BODY_BYTES) return new TextEncoder().encode(body);
+  return body instanceof Uint8Array && body.byteLength > LARGE_BODY_BYTES ? body : undefined;
+};
 
 async function* readPieces(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.byteLength; at += PIECE_BYTES) yield bytes.subarray(at, at + PIECE_BYTES);
