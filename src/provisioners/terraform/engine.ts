@@ -16,13 +16,12 @@ import {
 import { toCommonVariables } from "./environment.ts";
 import type { InitTurns } from "./init-turns.ts";
 import type { PlanDocument, StateDocument } from "./mapping/document.ts";
+import { NewTokens } from "./new-tokens.ts";
 import { isAtLeast, type Program } from "./program.ts";
 import { Progress } from "./progress.ts";
 import { detachSharedProviders } from "./providers.ts";
 import type { Session } from "./session.ts";
 import { TERRAFORM_LIMITS } from "./state-json.ts";
-import { parseStateSecrets } from "./state-secrets.ts";
-import { parseAgentTokens } from "./state-tokens.ts";
 
 /** Milliseconds. */
 export type Limits = { readonly step: number; readonly apply: number; readonly grace: number };
@@ -44,16 +43,6 @@ export type EngineOptions = {
 
 /** The reason if neither this server nor a limit has interrupted the command. */
 const INTERRUPTED_REASON = "it was interrupted from outside, by SIGINT or SIGTERM.";
-const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/i;
-
-/**
- * Returns true for a line about a created or changed agent. A changed agent keeps its token, so it counts as an agent whose token was not
- * seen; then every state is read.
- */
-const isAgentApplied = (line: string): boolean =>
-  line.includes('"type":"apply_complete"') &&
-  line.includes('"resource_type":"coder_agent"') &&
-  !line.includes('"action":"delete"');
 
 /** Runs several commands of one session with one report. */
 export class Engine {
@@ -119,31 +108,14 @@ export class Engine {
 
   async apply(stage: string, env: Readonly<Record<string, string>>): Promise<void> {
     const args = ["apply", "-no-color", "-auto-approve", "-input=false", "-json", this.#session.planFile];
-    const earlierTokens = new Set(parseAgentTokens((await this.#session.readState()) ?? null));
-    const initialStamp = await this.#session.readStateStamp();
-    let lastStamp = initialStamp;
-    /** Number of created agents, and of those whose new token has been seen. */
-    let createdCount = 0;
-    let seenCount = 0;
-    await this.#runLogged(
-      args,
-      this.#toQuietEnvironment(env),
-      stage,
-      "apply",
-      this.#options.limits.apply,
-      async (text) => {
-        if (isAgentApplied(text)) createdCount += 1;
-        // New tokens must be masked before anything can print them, so each new state is read: tokens created by the plan are in the first
-        // state that the apply writes, those of new agents in later ones. Once all tokens are known, states are skipped, because with
-        // thousands of resources Terraform writes the state for each of them.
-        if (!UUID.test(text) || (lastStamp !== initialStamp && seenCount >= createdCount)) return;
-        const stamp = await this.#session.readStateStamp();
-        if (stamp === lastStamp) return;
-        const state = (await this.#session.readState()) ?? null;
-        this.#mask.add(...parseStateSecrets(state ?? ""));
-        seenCount = parseAgentTokens(state).filter((token) => !earlierTokens.has(token)).length;
-        lastStamp = stamp;
-      },
+    const newTokens = await NewTokens.open({
+      session: this.#session,
+      mask: this.#mask,
+      clock: this.#options.clock,
+      signal: this.#signal,
+    });
+    await this.#runLogged(args, this.#toQuietEnvironment(env), stage, "apply", this.#options.limits.apply, (text) =>
+      newTokens.maskBefore(text),
     );
   }
 
