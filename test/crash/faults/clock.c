@@ -3,6 +3,8 @@
  * measured by another clock, which is left alone.   cc -O2 -shared -fPIC -o clock.so clock.c
  */
 #define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -33,4 +35,27 @@ time_t time(time_t *at) {
     clock_gettime(CLOCK_REALTIME, &now);
     if (at) *at = now.tv_sec;
     return now.tv_sec;
+}
+
+/*
+ * A deadline that a program has computed from its time of day must be translated for the kernel. Otherwise, a thread of the runtime that
+ * waits would wake up immediately and wait again, which takes the whole processor. A deadline on the other clock counts from the start of
+ * the machine and is far smaller.
+ */
+#define FIRST_TIME_OF_DAY 1000000000
+
+static const struct timespec *translate(const struct timespec *deadline, struct timespec *translated) {
+    if (!deadline || deadline->tv_sec < FIRST_TIME_OF_DAY) return deadline;
+    *translated = *deadline;
+    translated->tv_sec -= offset;
+    return translated;
+}
+
+typedef int timed_wait(pthread_cond_t *, pthread_mutex_t *, const struct timespec *);
+
+int pthread_cond_timedwait(pthread_cond_t *restrict condition, pthread_mutex_t *restrict mutex, const struct timespec *restrict deadline) {
+    static timed_wait *original;
+    struct timespec translated;
+    if (!original) original = (timed_wait *)dlsym(RTLD_NEXT, "pthread_cond_timedwait");
+    return original(condition, mutex, translate(deadline, &translated));
 }
