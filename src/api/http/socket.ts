@@ -103,7 +103,7 @@ type SocketData = {
   agent?: boolean;
   app?: boolean;
   visits?: string | undefined;
-  /** The visited workspace of a visitor without an account, else the same as `who`. */
+  /** Whose memory the socket uses: the visited workspace of a visitor without an account, else `owner`, else `who`. */
   holder?: string | undefined;
   destination?: Destination | undefined;
 };
@@ -354,7 +354,8 @@ export class Sockets {
       this.#visitors.check(visits);
       this.#closedVisitors.check(visits);
     }
-    const holder = visits ?? who;
+    // Each agent has few sockets, so the memory of a person's agents is counted together.
+    const holder = visits ?? owner ?? who;
     if (holder !== undefined) this.#guard.check(holder);
     // Bun negotiates compression by this header.
     if (!compressed) request.headers.delete("sec-websocket-extensions");

@@ -178,17 +178,19 @@ test("[AX-28] closed sockets of visitors free their slots, and have a separate l
   for (const one of visitors) one[Symbol.dispose]();
 });
 
-test("[AX-30] while memory is short, the user with the most WebSockets loses them, one user a second", async () => {
+/** A server with WebSockets of named holders; the test sets which share of the memory is used. */
+const openMemoryStory = () => {
   const clock = new ManualClock();
-  let used = 0;
-  const sockets = new Sockets(clock, 1_000, undefined, undefined, () => used);
+  const memory = { usedShare: 0 };
+  const readUsedBytes = (): number => memory.usedShare * process.constrainedMemory();
+  const sockets = new Sockets(clock, 1_000, undefined, undefined, readUsedBytes);
   const served = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
     fetch: (request) => {
-      const user = request.headers.get("user") ?? "";
+      const [who, owner] = ["who", "owner"].map((name) => request.headers.get(name) ?? undefined);
       try {
-        return sockets.upgrade(request, {}, user === "" ? {} : { who: user, app: user === "eve" });
+        return sockets.upgrade(request, {}, who === undefined ? {} : owner === undefined ? { who } : { who, owner });
       } catch (error) {
         return new Response((error as Error).message, { status: 503 });
       }
@@ -196,26 +198,42 @@ test("[AX-30] while memory is short, the user with the most WebSockets loses the
     websocket: sockets.websocket as never,
   });
   sockets.attach(served as never);
-  using _stopped = { [Symbol.dispose]: () => void served.stop(true) };
-  using opened = new DisposableStack();
-  const open = async (user: string): Promise<RawConnection> => {
+  const opened = new DisposableStack();
+  opened.defer(() => void served.stop(true));
+  const open = async (headers: Record<string, string>): Promise<RawConnection> => {
     const connection = opened.use(new RawConnection(served.url));
-    connection.send(handshake("/", { user }));
+    connection.send(handshake("/", headers));
     await connection.until((text) => text.includes("\r\n\r\n"));
     return connection;
   };
-  const openAll = (user: string, count: number) => Promise.all(Array.from({ length: count }, () => open(user)));
-  const [eve, bob, alice] = [await openAll("eve", 20), await openAll("bob", 17), await openAll("alice", 16)];
-  const unknown = await openAll("", 18);
-  for (const one of eve) one.send(frame(2, "beginning", { final: false }));
-  const openCounts = (): number[] =>
-    [eve, bob, alice, unknown].map((all) => all.filter(({ socket }) => !socket.closed).length);
+  return {
+    clock,
+    memory,
+    sockets,
+    open,
+    openAll: (count: number, headers: Record<string, string> = {}) =>
+      Promise.all(Array.from({ length: count }, () => open(headers))),
+    [Symbol.dispose]: () => opened.dispose(),
+  };
+};
+const countOpen = (connections: readonly RawConnection[]): number =>
+  connections.filter(({ socket }) => !socket.closed).length;
+
+test("[AX-30] while memory is short, the user with the most WebSockets loses them, one user a second", async () => {
+  using story = openMemoryStory();
+  const { clock, memory, sockets } = story;
+  const eve = await story.openAll(20, { who: "eve" });
+  const bob = await story.openAll(17, { who: "bob" });
+  const alice = await story.openAll(16, { who: "alice" });
+  const unknown = await story.openAll(18);
+  for (const connection of eve) connection.send(frame(2, "beginning", { final: false }));
+  const openCounts = (): number[] => [eve, bob, alice, unknown].map(countOpen);
 
   clock.advance(5_000);
   expect([sockets.counts.open, openCounts()]).toEqual([71, [20, 17, 16, 18]]);
 
-  used = process.constrainedMemory();
-  expect((await open("alice")).received).toStartWith("HTTP/1.1 503");
+  memory.usedShare = 0.8;
+  expect((await story.open({ who: "alice" })).received).toStartWith("HTTP/1.1 503");
   clock.advance(1_000);
   await until(() => openCounts()[0] === 0);
   expect(openCounts()).toEqual([0, 17, 16, 18]);
@@ -226,8 +244,40 @@ test("[AX-30] while memory is short, the user with the most WebSockets loses the
   expect([sockets.counts.open, openCounts()]).toEqual([34, [0, 0, 16, 18]]);
 
   // With memory again, everyone can connect.
-  used = 0;
-  expect((await open("alice")).received).toStartWith("HTTP/1.1 101");
+  memory.usedShare = 0;
+  expect((await story.open({ who: "alice" })).received).toStartWith("HTTP/1.1 101");
+});
+
+test("[AX-30] while memory is short, the agents of one user count together, however many tokens they have", async () => {
+  using story = openMemoryStory();
+  const eve = await Promise.all(
+    ["agent 1", "agent 2", "agent 3"].map((who) => story.openAll(6, { who, owner: "agents of eve" })),
+  );
+  const bob = await story.openAll(8, { who: "agent 4", owner: "agents of bob" });
+  story.memory.usedShare = 0.8;
+  expect((await story.open({ who: "agent 5", owner: "agents of eve" })).received).toStartWith("HTTP/1.1 503");
+  story.clock.advance(1_000);
+  await until(() => countOpen(eve.flat()) === 0);
+  expect(countOpen(bob)).toBe(8);
+});
+
+test("[AX-30] while memory is nearly used up, several users with few WebSockets each lose them, too", async () => {
+  using story = openMemoryStory();
+  const { clock, memory } = story;
+  const crowd = await Promise.all(["eve", "bob", "carl"].map((who) => story.openAll(16, { who })));
+  const alice = await story.openAll(4, { who: "alice" });
+  memory.usedShare = 0.8;
+  clock.advance(5_000);
+  expect(crowd.map(countOpen)).toEqual([16, 16, 16]);
+
+  memory.usedShare = 0.9;
+  clock.advance(250);
+  await until(() => countOpen(crowd.flat()) === 32);
+  clock.advance(500);
+  await until(() => countOpen(crowd.flat()) === 0);
+  clock.advance(5_000);
+  expect(countOpen(alice)).toBe(4);
+  expect((await story.open({ who: "alice" })).received).toStartWith("HTTP/1.1 503");
 });
 
 test("[SK-6] a client that exceeds the frame rate is not read for some time, and loses nothing", async () => {
