@@ -53,18 +53,25 @@ export class Requests {
     if (this.#isStopping) throw new AppError("overloaded", "The server is stopping.");
     if (this.#running.size >= this.#maxRequests)
       throw new AppError("overloaded", "The server has too many open requests.");
-    const { promise, reject } = Promise.withResolvers<never>();
-    this.#running.set(request, { startedAt: this.#clock.monotonic(), expire: reject });
+    const { promise: expired, reject: expire } = Promise.withResolvers<never>();
+    this.#running.set(request, { startedAt: this.#clock.monotonic(), expire });
     try {
-      if (++this.#startedThisTurn === 1) setImmediate(() => this.#startTurn());
-      if (this.#startedThisTurn > MAX_STARTED_PER_TURN)
-        await new Promise<void>((resolve) => this.#waitingStarts.push(resolve));
-      return await Promise.race([this.#tracked.get(request)?.run(answer) ?? answer(), promise]);
+      return await Promise.race([this.#start(request, answer), expired]);
     } finally {
       this.#running.delete(request);
       this.#exempted.delete(request);
       if (this.#running.size === 0) for (const resolve of this.#onIdle.splice(0)) resolve();
     }
+  }
+
+  /** Waits for a turn of the event loop that has room, then calls `answer`. */
+  async #start(request: Request, answer: () => Promise<Response>): Promise<Response> {
+    if (++this.#startedThisTurn === 1) setImmediate(() => this.#startTurn());
+    if (this.#startedThisTurn > MAX_STARTED_PER_TURN) {
+      await new Promise<void>((resolve) => this.#waitingStarts.push(resolve));
+      if (!this.#running.has(request)) throw tookTooLong();
+    }
+    return this.#tracked.get(request)?.run(answer) ?? answer();
   }
 
   attach(server: Pick<Server<unknown>, "timeout" | "requestIP">): void {
@@ -147,7 +154,9 @@ export class Requests {
     const latestStart = this.#clock.monotonic() - REQUEST_TIMEOUT_MS;
     for (const { startedAt, expire } of this.#running.values()) {
       if (startedAt > latestStart) break;
-      expire(new AppError("overloaded", "The request took too long and was canceled."));
+      expire(tookTooLong());
     }
   }
 }
+
+const tookTooLong = (): AppError => new AppError("overloaded", "The request took too long and was canceled.");

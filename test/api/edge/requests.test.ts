@@ -53,6 +53,24 @@ test("[HT-23] of many simultaneous requests, some are answered in each turn of t
 });
 
 describe("the deadline of a request", () => {
+  test("[HT-8] [HT-23] a request that waits for its turn for a minute gets 503, is not started, and ends no server", async () => {
+    const clock = new ManualClock();
+    const requests = new Requests(clock, 1_000);
+    let started = 0;
+    const answer = async () => {
+      started += 1;
+      return new Response();
+    };
+    const crowd = Array.from({ length: 40 }, () => requests.run(createRequest(), answer));
+    const outcomes = Promise.allSettled(crowd.slice(32));
+    await Promise.all(crowd.slice(0, 32));
+    // A busy event loop: the next turn begins only after the deadline.
+    clock.advance(61_000);
+    expect(new Set((await outcomes).map(({ status }) => status))).toEqual(new Set(["rejected"]));
+    await requests.run(createRequest(), answer);
+    expect([started, requests.size]).toEqual([33, 0]);
+  });
+
   test("[HT-8] a handler that never answers is given up after a minute; others are unaffected", async () => {
     const clock = new ManualClock();
     const requests = new Requests(clock, 10);
