@@ -15,35 +15,61 @@ export type SlowConnection = {
 };
 
 export class Backlog {
-  readonly #slow = new Set<SlowConnection>();
+  /** Waiting bytes of each slow connection when it was last noted. */
+  readonly #bytesOf = new Map<SlowConnection, number>();
   readonly #ignoredBytes: number;
   readonly #maxBytes: number;
+  /** The sum of `#bytesOf`, which clients may have read in part since. */
+  #notedBytes = 0;
+  /** The sum at which all connections are measured again. */
+  #measureAbove: number;
 
   /** Connections with at most `ignoredBytes` waiting bytes are not counted. */
   constructor(ignoredBytes: number, maxBytes = shareOfMemory(MEMORY_SHARE)) {
     this.#ignoredBytes = ignoredBytes;
     this.#maxBytes = maxBytes;
+    this.#measureAbove = maxBytes;
   }
 
-  /** Checks a connection after a send. If the limit is exceeded, closes the slow connections of the holder with the most waiting bytes. */
+  /**
+   * Measures a connection, after a send or when its client has read. If the limit is exceeded, closes the slow connections of the holder
+   * with the most waiting bytes.
+   */
   note(connection: SlowConnection): void {
-    if (connection.waiting <= this.#ignoredBytes) return;
-    this.#slow.add(connection);
+    this.#measure(connection);
+    if (this.#notedBytes <= this.#measureAbove) return;
+    for (const slow of [...this.#bytesOf.keys()]) this.#measure(slow);
+    if (this.#notedBytes > this.#maxBytes) this.#closeLargest();
+    // Not at each send while the sum is close to the limit.
+    this.#measureAbove = Math.max(this.#maxBytes, this.#notedBytes + this.#maxBytes / 16);
+  }
+
+  /** Call when the connection has closed. */
+  forget(connection: SlowConnection): void {
+    this.#set(connection, 0);
+  }
+
+  #measure(connection: SlowConnection): void {
+    const { waiting } = connection;
+    this.#set(connection, waiting > this.#ignoredBytes ? waiting : 0);
+  }
+
+  #set(connection: SlowConnection, bytes: number): void {
+    const before = this.#bytesOf.get(connection) ?? 0;
+    if (bytes === before) return;
+    this.#notedBytes += bytes - before;
+    if (bytes === 0) this.#bytesOf.delete(connection);
+    else this.#bytesOf.set(connection, bytes);
+  }
+
+  #closeLargest(): void {
     const bytesByHolder = new Map<string | undefined, number>();
-    let totalBytes = 0;
-    for (const slow of this.#slow) {
-      const { waiting } = slow;
-      if (waiting <= this.#ignoredBytes) this.#slow.delete(slow);
-      else {
-        totalBytes += waiting;
-        bytesByHolder.set(slow.holder, (bytesByHolder.get(slow.holder) ?? 0) + waiting);
-      }
-    }
-    if (totalBytes <= this.#maxBytes) return;
+    for (const [{ holder }, bytes] of this.#bytesOf)
+      bytesByHolder.set(holder, (bytesByHolder.get(holder) ?? 0) + bytes);
     const [holder] = [...bytesByHolder].reduce((most, one) => (one[1] > most[1] ? one : most));
-    const closed = [...this.#slow].filter((one) => one.holder === holder);
+    const closed = [...this.#bytesOf.keys()].filter((one) => one.holder === holder);
     for (const slow of closed) {
-      this.#slow.delete(slow);
+      this.forget(slow);
       slow.terminate();
     }
     log("http").warn("too much waits for clients that do not read: closed {closed} connections of {holder}", {

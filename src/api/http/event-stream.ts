@@ -8,7 +8,7 @@ import { toHolder } from "./holders.ts";
 
 /** Maximum bytes waiting for a client before its stream is ended. */
 const MAX_WAITING_BYTES = 512 * 1024;
-const PING = "event: ping\n\n";
+const PING_BYTES = new TextEncoder().encode("event: ping\n\n");
 
 const HEADERS = {
   "content-type": "text/event-stream",
@@ -24,6 +24,11 @@ export class EventStream {
   readonly #backlog: Backlog;
   readonly holder: string | undefined;
   #isOpen = true;
+  /**
+   * Size of the largest event since the runtime last asked for more. The runtime takes one event out of the queue and holds it until the
+   * network has room.
+   */
+  #heldBytes = 0;
   #wake: (() => void) | undefined;
 
   constructor(
@@ -40,21 +45,26 @@ export class EventStream {
    * Sends one event; `json` is one line of JSON. Returns false when the stream has ended, or was just ended because its client is stalled.
    */
   send(event: "data" | "error" | "end", json: string): boolean {
-    return this.#write(`event: ${event}\ndata: ${json}\n\n`);
+    return this.#write(encodeEvent(event, json));
   }
 
   ping(): boolean {
-    return this.#write(PING);
+    return this.#write(PING_BYTES);
   }
 
-  /** Returns the number of bytes that the client has not read yet, as counted by the queuing strategy. */
+  /** Returns the number of bytes that the client has not read yet. */
   get waiting(): number {
+    return this.#isOpen ? this.#queuedBytes + this.#heldBytes : 0;
+  }
+
+  /** As counted by the queuing strategy. */
+  get #queuedBytes(): number {
     return -(this.#controller.desiredSize ?? 0);
   }
 
-  /** Resolves with true when at most this many bytes wait for the client, and with false when the stream has ended. */
+  /** Resolves with true when at most this many bytes are queued for the client, and with false when the stream has ended. */
   async waitForRoom(bytes: number): Promise<boolean> {
-    while (this.#isOpen && this.waiting > bytes) {
+    while (this.#isOpen && this.#queuedBytes > bytes) {
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });
@@ -64,6 +74,8 @@ export class EventStream {
 
   /** Called when the client has read what was waiting. */
   onPull(): void {
+    this.#heldBytes = 0;
+    this.#backlog.note(this);
     this.#wake?.();
   }
 
@@ -87,21 +99,32 @@ export class EventStream {
   onDisconnect(): void {
     if (!this.#isOpen) return;
     this.#isOpen = false;
+    this.#backlog.forget(this);
     this.#wake?.();
     this.#onClosed();
   }
 
-  #write(text: string): boolean {
+  #write(bytes: Uint8Array): boolean {
     if (!this.#isOpen) return false;
-    if (this.waiting > MAX_WAITING_BYTES) {
+    if (this.#queuedBytes > MAX_WAITING_BYTES) {
       this.terminate();
       return false;
     }
-    this.#controller.enqueue(new TextEncoder().encode(text));
+    this.#heldBytes = Math.max(this.#heldBytes, bytes.length);
+    this.#controller.enqueue(bytes);
     this.#backlog.note(this);
     return this.#isOpen;
   }
 }
+
+let lastEvent = { json: "", event: "", bytes: new Uint8Array() };
+
+/** Returns the bytes of an event. Thousands of streams that get the same event one after the other share them. */
+const encodeEvent = (event: string, json: string): Uint8Array => {
+  if (lastEvent.json !== json || lastEvent.event !== event)
+    lastEvent = { json, event, bytes: new TextEncoder().encode(`event: ${event}\ndata: ${json}\n\n`) };
+  return lastEvent.bytes;
+};
 
 /**
  * Responds with an event stream: a ping immediately and every 15 s, and whatever `onOpened` sends. `onOpened` returns a cleanup function that
@@ -128,7 +151,7 @@ export const eventStream = (
         const newStream = new EventStream(controller, {
           onClosed,
           backlog: ctx.sockets.backlog,
-          holder: holder.who,
+          holder: holder.owner ?? holder.who,
         });
         stream = newStream;
         newStream.ping();

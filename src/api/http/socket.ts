@@ -25,6 +25,8 @@ export const CLOSE = {
 
 /** A client is closed with a reason when more than this is waiting for it as the next frame is sent. */
 export const SLOW_BYTES = 512 * 1024;
+/** Fewer bytes that wait for a client are not counted. */
+const IGNORED_BYTES = 4 * 1024;
 /**
  * A client of Slipway's own endpoints is cut off without a reason when more than this is waiting. Above SLOW_BYTES, this leaves room for
  * the largest burst of one turn.
@@ -211,7 +213,7 @@ export class Socket {
   }
 
   get holder(): string | undefined {
-    return this.#raw.data.who;
+    return this.#raw.data.holder;
   }
 
   /** Returns the number of bytes waiting for the client. */
@@ -234,6 +236,7 @@ export class Socket {
 
   /** Called when the waiting bytes have been sent. Sends the delayed close frame, if any. */
   onDrained(): void {
+    this.#sockets.backlog.note(this);
     if (this.#closeFrame && this.waiting === 0) this.#end(this.#closeFrame.code, this.#closeFrame.reason);
   }
 
@@ -279,7 +282,7 @@ export class Socket {
 export class Sockets {
   readonly clock: Clock;
   /** The bytes that wait for clients of sockets and event streams. */
-  readonly backlog = new Backlog(SLOW_BYTES);
+  readonly backlog = new Backlog(IGNORED_BYTES);
   readonly #open: PingTimer<Socket>;
   readonly #followers = new Map<string, TopicFollowers>();
   readonly #closingSlow = new Set<Socket>();
@@ -507,6 +510,7 @@ export class Sockets {
       socket.closing = true;
       this.removeFollower(socket);
       this.#closingSlow.delete(socket);
+      this.backlog.forget(socket);
       if (this.#open.delete(socket)) this.#count(raw, -1);
       const { holder } = raw.data;
       if (holder !== undefined) this.#forget(holder, socket);

@@ -12,6 +12,9 @@ import { BroadChanges } from "./broad-changes.ts";
 import { SilenceTimer } from "./silence-timer.ts";
 import { SourceIndex } from "./watched-sources.ts";
 
+/** Longer work lets other requests continue before it goes on. */
+const MAX_WORK_MS = 5;
+
 export interface Watcher {
   readonly viewer: Viewer;
   /** Receives the whole workspace as one line of JSON. */
@@ -121,6 +124,7 @@ class WatchedWorkspace {
     while (this.#isStale && this.#lastSent.size > 0) {
       this.#isStale = false;
       const renderings = new Map<string, Promise<Rendered | undefined>>();
+      let startedAt = this.#ctx.clock.monotonic();
       for (const watcher of [...this.#lastSent.keys()]) {
         const { user_id, compat } = watcher.viewer;
         const key = `${compat} ${user_id}`;
@@ -133,6 +137,11 @@ class WatchedWorkspace {
           this.#lastSent.set(watcher, rendered.fingerprint);
           this.#statuses = rendered.statuses;
           watcher.onData(rendered.json);
+        }
+        // A large workspace can have thousands of watchers.
+        if (this.#ctx.clock.monotonic() - startedAt > MAX_WORK_MS) {
+          await nextTurn();
+          startedAt = this.#ctx.clock.monotonic();
         }
       }
     }

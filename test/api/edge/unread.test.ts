@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { PageSlots } from "#src/api/http/answers/page-slots.ts";
 import { Backlog, type SlowConnection } from "#src/api/http/backlog.ts";
+import { EventStream } from "#src/api/http/event-stream.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { RawConnection } from "#test/support/net/raw.ts";
 import { until } from "#test/support/until.ts";
@@ -127,4 +128,56 @@ test("[SK-7] above the limit, the holder with the most waiting bytes loses its s
   expect(cut).toEqual(["eve 2", "eve 3", "eve 4"]);
   backlog.note(makeConnection("carol", "carol", 400));
   expect(cut).toHaveLength(3);
+});
+
+test("[SK-7] thousands of connections for which little waits are counted, and closed ones no longer", () => {
+  const cut: SlowConnection[] = [];
+  const backlog = new Backlog(100, 10_000);
+  const open = (holder: string): SlowConnection => {
+    const connection = { holder, waiting: 200, terminate: () => void cut.push(connection) };
+    backlog.note(connection);
+    return connection;
+  };
+  for (let i = 0; i < 100; i++) backlog.forget(open("eve"));
+  const alice = open("alice");
+  for (let i = 0; i < 49; i++) open("eve");
+  expect(cut).toEqual([]);
+  for (let i = 0; i < 5; i++) open("eve");
+  expect(cut.length).toBeGreaterThan(49);
+  expect(cut).not.toContain(alice);
+});
+
+test("[SK-7] an event that the network does not take counts as waiting, until its client has read it", async () => {
+  const backlog = new Backlog(0, Number.MAX_SAFE_INTEGER);
+  const streams: EventStream[] = [];
+  await using served = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch: () => {
+      let stream: EventStream | undefined;
+      const body = new ReadableStream<Uint8Array>(
+        {
+          start(controller) {
+            stream = new EventStream(controller, { backlog, holder: "eve", onClosed: () => {} });
+            streams.push(stream);
+            stream.ping();
+          },
+          pull: () => stream?.onPull(),
+        },
+        new ByteLengthQueuingStrategy({ highWaterMark: 0 }),
+      );
+      return new Response(body);
+    },
+  });
+  using reader = new RawConnection(served.url);
+  reader.send("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  await reader.until((text) => text.includes("event: ping"));
+  const [stream] = streams;
+  await until(() => stream?.waiting === 0);
+  reader.socket.pause();
+  const event = "x".repeat(16_000_000);
+  stream?.send("data", event);
+  expect(stream?.waiting).toBeGreaterThan(event.length);
+  reader.socket.resume();
+  await until(() => stream?.waiting === 0);
 });
