@@ -150,7 +150,7 @@ class Attempt {
   #onData(bytes: Buffer): void {
     const link = this.#link;
     this.#receivedCount++;
-    if (this.#state === "begun") link.write("client", bytes);
+    if (this.#state === "begun") link.forwardAnswer(bytes);
     if (this.#state !== "asked") return;
     this.#received = Buffer.concat([this.#received, bytes]);
     const answer = readAnswer(this.#received, this.#options.token);
@@ -163,7 +163,7 @@ class Attempt {
     }
     if (answer === "stream") link.markStream();
     this.#begin();
-    link.write("client", this.#received);
+    link.forwardAnswer(this.#received);
   }
 
   #begin(): void {

@@ -231,7 +231,9 @@ export class Forwarder {
       link.handSocketTo((socket) => onNode(socket, from), early.subarray(head.end));
       return;
     }
-    if (isHealthCheck) this.#answerHealth(link, head, early);
+    if (head.isUpgrade && early.length > head.end)
+      this.#refuse(link, "400 Bad Request", "Data follows a request for a WebSocket that is not open yet.");
+    else if (isHealthCheck) this.#answerHealth(link, head, early);
     else if (clientAddress !== undefined && shards) void this.#forwardIncoming(link, head, clientAddress, early);
     // The sending node wrongly assumes that this one is active. It must ask the next node, because a forwarded request is not forwarded
     // again.
@@ -300,6 +302,7 @@ export class Forwarder {
     this.#last_client_at = this.#options.clock.monotonic();
     link.isForwarding = true;
     link.isStream = head.isUpgrade;
+    link.awaitsUpgrade = head.isUpgrade;
     link.isCompleteRead = head.isRead && !head.isUpgrade;
     link.kept = Buffer.concat([head.toForwardedHead(this.#options.token, address), early.subarray(head.end)]);
   }
@@ -370,7 +373,7 @@ export class Forwarder {
     if (head.isRead && isComplete && shard === undefined && reads && link.kept) {
       const findNode = () => (this.#hasHandedOff || this.#isDraining ? undefined : reads());
       const isAnswered = await answerLocally({ clock, findNode, certificate }, link.kept, {
-        data: (bytes) => link.write("client", bytes),
+        data: (bytes) => link.forwardAnswer(bytes),
         drain: () => link.drain("server"),
         ended: () => link.endSide("client"),
         failed: () => link.close(),

@@ -1,5 +1,6 @@
 // Parses the head of a request that a standby node forwards. Pure. The standby node reads only the head of a connection's first request: it
-// asks the active node to close the connection after the response, so there is no second request that the two could parse differently.
+// asks the active node to close the connection after the response, so there is no second request that the two could parse differently, or
+// that the active node would attribute to this node. After a request for a WebSocket, only the frames of an open one are forwarded (link.ts).
 import { COMMON_HEADERS } from "#base/network/common-headers.ts";
 import { NODE_HEADER } from "#base/network/node-headers.ts";
 
@@ -17,7 +18,7 @@ export type Head = {
   readonly hasHost: boolean;
   /** The value of the header that nodes add to forwarded requests; undefined if the request has none. */
   readonly nodeHeader: string | undefined;
-  /** The request asks for a WebSocket or another protocol. */
+  /** The request asks for a WebSocket. */
   readonly isUpgrade: boolean;
   /** A request without a body that only reads; a WebSocket may follow. */
   readonly isRead: boolean;
@@ -43,8 +44,9 @@ export const readHead = (bytes: Buffer): Head | "wrong" | undefined => {
     return "wrong";
   const findLines = (name: string) => lines.filter((line) => line.slice(0, line.indexOf(":")).toLowerCase() === name);
   const hosts = findLines("host");
-  const isUpgrade = findLines("upgrade").length > 0;
   const hasBody = ["content-length", "transfer-encoding", "expect"].some((name) => findLines(name).length > 0);
+  const isRead = (method === "GET" || method === "HEAD") && !hasBody;
+  const isUpgrade = isRead && findLines("upgrade").some((line) => /^upgrade: *websocket *$/i.test(line));
   return {
     method,
     path,
@@ -54,7 +56,7 @@ export const readHead = (bytes: Buffer): Head | "wrong" | undefined => {
       ?.slice(NODE_HEADER.length + 1)
       .trim(),
     isUpgrade,
-    isRead: (method === "GET" || method === "HEAD") && !hasBody,
+    isRead,
     expectsContinue: minor === "1" && findLines("expect").some((line) => /^expect: *100-continue *$/i.test(line)),
     end: at + END.length,
     request() {
@@ -72,7 +74,7 @@ export const readHead = (bytes: Buffer): Head | "wrong" | undefined => {
         const name = line.slice(0, line.indexOf(":")).toLowerCase();
         // This node has already sent "continue" to the client; a second one from the server would precede the response.
         if (name === NODE_HEADER || name === "expect") return false;
-        return isUpgrade || (name !== "connection" && name !== "keep-alive");
+        return isUpgrade || !["connection", "keep-alive", "upgrade"].includes(name);
       });
       const own = [`${NODE_HEADER}: ${token} ${clientAddress}`, ...(isUpgrade ? [] : ["connection: close"])];
       return Buffer.from(`${[first, ...kept, ...own].join("\r\n")}\r\n\r\n`, "latin1");

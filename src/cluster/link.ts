@@ -5,6 +5,8 @@ import type { NodeListener } from "./connect.ts";
 
 /** How long a client may take to close the connection after its end. */
 const CLOSE_TIMEOUT_MS = 5_000;
+/** The beginning of a response that opens a WebSocket. */
+const SWITCHING = "HTTP/1.1 101 ";
 /** Maximum bytes buffered until a node has started. */
 export const MAX_BUFFERED_BYTES = 1024 * 1024;
 
@@ -30,6 +32,13 @@ export class Link {
   isForwarding = false;
   /** A WebSocket or an event stream, which continues until either side ends it. */
   isStream = false;
+  /**
+   * The request asks for a WebSocket that is not open. What the client sends now would reach the node as another request from this node,
+   * and no WebSocket client sends before it has the response.
+   */
+  awaitsUpgrade = false;
+  /** The beginning of the response to such a request. */
+  #answerStart = "";
   /** The request is read-only and complete with its head. */
   isCompleteRead = false;
   #hasClientEnded = false;
@@ -53,6 +62,10 @@ export class Link {
 
   /** Takes data from the client. It is buffered until a node has started, or until the time to decline is over. */
   onClientData(bytes: Buffer): void {
+    if (this.awaitsUpgrade) {
+      this.close();
+      return;
+    }
     if (this.kept) this.kept = Buffer.concat([this.kept, bytes]);
     if (this.kept && this.kept.length > MAX_BUFFERED_BYTES) this.#pauseClient();
     if (this.server.socket) this.write("server", bytes);
@@ -113,6 +126,15 @@ export class Link {
       this.#isClientPaused = true;
       this.client.socket?.pause();
     } else this.kept = undefined;
+  }
+
+  /** Sends a part of the node's response to the client. */
+  forwardAnswer(bytes: Buffer): void {
+    if (this.awaitsUpgrade && this.#answerStart.length < SWITCHING.length) {
+      this.#answerStart += bytes.subarray(0, SWITCHING.length - this.#answerStart.length).toString("latin1");
+      this.awaitsUpgrade = this.#answerStart !== SWITCHING;
+    }
+    this.write("client", bytes);
   }
 
   /**
