@@ -1,5 +1,6 @@
 // Maps a coding agent's tool calls to chat tool calls. A call that matches one of Slipway's own tools gets that tool's name and arguments,
 // so that rules, hooks, diffs and approvals recognize it. The agent's own tools never get the name of a Slipway tool. Pure.
+import { isSameFolder } from "#base/same-folder.ts";
 import type { ToolCallContent, ToolCallUpdate, ToolKind } from "./connection.ts";
 
 /** A call, merged from all of its updates. */
@@ -115,13 +116,13 @@ export const isDescribed = ({ status, raw_input, content }: AgentToolCall): bool
 
 export type ChatTool = { readonly tool_name: string; readonly args: Readonly<Record<string, unknown>> };
 
-/** Returns the chat's tool and arguments for the call. */
-export const toChatTool = (call: AgentToolCall): ChatTool => {
+/** Returns the chat's tool and arguments for the call. `folder`: the agent's folder, which a command's arguments leave out. */
+export const toChatTool = (call: AgentToolCall, folder?: string): ChatTool => {
   const { kind, title } = call;
   const changes = listDiffs(call);
   // A call of kind execute is a command, even if the agent attaches diffs.
   if (kind === "edit" || (changes.length > 0 && kind !== "execute")) return toEditTool(call, changes);
-  if (kind === "execute") return { tool_name: "execute", args: parseCommand(call) };
+  if (kind === "execute") return { tool_name: "execute", args: parseCommand(call, folder) };
   const path = findPath(call);
   if (kind === "read" && path !== undefined) return { tool_name: "read_file", args: { path } };
   return { tool_name: `agent_${kind}`, args: { title, ...toObject(call.raw_input) } };
@@ -190,19 +191,24 @@ const findPath = ({ raw_input, paths }: AgentToolCall): string | undefined => {
   return typeof argument === "string" ? argument : paths[0];
 };
 
+/** A shell of the system: one in another folder may be any program. */
+const SHELL = /^(?:\/(?:usr\/)?bin\/)?(?:ba|da|z|k)?sh$/;
 const SHELL_FLAG = /^-[a-z]*c$/;
 
 /** Returns the command of a call: from its arguments, or from its title if the agent sends no arguments. */
-const parseCommand = ({ raw_input, title }: AgentToolCall): Readonly<Record<string, unknown>> => {
+const parseCommand = (
+  { raw_input, title }: AgentToolCall,
+  ownFolder: string | undefined,
+): Readonly<Record<string, unknown>> => {
   const { command, cmd, cwd, workdir } = toObject(raw_input);
   const commandValue = command ?? cmd;
   const folder = [workdir, cwd].find((one) => typeof one === "string");
-  const directory = folder === undefined ? {} : { workdir: folder };
+  const directory = folder === undefined || isSameFolder(folder, ownFolder) ? {} : { workdir: folder };
   if (typeof commandValue === "string") return { command: commandValue, ...directory };
   if (Array.isArray(commandValue)) {
     const words = commandValue.map(String);
-    const [, flag = "", script] = words;
-    const isShell = words.length === 3 && SHELL_FLAG.test(flag) && script !== undefined;
+    const [program = "", flag = "", script] = words;
+    const isShell = words.length === 3 && SHELL.test(program) && SHELL_FLAG.test(flag) && script !== undefined;
     return { command: isShell ? script : quoteWords(words), ...directory };
   }
   return { command: title.replace(/^`([\s\S]*)`$/, "$1"), ...directory };

@@ -1,5 +1,6 @@
 // Permission modes: what a chat may do without asking if no rule matches. A mode is stored as `permissions.default` and `plan_mode`, so
 // rules, plan mode and sub-chats work the same with and without it (rules PE-11 to PE-13). Pure.
+import { isSameFolder } from "#base/same-folder.ts";
 import type { ChatPermissions, PermissionAction, PermissionMode } from "#schema/chats/chat-permissions.ts";
 import type { ToolUse } from "./available.ts";
 import { findWriteReason } from "./processes/read-only-commands.ts";
@@ -64,7 +65,7 @@ export const findDefaultAction = (
   if (changes_nothing) return "allow";
   // A chat that only reads may write only its plan, and its programs are restricted separately.
   if (use === "plan_file") return "allow";
-  if (use === "read_only") return findWriteReason(getCommand(args)) === undefined ? "allow" : "ask";
+  if (use === "read_only") return findWriteReason(getCommandInFolder(args, folder)) === undefined ? "allow" : "ask";
   const accepts = fallback === "accept_edits" && EDIT_TOOLS.has(tool_name);
   const paths = getPaths(args);
   return accepts && paths.length > 0 && paths.every((path) => isPlainPath(path, folder)) ? "allow" : "ask";
@@ -74,6 +75,17 @@ export const findDefaultAction = (
 export const getCommand = (args: unknown): string => {
   const command = typeof args === "object" && args !== null && "command" in args ? args.command : "";
   return typeof command === "string" ? command : "";
+};
+
+/**
+ * Returns the shell text of `execute` with its change of folder: the same words run another program, or change other files, in another
+ * folder. `folder`: the agent's folder, if known.
+ */
+export const getCommandInFolder = (args: unknown, folder: string | undefined): string => {
+  const command = getCommand(args);
+  const { workdir } = (typeof args === "object" && args !== null ? args : {}) as { workdir?: unknown };
+  if (typeof workdir !== "string" || isSameFolder(workdir, folder)) return command;
+  return `cd '${workdir.replaceAll("'", `'\\''`)}' && ${command}`;
 };
 
 /** Returns the files that an edit names. */

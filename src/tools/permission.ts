@@ -6,7 +6,7 @@ import {
   type PermissionAction,
   type PermissionRule,
 } from "#schema/chats/chat-permissions.ts";
-import { type CallContext, findDefaultAction, getCommand, isEdit } from "./permission-mode.ts";
+import { type CallContext, findDefaultAction, getCommandInFolder, isEdit } from "./permission-mode.ts";
 import { type CommandWords, parsePlainCommands } from "./processes/plain-commands.ts";
 import {
   findKindWords,
@@ -41,7 +41,7 @@ export const decidePermission = (
   const uncertainAction = commandRules.some(({ action }) => action !== "allow")
     ? findStrictest([toolRule, "ask"])
     : toolRule;
-  const commands = parsePlainCommands(getCommand(args));
+  const commands = parsePlainCommands(getCommandInFolder(args, context.folder));
   if (commands === undefined) return uncertainAction;
   const decideWithoutRule = (words: CommandWords) =>
     isRunner(words) || findWriteArgument(words) !== undefined ? uncertainAction : fallback;
@@ -99,8 +99,8 @@ export const isCommandPrefix = (text: string): boolean =>
 /**
  * Returns the rules that store an answer: one for the tool, or one for each command in the text. A command's rule matches commands with the
  * same beginning up to the first argument, or exactly this command if further arguments could be other targets or another program. Returns
- * none if a command is not plain, is too long for a rule, or takes a program from its input, and for a refusal of several commands, since each of them alone may be
- * fine.
+ * none if a command is not plain, is too long for a rule, or takes a program from its input, and for a refusal of several commands, since
+ * each of them alone may be fine. A command in another folder counts as two, of which the first changes the folder.
  */
 export const makeRules = (
   { tool_name, args }: { readonly tool_name: string; readonly args: unknown },
@@ -109,7 +109,7 @@ export const makeRules = (
 ): readonly PermissionRule[] => {
   if (tool_name !== "execute") return [{ tool: tool_name, action }];
   if (command !== undefined) return [{ tool: tool_name, command, action }];
-  const commands = parsePlainCommands(getCommand(args)) ?? [];
+  const commands = parsePlainCommands(getCommandInFolder(args, undefined)) ?? [];
   if (commands.flat().some((word) => word.includes("'")) || (action !== "allow" && commands.length > 1)) return [];
   if (action === "allow" && commands.some(readsProgramFromInput)) return [];
   const rulesByText = new Map(

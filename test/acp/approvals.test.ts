@@ -1,6 +1,6 @@
 // Questions of a coding agent before it acts, and the calls to which an answer applies.
 import { expect, test } from "bun:test";
-import { existsSync, readdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Chat } from "#schema/chats/chat.ts";
 import {
@@ -195,7 +195,7 @@ test("[CA-24] commands that the agent runs through its client follow the chat's 
   const { id } = await startAgentChat(world, text, { permissions });
   const getAskedArguments = async () =>
     (await until(async () => (await listPendingCalls(world.owner, id)).at(0)))?.args;
-  expect(await getAskedArguments()).toEqual({ command: "env 'GIVEN=a b' sh -c 'printenv GIVEN'", workdir: home });
+  expect(await getAskedArguments()).toEqual({ command: "env 'GIVEN=a b' sh -c 'printenv GIVEN'" });
   await answer(id, "allow");
   await until(async () => JSON.stringify(await getAskedArguments()).includes("mkdir made"));
   await answer(id, "allow");
@@ -211,4 +211,15 @@ test("[CA-24] commands that the agent runs through its client follow the chat's 
   ]);
   expect(existsSync(join(home, "denied"))).toBe(false);
   expect(existsSync(join(home, "made"))).toBe(true);
+});
+
+test("[CA-24] a command of the agent's client runs in the folder that the approval shows", async () => {
+  mkdirSync(join(home, "scratch"));
+  const permissions = { default: "ask_changes", rules: [] };
+  const { id } = await startAgentChat(world, "termin scratch pwd\nsay done", { permissions });
+  const asked = await until(async () => (await listPendingCalls(world.owner, id)).at(0));
+  expect(asked.args).toEqual({ command: "pwd", workdir: join(home, "scratch") });
+  await answer(id, "allow");
+  await waitForStatus(id, "waiting");
+  expect((await describeMessages(id)).join("\n")).toContain(`{"output":"${join(home, "scratch")}\\n"`);
 });

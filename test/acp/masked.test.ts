@@ -15,6 +15,7 @@ const openStep = () => {
     mask,
     (part) => void parts.push(structuredClone(part)),
     () => printed,
+    () => undefined,
   );
   const update = (fields: object): void => step.applyUpdate(fields as SessionUpdate, 0, (id) => id, new Set());
   return {

@@ -62,6 +62,7 @@ test("[CA-30] secrets that the server knows are redacted in an agent's text, tho
     mask,
     (part) => shown.push(structuredClone(part)),
     () => undefined,
+    () => undefined,
   );
   const applyUpdate = (update: object): void => step.applyUpdate(update as never, 0, (id) => id, new Set());
   const sendText = (sessionUpdate: string, text: string): void =>

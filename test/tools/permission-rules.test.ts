@@ -34,6 +34,25 @@ test("[PE-1] the first matching rule decides, by a tool's name or prefix; withou
   ]);
 });
 
+test("[PE-2] a command in another folder is allowed only if the change of the folder is allowed, too", () => {
+  const decide = (rules: ChatPermissions, args: object, folder?: string) =>
+    decidePermission(rules, { tool_name: "execute", args }, { use: "yes", folder });
+  const command = "sh build.sh";
+  const rules = allowCommands(command);
+  for (const workdir of ["vendor/evil", "/tmp/evil", "..", "~", "./vendor/..", "a' 'b"])
+    expect([workdir, decide(rules, { command, workdir }, "/home/me")]).toEqual([workdir, "ask"]);
+  for (const workdir of [undefined, ".", "./", "/home/me", "/home/me/"])
+    expect([workdir, decide(rules, { command, workdir }, "/home/me")]).toEqual([workdir, "allow"]);
+  // The folder is not known.
+  expect(decide(rules, { command, workdir: "/home/me" })).toBe("ask");
+  expect(decide(allowCommands(command, "cd vendor"), { command, workdir: "vendor" })).toBe("allow");
+
+  const always = makeRules({ tool_name: "execute", args: { command: "rm -f notes.txt", workdir: "other" } }, "allow");
+  const remembered: ChatPermissions = { default: "ask", rules: [...always] };
+  expect(decide(remembered, { command: "rm -f notes.txt", workdir: "other" })).toBe("allow");
+  expect(decide(remembered, { command: "rm -f notes.txt", workdir: "others" })).toBe("ask");
+});
+
 test("[PE-2] a command is allowed if the first words of each of its simple commands are, and only as written", () => {
   const rules = allowCommands("git status", "ls", "npm test", "cd src");
   const decide = (command: string) => decidePermission(rules, toCall(command));

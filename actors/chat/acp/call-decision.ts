@@ -2,7 +2,7 @@
 import type { PermissionAction } from "#schema/chats/chat-permissions.ts";
 import type { ChatTool } from "#src/acp/calls.ts";
 import { decidePermission } from "#src/tools/permission.ts";
-import { getCommand, getPaths, isEdit } from "#src/tools/permission-mode.ts";
+import { getCommandInFolder, getPaths, isEdit } from "#src/tools/permission-mode.ts";
 import { findWriteReason } from "#src/tools/processes/read-only-commands.ts";
 import { explainLimit, findToolUse } from "#src/tools/registry.ts";
 import type { StartedAttempt } from "../messages.ts";
@@ -32,14 +32,18 @@ export const decideAgentCall = (
   isOffered = false,
 ): Verdict => {
   const scope = toToolScope(chat_id, about);
-  if (about.plan_mode !== null && !isOffered && canChangeFiles(tool_name, args, scope))
+  if (about.plan_mode !== null && !isOffered && canChangeFiles({ tool_name, args }, scope, folder))
     return { action: "deny", why: PLANNING };
   const context = { use: findToolUse(tool_name, scope), folder };
   return { action: decidePermission(permissions, { tool_name, args }, context), why: DENIED };
 };
 
-const canChangeFiles = (tool_name: string, args: ChatTool["args"], scope: ReturnType<typeof toToolScope>): boolean => {
-  if (tool_name === "execute") return findWriteReason(getCommand(args)) !== undefined;
+const canChangeFiles = (
+  { tool_name, args }: ChatTool,
+  scope: ReturnType<typeof toToolScope>,
+  folder: string | undefined,
+): boolean => {
+  if (tool_name === "execute") return findWriteReason(getCommandInFolder(args, folder)) !== undefined;
   if (isEdit(tool_name)) return getPaths(args).length === 0 || explainLimit(tool_name, args, scope) !== undefined;
   // Only a person can end plan mode, by changing the chat's mode.
   return !READ_ONLY_TOOLS.has(tool_name);

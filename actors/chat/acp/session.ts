@@ -80,6 +80,8 @@ export class AgentSession {
   /** People's messages as the agent replayed them when it loaded the session; undefined for a new session. */
   readonly replayed: string | undefined;
   readonly events: AgentEvents;
+  /** Where the agent runs. */
+  readonly folder: string;
   readonly questions: Questions;
   /** Calls whose results are stored. Later updates about them are ignored. */
   readonly done = new Set<string>();
@@ -101,6 +103,7 @@ export class AgentSession {
     { profile, tools, given }: OpenSession,
     { connection, session_id, replayed, options, hasTools, terminals, directory }: OpenedSession,
   ) {
+    this.folder = directory;
     this.questions = new Questions(directory);
     this.tools = tools;
     this.hasTools = hasTools;
@@ -147,11 +150,15 @@ export class AgentSession {
     const isOurs = (id: string): boolean => id === (session?.session_id ?? load);
     const printed = new Set<string>();
     // One event covers everything printed until the turn takes it.
-    const terminals = new Terminals(deps, (terminal_id) => {
-      if (!session?.isPrompting || printed.has(terminal_id)) return;
-      printed.add(terminal_id);
-      events.push({ type: "printed", terminal_id, taken: () => printed.delete(terminal_id) });
-    });
+    const terminals = new Terminals(
+      deps,
+      () => session?.folder,
+      (terminal_id) => {
+        if (!session?.isPrompting || printed.has(terminal_id)) return;
+        printed.add(terminal_id);
+        events.push({ type: "printed", terminal_id, taken: () => printed.delete(terminal_id) });
+      },
+    );
     const requests: AgentRequests = {
       update: (id, update) => {
         if (!isOurs(id)) return;

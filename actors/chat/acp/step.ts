@@ -49,6 +49,7 @@ export class AgentStep {
   readonly #mask: SecretMask;
   readonly #push: Push;
   readonly #readTerminal: (id: string) => string | undefined;
+  readonly #getFolder: () => string | undefined;
   readonly #collector = new Collector();
   readonly #calls = new Map<string, StepCall>();
   readonly #asked = new Set<string>();
@@ -63,8 +64,15 @@ export class AgentStep {
   readonly #callSizes = new Map<string, number>();
 
   /** `readTerminal` returns the output of one of the agent's terminals. */
-  constructor(mask: SecretMask, push: Push, readTerminal: (id: string) => string | undefined) {
+  /** `getFolder` returns the agent's folder, once its session is open. */
+  constructor(
+    mask: SecretMask,
+    push: Push,
+    readTerminal: (id: string) => string | undefined,
+    getFolder: () => string | undefined,
+  ) {
     this.#readTerminal = readTerminal;
+    this.#getFolder = getFolder;
     this.#mask = mask;
     this.#push = push;
   }
@@ -338,7 +346,7 @@ export class AgentStep {
   }
 
   #toTool({ own, call }: StepCall) {
-    const { tool_name, args } = own ?? toChatTool(call);
+    const { tool_name, args } = own ?? toChatTool(call, this.#getFolder());
     return { tool_name, args: this.#mask.result(args) };
   }
 

@@ -2,6 +2,7 @@
 // them. The newest output is kept for the agent and for the chat's followers. Terminals end with the turn or the agent.
 import type { Clock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
+import { isSameFolder } from "#base/same-folder.ts";
 import { quoteWords } from "#src/acp/calls.ts";
 import type { CreateTerminalRequest, TerminalExit, TerminalOutput } from "#src/acp/connection.ts";
 import { SecretMask, skipCutLine } from "#src/tools/mask.ts";
@@ -32,12 +33,14 @@ const UNMASKED = new SecretMask({ texts: [], agent_tokens: new Set(), keys: new 
 
 export class Terminals {
   readonly #deps: Deps;
+  readonly #getFolder: () => string | undefined;
   readonly #onOutput: (id: string) => void;
   readonly #terminals = new Map<string, Terminal>();
 
-  /** `onOutput`: called when a terminal has printed output. */
-  constructor(deps: Deps, onOutput: (id: string) => void) {
+  /** `getFolder` returns the agent's folder, if known. `onOutput`: called when a terminal has printed output. */
+  constructor(deps: Deps, getFolder: () => string | undefined, onOutput: (id: string) => void) {
     this.#deps = deps;
+    this.#getFolder = getFolder;
     this.#onOutput = onOutput;
   }
 
@@ -53,11 +56,11 @@ export class Terminals {
     const variables = (env ?? []).map(({ name, value }) => `${name}=${value}`);
     // Rules and people must see the variables, because they can change which program a command runs.
     const line = variables.length === 0 ? commandLine : quoteWords(["env", ...variables, "sh", "-c", commandLine]);
-    const options = cwd ? { workdir: cwd } : {};
+    const options = cwd && !isSameFolder(cwd, this.#getFolder()) ? { workdir: cwd } : {};
     const call = { tool_call_id: `terminal-${id}`, tool_name: "execute", args: { command: line, ...options } };
     if (!(await requestApproval(call))) throw new Error("The chat's rules or its owner did not allow this command.");
-    const directoryArgument = cwd ? { directoryArgument: cwd } : {};
-    await startProcess(this.#deps.agent, { id, command: line, ...directoryArgument });
+    const directory = cwd ? { directory: cwd } : {};
+    await startProcess(this.#deps.agent, { id, command: line, ...directory });
     const limit = Math.min(outputByteLimit ?? MAX_OUTPUT_BYTES, MAX_OUTPUT_BYTES);
     const terminal: Terminal = { output: "", bytes: 0, limit, exit: undefined, over: Promise.withResolvers() };
     this.#evictOldest();

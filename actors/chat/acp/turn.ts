@@ -185,6 +185,7 @@ export class AgentTurn implements RunningTurn {
       mask,
       (part, role) => buffer.push(part, role),
       (id) => this.#deps.sessions.findSession(chat_id)?.terminals.readText(id),
+      () => this.#deps.sessions.findSession(chat_id)?.folder,
     );
   }
 
@@ -400,7 +401,7 @@ export class AgentTurn implements RunningTurn {
     if (this.isStopped) return "over";
     const call = located ?? asked.call;
     const { own } = asked;
-    const tool = own ?? toChatTool(step.preview(call));
+    const tool = own ?? toChatTool(step.preview(call), session.folder);
     questions.show(id, tool);
     const folder =
       permissions?.default === "accept_edits" ? await loadAgentFolder(store, about.workspace_id) : undefined;

@@ -44,15 +44,21 @@ const withAgentParameter = (tool: ToolDefinition, agents: readonly Agent[]): Too
   return { ...tool, input_schema: { ...schema, properties: { ...schema.properties, [ARGUMENT]: choice } } };
 };
 
-/** Returns the folder of the workspace's first agent, inside of which edits need no approval; undefined when the rules require none. */
+/**
+ * Returns the folder of the workspace's first agent, inside of which edits need no approval, and which a command may name. Undefined when
+ * the decision about the calls does not depend on it.
+ */
 export const loadEditFolder = async (
   store: Store,
   { permissions, workspace_id, pending_calls }: Pick<ChatState, "permissions" | "workspace_id" | "pending_calls">,
 ): Promise<string | undefined> => {
   const needsFolder =
-    permissions?.default === "accept_edits" && pending_calls.some(({ tool_name }) => isEdit(tool_name));
+    (permissions?.default === "accept_edits" && pending_calls.some(({ tool_name }) => isEdit(tool_name))) ||
+    (permissions !== null && pending_calls.some(({ args }) => namesFolder(args)));
   return needsFolder ? loadAgentFolder(store, workspace_id) : undefined;
 };
+
+const namesFolder = (args: unknown): boolean => typeof args === "object" && args !== null && "workdir" in args;
 
 /** Returns the folder of the named or first agent of the workspace; undefined if unknown. */
 export const loadAgentFolder = async (

@@ -17,6 +17,7 @@
 // - tools: lists the tools of its MCP servers
 // - use NAME JSON: calls a tool of its MCP server; asked NAME JSON: asks for permission first
 // - term COMMAND: has its client run COMMAND and shows the terminal; termask COMMAND: asks for permission first
+// - termin FOLDER COMMAND: like term, in a folder below its own
 // - termwait COMMAND: like term, and waits until it is canceled
 // - home PATH: says the content of a file in its home
 // - call [TOKENS]: calls a model of the gateway with this token limit, and says its answer. If a budget rejects the call, waits until it
@@ -118,12 +119,12 @@ class Turn {
     });
   }
 
-  async terminal(command: string, waits: boolean): Promise<void> {
+  async terminal(command: string, { waits = false, folder = "" } = {}): Promise<void> {
     const sessionId = this.#session;
     count += 1;
     const toolCallId = `terminal-call-${process.pid}-${count}`;
     const env = command.startsWith("printenv") ? [{ name: "GIVEN", value: "a b" }] : [];
-    const terminalRequest = { sessionId, command, env, cwd: this.#cwd, outputByteLimit: 16 };
+    const terminalRequest = { sessionId, command, env, cwd: join(this.#cwd, folder), outputByteLimit: 16 };
     const created = await this.#client
       .request<CreateTerminalResponse>("terminal/create", terminalRequest)
       .catch(() => undefined);
@@ -371,7 +372,8 @@ agent({ name: "test-agent" })
         const call = { title: tail, kind: "execute" as const, rawInput: { command: tail } };
         await turn.call(call, true, async () => "approved");
       }
-      if (verb.startsWith("term")) await turn.terminal(tail, verb === "termwait");
+      if (verb === "termin") await turn.terminal(tail.slice(first.length + 1), { folder: first });
+      else if (verb.startsWith("term")) await turn.terminal(tail, { waits: verb === "termwait" });
       if (verb === "home") await turn.sendText("agent_message_chunk", readFileSync(join(HOME, first), "utf8"));
       if (verb === "leave") await turn.sendUpdate({ sessionUpdate: "current_mode_update", currentModeId: first });
       if (verb === "die") process.exit(7);
