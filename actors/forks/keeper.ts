@@ -1,11 +1,13 @@
 // Creates the workspaces of forks, each exactly once: when the fork's snapshot is ready, creates each workspace with a build that restores it, and
 // copies the chats. A timer row represents the remaining work, and all IDs are chosen in advance, so a crash repeats steps but creates nothing twice
 // (rules FO-1 to FO-6).
+
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { failpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
 import type { Topics } from "#base/topics.ts";
+import { trimEnd } from "#base/trim.ts";
 import { findChatAccessRow } from "#db/chats/chats.ts";
 import { CommitError, type Store } from "#db/engine/store.ts";
 import { clearTimer, setTimer, type Timer } from "#db/engine/timers.ts";
@@ -183,7 +185,7 @@ export class ForkKeeper implements Service {
       // Another workspace may have taken the name in the meantime.
       await create(copy.name).catch((error) => {
         if (!(error instanceof AppError) || error.kind !== "conflict") throw error;
-        return create(`${copy.name.slice(0, 27).replace(/-+$/, "")}-${id.slice(0, 4)}`);
+        return create(`${trimEnd(copy.name.slice(0, 27), "-")}-${id.slice(0, 4)}`);
       });
       failpoint("fork_made");
       return undefined;

@@ -1,3 +1,5 @@
+import { trimEnd } from "./trim.ts";
+
 /**
  * Returns whether a path that a call names leads to the folder in which it runs anyway. Paths with `..` never do, because a symbolic link may
  * precede it. `folder`: undefined if unknown.
@@ -7,4 +9,4 @@ export const isSameFolder = (path: string, folder: string | undefined): boolean 
   return named === "" || named === "." || (folder !== undefined && named === trimSlashes(folder));
 };
 
-const trimSlashes = (path: string): string => path.replace(/(?<=.)\/+$/, "");
+const trimSlashes = (path: string): string => path.charAt(0) + trimEnd(path.slice(1), "/");

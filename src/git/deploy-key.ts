@@ -2,6 +2,7 @@
 
 import type { ProviderType } from "#base/config/external-auth-settings.ts";
 import { parseRepositoryAddress } from "#base/links/repository-address.ts";
+import { trimEnd, trimEnds } from "#base/trim.ts";
 
 export type DeployKeyLocation = {
   /** The web URL of the repository, as in a plan. */
@@ -46,14 +47,14 @@ const toSshUrl = (text: string, url: string): string => {
 /** Returns the host and path of a repository, so that all addresses of one repository compare equal. The SSH port is ignored. */
 export const toRepositoryName = (address: string): string => {
   const { protocol, host, hostname, pathname } = new URL(address);
-  const path = pathname.replace(/^\/+|\/+$/g, "").replace(/\.git$/, "");
+  const path = trimEnds(pathname, "/").replace(/\.git$/, "");
   return `${(protocol === "ssh:" ? hostname : host).toLowerCase()}/${path}`;
 };
 
 /** Returns the host's page for adding deploy keys; undefined if the kind of host is unknown. */
 export const toDeploySettingsUrl = (url: string, type: ProviderType | undefined): string | undefined => {
   const { origin, hostname, pathname } = new URL(url);
-  const path = pathname.replace(/\/+$/, "").replace(/\.git$/, "");
+  const path = trimEnd(pathname, "/").replace(/\.git$/, "");
   const page = SETTINGS_PAGES[type && type in SETTINGS_PAGES ? type : (guessHostKind(hostname) ?? "")];
   return page && `${origin}${page(path)}`;
 };

@@ -1,6 +1,8 @@
 // External-auth providers: the operator's settings completed with the defaults of their type (rule EA-4), and the git credentials for each
 // type's token. Pure.
+
 import type { ProviderSetting, ProviderType } from "#base/config/external-auth-settings.ts";
+import { trimEnd } from "#base/trim.ts";
 
 /** How a token is revoked: GitHub's API, or RFC 7009. */
 export type Revocation = { readonly url: URL; readonly way: "github" | "standard" };
@@ -97,7 +99,7 @@ const PROVIDER_DEFAULTS: Readonly<Record<ProviderType, ProviderDefaults>> = {
 /** Completes the settings with the type's defaults. */
 export const toProvider = (setting: ProviderSetting): Provider => {
   const defaults = PROVIDER_DEFAULTS[setting.type];
-  const base = (setting.base_url ?? defaults.base).replace(/\/+$/, "");
+  const base = trimEnd(setting.base_url ?? defaults.base, "/");
   const joinUrl = (override: string | undefined, path: string | undefined): URL | undefined => {
     if (override !== undefined) return new URL(override);
     if (path === undefined) return undefined;

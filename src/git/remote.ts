@@ -1,3 +1,4 @@
+import { trimEnds } from "#base/trim.ts";
 // Parses the addresses of git remotes into host and project (rule PR-1). Pure; rejects addresses that no host would use.
 
 export type Remote = { readonly host: string; readonly project: string };
@@ -18,8 +19,7 @@ export const parseRemote = (address: string): Remote | undefined => {
 };
 
 const toRemote = (host: string, path: string): Remote | undefined => {
-  const parts = path
-    .replace(/^\/+|\/+$/g, "")
+  const parts = trimEnds(path, "/")
     .replace(/\.git$/, "")
     .split("/");
   const isProject = parts.length >= 2 && parts.length <= 20 && parts.every((part) => NAME.test(part) && part !== "..");

@@ -1,6 +1,8 @@
 // Permission modes: what a chat may do without asking if no rule matches. A mode is stored as `permissions.default` and `plan_mode`, so
 // rules, plan mode and sub-chats work the same with and without it (rules PE-11 to PE-13). Pure.
+
 import { isSameFolder } from "#base/same-folder.ts";
+import { trimEnd } from "#base/trim.ts";
 import type { ChatPermissions, PermissionAction, PermissionMode } from "#schema/chats/chat-permissions.ts";
 import type { ToolUse } from "./available.ts";
 import { findWriteReason } from "./processes/read-only-commands.ts";
@@ -101,7 +103,7 @@ export const getPaths = (args: unknown): readonly unknown[] => {
 /** True if the path is below the agent's folder and not hidden: git, a shell or an editor may run hidden files. */
 export const isPlainPath = (path: unknown, folder: string | undefined): boolean => {
   if (typeof path !== "string") return false;
-  const root = folder === undefined ? undefined : `${folder.replace(/\/+$/, "")}/`;
+  const root = folder === undefined ? undefined : `${trimEnd(folder, "/")}/`;
   const inside = root !== undefined && path.startsWith(root) ? path.slice(root.length) : path;
   if (inside.startsWith("/") || inside.startsWith("~")) return false;
   return inside.split("/").every((part, at) => (part === "." ? at === 0 : !part.startsWith(".")));

@@ -1,6 +1,8 @@
 // Previews a call before it runs: the diff of an edit against the current files, or a command with its parts and its folder. Changes
 // nothing in the workspace.
+
 import { normalize } from "node:path/posix";
+import { trimEnd } from "#base/trim.ts";
 import type { EditedFiles, PreviewFiles } from "#schema/agents/agent-files.ts";
 import type { ChatApproval } from "#schema/chats/chat-approval.ts";
 import { getCommand } from "./permission-mode.ts";
@@ -75,9 +77,7 @@ const previewCommand = (args: unknown, folder: string): ChatApproval["command"] 
   const workdir = typeof parsedArgs.workdir === "string" ? parsedArgs.workdir : "";
   const text = getCommand(args);
   const isAbsolute = workdir.startsWith("/") || workdir.startsWith("~");
-  const relativeFolder = [folder.replace(/\/+$/, ""), workdir.replace(/^\.\//, "")]
-    .filter((part) => part !== "")
-    .join("/");
+  const relativeFolder = [trimEnd(folder, "/"), workdir.replace(/^\.\//, "")].filter((part) => part !== "").join("/");
   return {
     text,
     folder: isAbsolute ? workdir : relativeFolder,

@@ -1,5 +1,6 @@
 // Titles and summaries as text: fallback titles, and how titles and summaries are extracted from a model's answer (facts/chats 4.10 and
 // 4.11). Pure.
+import { trimEnd } from "#base/trim.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import { toLine } from "#schema/text.ts";
 
@@ -19,11 +20,11 @@ export const toFallbackTitle = (content: readonly MessagePart[]): string => {
   return words.length > 6 && letters.length < MAX_TITLE_CHARS ? `${title}…` : title;
 };
 
+/** Quotes, emphasis and spaces at the end of a title. */
+const QUOTES = "\"'`“”‘’* ";
+
 const cleanTitle = (text: string): string =>
-  toLine(text)
-    .replaceAll(/\s+/g, " ")
-    .trim()
-    .replaceAll(/^["'`“”‘’*#\s]+|["'`“”‘’*\s]+$/g, "");
+  trimEnd(toLine(text).replaceAll(/\s+/g, " "), QUOTES).replace(/^["'`“”‘’*#\s]+/, "");
 
 /** Openings with which weak models talk about the title or their reasoning instead of giving a title. */
 const TALK =

@@ -1,6 +1,8 @@
 // Decides which headers of a model call are sent to the provider and which are returned. Only headers of the APIs go out, and headers that
 // reveal the provider account are not returned. Pure.
+
 import { isInstruction, listConnectionHeaders } from "#base/network/node-headers.ts";
+import { trimEnd } from "#base/trim.ts";
 import type { ConfiguredProvider } from "#src/llm/configured-model.ts";
 import { CallBodyError } from "#src/llm/gateway/call-body.ts";
 import type { Dialect } from "#src/llm/gateway/endpoint.ts";
@@ -149,9 +151,7 @@ export const toProviderUrl = (
   { base_url }: Pick<ConfiguredProvider, "base_url">,
   { defaultUrl, path, model, query }: { defaultUrl: string; path: string; model: string; query: URLSearchParams },
 ): URL => {
-  const url = new URL(
-    `${(base_url || defaultUrl).replace(/\/+$/, "")}${path.replace("{model}", encodeURIComponent(model))}`,
-  );
+  const url = new URL(`${trimEnd(base_url || defaultUrl, "/")}${path.replace("{model}", encodeURIComponent(model))}`);
   for (const [name, value] of query)
     if (name !== "key" && name !== "access_token") url.searchParams.append(name, value);
   return url;

@@ -1,5 +1,6 @@
 // Names and reads the cookies that sign a browser in. An app's host may share a domain with the access URL, and its pages may set cookies
 // for that whole domain: none of them must be accepted as one of the server's (rule ID-31). Pure.
+import { trimEnds } from "#base/trim.ts";
 
 export const SESSION_COOKIE = "service_session_token";
 /** The session on an app's own host. */
@@ -21,7 +22,7 @@ export const formatCookieAttributes = (accessUrl: URL, max_age: number): string 
   `Path=/; HttpOnly; SameSite=Lax; Max-Age=${max_age}${accessUrl.protocol === "https:" ? "; Secure" : ""}`;
 
 /** Removes spaces and tabs. `trim` also removes characters that browsers treat as part of a name. */
-const trimBlanks = (text: string): string => text.replace(/^[ \t]+|[ \t]+$/g, "");
+const trimBlanks = (text: string): string => trimEnds(text, " \t");
 
 /** Returns the different values of the cookies of this name in a Cookie header. */
 export const readCookies = (cookies: string, name: string): string[] => {

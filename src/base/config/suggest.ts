@@ -1,4 +1,5 @@
 // "Did you mean ...?" for misspelled settings, commands and names.
+import { trimEnd } from "#base/trim.ts";
 
 /** Wrong names that people try, by the setting that they mean. */
 const SETTING_ALIASES: Readonly<Record<string, readonly string[]>> = {
@@ -37,7 +38,7 @@ export const suggestSetting = (
   format: (key: string) => string = (key) => key,
 ): string => {
   const normalize = (text: string): string => text.toLowerCase().replaceAll("-", "_").replace(/^_+/, "");
-  const prefix = normalize(format("")).replace(/_+$/, "");
+  const prefix = trimEnd(normalize(format("")), "_");
   const key = normalize(name).replace(new RegExp(`^${prefix}_`), "");
   const best = keys.find((candidate) => SETTING_ALIASES[candidate]?.includes(key)) ?? findNearest(key, keys);
   return best === undefined ? "" : ` Did you mean ${format(best)}?`;

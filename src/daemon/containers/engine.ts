@@ -1,9 +1,11 @@
 // A client for the workspace's Docker Engine, if the workspace has one: finds its address, lists its containers, and performs a few
 // operations. Errors contain the engine's messages; calls time out.
+
 import { existsSync } from "node:fs";
 import type { Clock } from "#base/clock.ts";
 import { readEngineError } from "#base/engine-words.ts";
 import { AppError, type ErrorKind } from "#base/errors.ts";
+import { trimEnd } from "#base/trim.ts";
 import type { Container } from "#schema/workspaces/container.ts";
 import type { Environment } from "../environment.ts";
 
@@ -25,7 +27,7 @@ export const findEngineAddress = (env: Environment): EngineAddress | undefined =
   if (scheme === "unix") return { shown, base: "http://docker", socket: address };
   const webUrl = scheme === "tcp" ? `http://${address}` : shown;
   const isWeb = ["tcp", "http", "https"].includes(scheme) && URL.canParse(webUrl);
-  return isWeb ? { shown, base: webUrl.replace(/\/+$/, "") } : undefined;
+  return isWeb ? { shown, base: trimEnd(webUrl, "/") } : undefined;
 };
 
 type ListedContainer = {

@@ -1,7 +1,9 @@
 // Searches for model servers on this machine at the addresses in the setting `local_model_servers`, so that a first model can be chosen
 // instead of typed. Requests run concurrently with time and size limits; servers that do not respond as expected are left out.
+
 import { parseJson } from "#base/json/read.ts";
 import { Outbound } from "#base/outbound.ts";
+import { trimEnd } from "#base/trim.ts";
 import type { LocalModelServer, LocalModelServers } from "#schema/administration/local-models.ts";
 import type { DomainContext } from "../context.ts";
 import { parseModelList, parseOllamaModel, parseOllamaModels, readText } from "./local-model-answers.ts";
@@ -33,7 +35,7 @@ export const findLocalModelServers = async (deps: Deps): Promise<LocalModelServe
 };
 
 const isSameUrl = (one: string, other: string): boolean => {
-  const normalizeUrl = (text: string): string => text.replace(/\/+$/, "").replace("//localhost", "//127.0.0.1");
+  const normalizeUrl = (text: string): string => trimEnd(text, "/").replace("//localhost", "//127.0.0.1");
   return normalizeUrl(one) === normalizeUrl(other);
 };
 

@@ -1,7 +1,9 @@
 // Creates a further build of a workspace: start, stop or delete (facts/platform 9.4).
+
 import type { NewBuild } from "#actors/workspace/decision.ts";
 import { AppError, conflict, forbidden, invalidField, notFound } from "#base/errors.ts";
 import { TurnThrottle } from "#base/loop-pacing.ts";
+import { trimEnd } from "#base/trim.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { insertAudit } from "#db/reports/audit/audit.ts";
 import { findTemplateEvenDeleted, type TemplateRow } from "#db/templates/templates.ts";
@@ -139,7 +141,7 @@ const MAX_NAME = 32;
 const findFreeName = async ({ store }: DomainContext, { owner_id, name }: WorkspaceRow): Promise<string> => {
   for (let number = 1; number <= MAX_NAME_TRIES; number++) {
     const suffix = number === 1 ? "" : `-${number}`;
-    const candidate = `${name.slice(0, MAX_NAME - suffix.length).replace(/-+$/, "")}${suffix}`;
+    const candidate = `${trimEnd(name.slice(0, MAX_NAME - suffix.length), "-")}${suffix}`;
     const existing = await store.get(findWorkspaceByName({ owner_id, name: candidate }));
     if (!existing || existing.deleted) return candidate;
   }

@@ -1,5 +1,7 @@
 // Validates providers and models entered by an administrator, field by field. Pure.
+
 import { type AppError, invalid, invalidField, type Validation } from "#base/errors.ts";
+import { trimEnd } from "#base/trim.ts";
 import type { CallConfig } from "#schema/chats/model-config.ts";
 import { PROVIDER_KINDS, type ProviderKind } from "#schema/chats/model-provider.ts";
 
@@ -30,7 +32,7 @@ export const parseBaseUrl = (text: string, isRequired: boolean): string => {
   if (!url || (url.protocol !== "http:" && url.protocol !== "https:")) throw invalidUrl("must be an http or https URL");
   if (url.username !== "" || url.password !== "") throw invalidUrl("must not contain credentials: give an api_key");
   if (url.search !== "" || url.hash !== "") throw invalidUrl("must not have a query or a fragment");
-  return url.href.replace(/\/+$/, "");
+  return trimEnd(url.href, "/");
 };
 
 export const parseName = (field: string, text: string): string => {

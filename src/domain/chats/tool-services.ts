@@ -5,6 +5,7 @@ import { AppError } from "#base/errors.ts";
 import { ANY_TYPE } from "#base/file-signature.ts";
 import { deriveUuid } from "#base/ids.ts";
 import { pause } from "#base/retry.ts";
+import { trimEnd } from "#base/trim.ts";
 import { findChat, findChatAccessRow } from "#db/chats/chats.ts";
 import { findChatFile, insertChatFile, linkChatFiles } from "#db/chats/files.ts";
 import { findTemplateEvenDeleted } from "#db/templates/templates.ts";
@@ -147,7 +148,7 @@ export class ChatToolServices implements ToolServices {
       throw new ToolError("The template belongs to another organization than this chat.");
     }
     // Derived from the call, so that a retry after a crash finds the same workspace.
-    const name = input.name ?? `${template.name.slice(0, 20).replace(/-+$/, "")}-${this.#scope.run_id.slice(0, 6)}`;
+    const name = input.name ?? `${trimEnd(template.name.slice(0, 20), "-")}-${this.#scope.run_id.slice(0, 6)}`;
     const id = await this.#findOrCreate({ ...input, name }, caller);
     const workspace = await store.get(findWorkspaceAccessRow({ id }));
     const chat = await store.get(findChat({ id: this.#scope.chat_id }));

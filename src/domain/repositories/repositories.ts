@@ -1,4 +1,5 @@
 // Reads repositories with people's linked accounts and turns them into plans of workspaces (rules RW-10 to RW-14).
+
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { FairSlots } from "#base/concurrency-limit.ts";
@@ -11,6 +12,7 @@ import {
   type RepositoryAddress,
 } from "#base/links/repository-address.ts";
 import type { Outbound } from "#base/outbound.ts";
+import { trimEnd, trimEnds } from "#base/trim.ts";
 import type { RepositoryAsked, RepositoryPlan } from "#schema/templates/repository.ts";
 import { RepositoryError } from "#src/git/bounded-git.ts";
 import { FeatureRegistry } from "#src/git/feature-registry.ts";
@@ -85,7 +87,7 @@ export class Repositories implements RepositorySources {
     const access = await this.#loadAccess(user_id, address.url);
     const readers = await this.#chooseReaders(user_id);
     using repository = await readers.plans.open({ url: address.url, refs: listCandidateRefs(address), ...access });
-    const path = repository.ref.path?.replace(/\/+$/, "") || undefined;
+    const path = trimEnd(repository.ref.path ?? "", "/") || undefined;
     if (path !== undefined && !repository.files.some((file) => file.startsWith(`${path}/`))) {
       throw invalidField(field, `the repository has no folder ${path}`);
     }
@@ -169,7 +171,7 @@ const toAddress = (requested: RepositoryAsked, field: string): RepositoryAddress
     if (problem !== undefined) throw invalidField(`${field}.${name}`, problem);
   }
   const { url, name } = linked;
-  const path = requested.path?.replace(/^\/+|\/+$/g, "") || undefined;
+  const path = trimEnds(requested.path ?? "", "/") || undefined;
   const reference =
     references.length > 0
       ? { branch: requested.branch || undefined, commit: requested.commit, pull_request: requested.pull_request }

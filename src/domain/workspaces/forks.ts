@@ -1,11 +1,13 @@
 // Forks of a workspace: access checks, planning and presentation. The keeper of forks (actors/forks/keeper.ts) creates the planned
 // workspaces.
+
 import { CONTINUE_TIMER, FORK } from "#actors/forks/keeper.ts";
 import type { NewBuild } from "#actors/workspace/decision.ts";
 import { toRfc3339 } from "#base/clock.ts";
 import { AppError, conflict, forbidden, invalid, notFound } from "#base/errors.ts";
 import { failpoint } from "#base/failpoint.ts";
 import { uuid } from "#base/ids.ts";
+import { trimEnd } from "#base/trim.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { setTimer } from "#db/engine/timers.ts";
 import type { PlannedChat, PlannedCopy } from "#db/schema/forks.ts";
@@ -187,7 +189,7 @@ const chooseNames = async (
   const found: string[] = [];
   for (let number = 1; found.length < (count ?? 1); number++) {
     const suffix = ending(number);
-    const name = `${source.name.slice(0, MAX_NAME_LENGTH - suffix.length).replace(/-+$/, "")}${suffix}`;
+    const name = `${trimEnd(source.name.slice(0, MAX_NAME_LENGTH - suffix.length), "-")}${suffix}`;
     if (!(await isTaken(name))) found.push(name);
   }
   return found;

@@ -1,5 +1,6 @@
 // The endpoints of model APIs that the gateway forwards, by dialect. All others are refused: a provider stores files, batches and responses
 // for its key, which all callers of the gateway share. Pure.
+import { trimEnd } from "#base/trim.ts";
 import type { ProviderKind } from "#schema/chats/model-provider.ts";
 
 export const DIALECTS = ["anthropic", "openai", "google"] as const;
@@ -66,7 +67,7 @@ const GOOGLE_VERBS: Readonly<Record<string, readonly [kind: EndpointKind, stream
 
 /** Returns the endpoint for a path after `/ai/<dialect>`; undefined if the gateway does not forward it. */
 export const findEndpoint = (dialect: Dialect, method: string, path: string): Endpoint | undefined => {
-  const trimmed = path.replace(/\/+$/, "");
+  const trimmed = trimEnd(path, "/");
   if (trimmed === "" && (method === "HEAD" || method === "GET")) return { dialect, kind: "probe", path: "" };
   // SDKs add the version before each path, or expect it in the base URL.
   const rest = trimmed.replace(/^\/v1(?:beta|alpha)?(?=\/|$)/, "");

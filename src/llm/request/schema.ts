@@ -1,6 +1,8 @@
 // Repairs the input schemas of tools: MCP servers send schemas that some model servers refuse together with the whole request. The repaired
 // schema uses only the part of JSON Schema that all of them accept. Pure.
+
 import { sha256 } from "#base/ids.ts";
+import { trimEnds } from "#base/trim.ts";
 
 type Members = Readonly<Record<string, unknown>>;
 type Node = Record<string, unknown>;
@@ -256,7 +258,7 @@ const chooseNames = (names: readonly string[]): ReadonlyMap<string, string> => {
   return new Map(
     names.map((name) => {
       if (PROPERTY.test(name)) return [name, name];
-      const plain = name.replace(/[^a-zA-Z0-9_.-]+/g, "_").replace(/^_+|_+$/g, "");
+      const plain = trimEnds(name.replace(/[^a-zA-Z0-9_.-]+/g, "_"), "_");
       const isFree = PROPERTY.test(plain) && !taken.has(plain);
       const created = isFree ? plain : `${plain.slice(0, 57) || "field"}_${sha256(name).slice(0, 6)}`;
       taken.add(created);

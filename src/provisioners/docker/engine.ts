@@ -4,6 +4,7 @@
 import type { Clock } from "#base/clock.ts";
 import { readEngineError } from "#base/engine-words.ts";
 import { JsonProblem, parseJson, readBytes, tryParseJson } from "#base/json/read.ts";
+import { trimEnd } from "#base/trim.ts";
 import { ProvisionError } from "../provisioner.ts";
 
 // Parses the address of a Docker Engine from the setting `docker_host`. Rejects unsupported addresses.
@@ -19,7 +20,7 @@ const parseDockerHost = (text: string = DEFAULT_DOCKER_HOST): DockerHost => {
   const webUrl = scheme === "tcp" ? `http://${address}` : text;
   if (["tcp", "http", "https"].includes(scheme) && URL.canParse(webUrl)) {
     // The address is shown in build logs, so its user and password are removed.
-    return { shown: text.replace(/\/\/[^/]*@/, "//"), base: webUrl.replace(/\/+$/, "") };
+    return { shown: text.replace(/\/\/[^/]*@/, "//"), base: trimEnd(webUrl, "/") };
   }
   throw new ProvisionError(
     `The setting docker_host cannot be used: ${text} is not a unix, tcp, http or https address.`,

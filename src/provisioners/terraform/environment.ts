@@ -1,6 +1,8 @@
 // Builds the environment of a Terraform run: allowed variables of this process, and the workspace's variables for the provider `coder`
 // (facts/terraform section 2). Pure.
+
 import { sha256 } from "#base/ids.ts";
+import { trimEnd } from "#base/trim.ts";
 import type { ProvisionRequest } from "../provisioner.ts";
 import type { TerraformOwner, TerraformWork } from "./work.ts";
 
@@ -58,7 +60,7 @@ export const toPlainVariables = (
   { access_url, initScript, owner }: { access_url: string; initScript: InitScript; owner?: TerraformOwner | undefined },
 ): Record<string, string> => ({
   // Templates append a path, as in "${data.coder_workspace.me.access_url}/icon/code.svg".
-  CODER_AGENT_URL: access_url.replace(/\/+$/, ""),
+  CODER_AGENT_URL: trimEnd(access_url, "/"),
   CODER_WORKSPACE_TRANSITION: transition,
   CODER_WORKSPACE_OWNER_GROUPS: JSON.stringify(owner?.groups ?? ["Everyone"]),
   CODER_WORKSPACE_OWNER_RBAC_ROLES: JSON.stringify(owner?.roles ?? null),

@@ -1,7 +1,9 @@
 // Resolves the files of an edit: a symbolic link in the workspace must not redirect an edit that a chat's mode accepts without approval to a
 // file that requires approval, nor one that a person approves to a file that the person does not see (rule PE-17).
+
 import { posix } from "node:path";
 import { log } from "#base/log.ts";
+import { trimEnd } from "#base/trim.ts";
 import { getPaths, isPlainPath } from "../permission-mode.ts";
 import { type ToolAgent, ToolError, WorkspaceUnreachableError } from "../tool.ts";
 
@@ -94,7 +96,7 @@ const describeOutsideLink = (path: string, real: string): string =>
  * Returns the path with links resolved; for a new file, the resolved path of its nearest existing folder, followed by the remaining parts.
  */
 const resolveRealPath = async (agent: Agent, path: string, signal?: AbortSignal): Promise<string> => {
-  const parts = path.replace(/\/+$/, "").split("/");
+  const parts = trimEnd(path, "/").split("/");
   for (let partCount = parts.length; partCount > 0; partCount -= 1) {
     const resolved = await resolveIfExists(agent, parts.slice(0, partCount).join("/") || "/", signal);
     if (resolved !== undefined) return [resolved.replace(/\/$/, ""), ...parts.slice(partCount)].join("/");

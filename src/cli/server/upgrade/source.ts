@@ -1,4 +1,5 @@
 // The source of a newer program: the release address, or a file. Nothing is used before its signature is verified.
+
 import { createReadStream, createWriteStream, existsSync, readFileSync, rmSync, statSync } from "node:fs";
 import { basename } from "node:path";
 import { Transform } from "node:stream";
@@ -7,6 +8,7 @@ import { createGunzip } from "node:zlib";
 import { digestFile, type PublicKey, parsePublicKey, SignatureError, verifyDigest } from "#base/minisign.ts";
 import { describeNetworkError } from "#base/network/failure-words.ts";
 import { parseTrustedComment, RELEASE_FILE, type Release, readRelease, toReleaseFileName } from "#base/release.ts";
+import { trimEnd } from "#base/trim.ts";
 import { RELEASE_KEY } from "#base/version.ts";
 import { UpgradeError } from "./error.ts";
 
@@ -57,7 +59,7 @@ export const loadOfferFromAddress = async (
   keys: readonly PublicKey[],
   signal: AbortSignal,
 ): Promise<Offer> => {
-  const toUrl = (name: string): URL => new URL(name, `${address.href.replace(/\/+$/, "")}/`);
+  const toUrl = (name: string): URL => new URL(name, `${trimEnd(address.href, "/")}/`);
   const fetchByName = async (name: string): Promise<string> => fetchText(toUrl(name), signal);
   const list = await fetchByName(RELEASE_FILE);
   const digest = new Bun.CryptoHasher("blake2b512").update(list).digest();

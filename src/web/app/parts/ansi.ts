@@ -1,4 +1,5 @@
 // Parses terminal colors in a line of text into pieces with class names. Other control sequences are removed. Pure.
+import { trimEnd } from "#base/trim.ts";
 
 export type Piece = { readonly text: string; readonly class: string };
 
@@ -9,7 +10,7 @@ const SEQUENCE = /\x1b\[([\d;:]*)([A-Za-z])|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x
 
 /** Returns the pieces of one line. A carriage return restarts the line, as progress bars expect. */
 export const parsePieces = (line: string): Piece[] => {
-  const visible = line.includes("\r") ? (line.replace(/\r+$/, "").split("\r").at(-1) ?? "") : line;
+  const visible = line.includes("\r") ? (trimEnd(line, "\r").split("\r").at(-1) ?? "") : line;
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the same
   if (!/[\x00-\x1f\x7f]/.test(visible)) return [{ text: visible, class: "" }];
   const pieces: Piece[] = [];

@@ -1,0 +1,16 @@
+// Removing characters at the ends of texts that users and model servers send.
+import { expect, test } from "bun:test";
+import { trimEnd, trimEnds } from "#base/trim.ts";
+import { repairSchema } from "#src/llm/request/schema.ts";
+
+test("[RP-52] characters are removed at the ends only", () => {
+  expect(trimEnds("--a-b--", "-")).toBe("a-b");
+  expect(trimEnd("/a//", "/")).toBe("/a");
+  expect([trimEnd("///", "/"), trimEnds("", "-")]).toEqual(["", ""]);
+});
+
+test("[RP-52] a tool's schema with a very long name of a property is repaired without a noticeable pause", () => {
+  const name = `a${"_".repeat(4_000_000)}a!`;
+  const repaired = repairSchema({ type: "object", properties: { [name]: { type: "string" } } });
+  expect(JSON.stringify(repaired?.schema).length).toBeLessThan(200);
+});
