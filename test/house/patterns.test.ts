@@ -5,7 +5,6 @@ import { readPage } from "#test/support/documents.ts";
 /** Files in which text before such a pattern is short, or no character follows itself in it. */
 const HARMLESS: Readonly<Record<string, string>> = {
   "src/daemon/containers/devcontainers-find.ts": "runs of hyphens have become one hyphen",
-  "src/daemon/scripts/metadata.ts": "a cut character leaves at most three marks",
   "src/cli/client/templates/push.ts": "runs of hyphens have become one hyphen",
   "src/base/links/repository-address.ts": "runs of hyphens have become one hyphen",
   "src/domain/users/usernames.ts": "runs of hyphens have become one hyphen",
