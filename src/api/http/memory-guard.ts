@@ -15,11 +15,15 @@ const CHECK_INTERVAL_MS = 20;
 /** Closing takes a moment to free the memory; until then, no one else loses connections. */
 const RELIEF_INTERVAL_MS = 1_000;
 const CRITICAL_RELIEF_INTERVAL_MS = 250;
+/** A holder whose closed connections have freed nothing keeps the next ones for this long, unless memory is nearly used up. */
+const SPARED_MS = 600_000;
+/** Memory that stays short for this long is filled by holders with few connections. */
+const LASTING_MS = 5_000;
 const LOG_INTERVAL_MS = 60_000;
 /** Holders with at most this many connections keep them while memory is short, or with fewer if messages may be long. */
 const MAX_KEPT = 16;
-/** The same while memory is nearly used up. */
-const MAX_KEPT_CRITICAL = 4;
+/** The same while memory is nearly used up, or has been short for some time. */
+const MAX_KEPT_LONGER = 4;
 /** The share of the memory that unfinished messages of one holder may occupy while memory is short. */
 const KEPT_SHARE = 1 / 4;
 
@@ -33,12 +37,13 @@ type GuardOptions<T> = {
   readonly close: (connection: T) => void;
 };
 
-/** Memory is `short` beyond PRESSURE_SHARE, `critical` beyond CRITICAL_SHARE. */
-type Pressure = "none" | "short" | "critical";
+/** Memory is `short` beyond PRESSURE_SHARE, `lasting` if it has been short for LASTING_MS, `critical` beyond CRITICAL_SHARE. */
+type Pressure = "none" | "short" | "lasting" | "critical";
 
 /**
  * Limits connections by the memory of the whole process, because the runtime does not report the memory of each connection. While memory is
- * short, the guard closes all connections of the holder with the most, one holder each second; four each second while it is critical.
+ * short, the guard closes all connections of the holder with the most, one holder each second; four each second while it is critical. What
+ * that frees shows whether the holder had filled the memory.
  */
 export class MemoryGuard<T> {
   readonly #options: GuardOptions<T>;
@@ -53,6 +58,12 @@ export class MemoryGuard<T> {
   #closedCount = 0;
   #loggedAt = -LOG_INTERVAL_MS;
   #relievedAt = -RELIEF_INTERVAL_MS;
+  /** Since when memory has been short. */
+  #shortSince: number | undefined;
+  /** The last holder whose connections were closed, until it is known what that has freed. */
+  #relief: { readonly holder: string; readonly usedBytes: number } | undefined;
+  /** Until when holders keep their connections. */
+  readonly #sparedUntil = new Map<string, number>();
 
   constructor(options: GuardOptions<T>) {
     this.#options = options;
@@ -97,27 +108,55 @@ export class MemoryGuard<T> {
     return this.#options.readUsedBytes() > this.#shortBytes * FILLING_SHARE;
   }
 
-  #measurePressure(): Pressure {
-    const usedBytes = this.#options.readUsedBytes();
+  #measurePressure(usedBytes = this.#options.readUsedBytes()): Pressure {
+    if (usedBytes <= this.#shortBytes) {
+      this.#shortSince = undefined;
+      return "none";
+    }
+    const now = this.#options.clock.monotonic();
+    this.#shortSince ??= now;
     if (usedBytes > this.#criticalBytes) return "critical";
-    return usedBytes > this.#shortBytes ? "short" : "none";
+    return now - this.#shortSince > LASTING_MS ? "lasting" : "short";
   }
 
   /** Returns the number of connections that a holder keeps. */
   #countKept(pressure: Pressure): number {
-    return pressure === "critical" ? Math.min(this.#maxKept, MAX_KEPT_CRITICAL) : this.#maxKept;
+    return pressure === "short" ? this.#maxKept : Math.min(this.#maxKept, MAX_KEPT_LONGER);
+  }
+
+  /** Spares the last holder if closing its connections has not freed the memory of a single message. */
+  #judge(usedBytes: number, now: number): void {
+    const relief = this.#relief;
+    if (!relief) return;
+    this.#relief = undefined;
+    if (relief.usedBytes - usedBytes < this.#options.maxMessageBytes)
+      this.#sparedUntil.set(relief.holder, now + SPARED_MS);
+    for (const [holder, until] of this.#sparedUntil) if (until <= now) this.#sparedUntil.delete(holder);
+  }
+
+  /** Returns the holder with the most connections that may lose them. */
+  #findLargest(pressure: Pressure): readonly [string, Set<T>] | undefined {
+    const maySpare = pressure !== "critical";
+    return [...this.#heldBy]
+      .filter(([holder, { size }]) => size > this.#countKept(pressure) && !(maySpare && this.#sparedUntil.has(holder)))
+      .reduce<readonly [string, Set<T>] | undefined>(
+        (most, one) => (most === undefined || one[1].size > most[1].size ? one : most),
+        undefined,
+      );
   }
 
   #relieve(): void {
-    const pressure = this.#measurePressure();
-    if (pressure === "none") return;
+    const usedBytes = this.#options.readUsedBytes();
+    const pressure = this.#measurePressure(usedBytes);
     const now = this.#options.clock.monotonic();
     const interval_ms = pressure === "critical" ? CRITICAL_RELIEF_INTERVAL_MS : RELIEF_INTERVAL_MS;
     if (now - this.#relievedAt < interval_ms) return;
-    const [holder = "", connections = new Set<T>()] =
-      [...this.#heldBy].sort(([, a], [, b]) => b.size - a.size)[0] ?? [];
-    if (connections.size <= this.#countKept(pressure)) return;
+    this.#judge(usedBytes, now);
+    const found = pressure === "none" ? undefined : this.#findLargest(pressure);
+    if (!found) return;
+    const [holder, connections] = found;
     this.#relievedAt = now;
+    this.#relief = { holder, usedBytes };
     this.#closedCount += connections.size;
     for (const connection of [...connections]) this.#options.close(connection);
     this.#heldBy.delete(holder);

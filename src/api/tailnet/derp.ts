@@ -2,6 +2,7 @@
 // inside. Rejects the plain `Upgrade: DERP` with 426, after which clients use the WebSocket (why: src/tailnet/README.md).
 import { t } from "elysia";
 import { AppError } from "#base/errors.ts";
+import { toNetwork } from "#domain/users/throttle.ts";
 import type { Relay, RelayClient } from "#src/tailnet/index.ts";
 import type { ApiContext } from "../context.ts";
 import { operation } from "../http/operation.ts";
@@ -11,6 +12,8 @@ import { RELEASE_TIMEOUT_MS, type Socket, type SocketHandler } from "../http/soc
 
 const tags = ["General"];
 const PROTOCOL = "derp";
+/** Connections with one announced key: a client that reconnects has two for a moment. */
+const MAX_PER_KEY = 2;
 
 export const derp = (ctx: ApiContext) => {
   const unknownClients = new UnknownClients(ctx);
@@ -24,7 +27,7 @@ export const derp = (ctx: ApiContext) => {
           set.headers.upgrade = "websocket";
           throw new AppError("upgrade_required", "This is a relay: connect with a WebSocket of the subprotocol derp.");
         }
-        const holder = `derp:${ctx.addresses.of(request)}`;
+        const holder = `derp:${toNetwork(ctx.addresses.of(request))}`;
         const headers = { "sec-websocket-protocol": PROTOCOL };
         return ctx.sockets.upgrade(request, new RelayConnection(ctx.tailnet.relay, unknownClients, holder), {
           who: holder,
@@ -63,6 +66,8 @@ export const derp = (ctx: ApiContext) => {
 class UnknownClients {
   readonly #ctx: ApiContext;
   readonly #open = new Map<RelayConnection, Socket>();
+  /** Connections whose keys were announced, by key, oldest first. */
+  readonly #known = new Map<string, Map<RelayConnection, Socket>>();
   /** Number of closed connections that may still be in memory, by network address. */
   readonly #closed = new Map<string, number>();
 
@@ -74,8 +79,8 @@ class UnknownClients {
     const { sockets, tailnet } = this.#ctx;
     // Peers announce their keys to the nodes of their agents, which may be others.
     if (tailnet.relay.others) return;
-    for (const client of this.#open.keys())
-      if (tailnet.coordinator.isAnnounced(client.address)) this.#open.delete(client);
+    for (const [client, clientSocket] of this.#open)
+      if (tailnet.coordinator.isAnnounced(client.address)) this.#keep(client, clientSocket);
     // Closed connections of one address must not keep out the clients of others.
     if ((this.#closed.get(connection.holder) ?? 0) >= sockets.maxAnonymous / 2) {
       socket.terminate();
@@ -89,8 +94,18 @@ class UnknownClients {
     }
   }
 
+  /** Moves a client to those with announced keys. Whoever knows a key can open any number of connections with it. */
+  #keep(connection: RelayConnection, socket: Socket): void {
+    this.#open.delete(connection);
+    const connections = this.#known.get(connection.address) ?? new Map<RelayConnection, Socket>();
+    this.#known.set(connection.address, connections.set(connection, socket));
+    if (connections.size > MAX_PER_KEY) [...connections.values()][0]?.terminate();
+  }
+
   delete(connection: RelayConnection): void {
     const { clock, tailnet } = this.#ctx;
+    const known = this.#known.get(connection.address);
+    if (known?.delete(connection) && known.size === 0) this.#known.delete(connection.address);
     if (!this.#open.delete(connection) || tailnet.coordinator.isAnnounced(connection.address)) return;
     this.#count(connection.holder, 1);
     clock.after(RELEASE_TIMEOUT_MS, () => this.#count(connection.holder, -1));

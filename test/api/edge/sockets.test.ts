@@ -240,7 +240,7 @@ test("[AX-30] while memory is short, the user with the most WebSockets loses the
 
   clock.advance(1_000);
   await until(() => openCounts()[1] === 0);
-  clock.advance(5_000);
+  clock.advance(2_000);
   expect([sockets.counts.open, openCounts()]).toEqual([34, [0, 0, 16, 18]]);
 
   // With memory again, everyone can connect.
@@ -264,11 +264,12 @@ test("[AX-30] while memory is short, the agents of one user count together, howe
 test("[AX-30] while memory is nearly used up, several users with few WebSockets each lose them, too", async () => {
   using story = openMemoryStory();
   const { clock, memory } = story;
+  // The memory is full whatever is closed.
   const crowd = await Promise.all(["eve", "bob", "carl"].map((who) => story.openAll(16, { who })));
   const alice = await story.openAll(4, { who: "alice" });
   memory.usedShare = 0.8;
-  clock.advance(5_000);
-  expect(crowd.map(countOpen)).toEqual([16, 16, 16]);
+  clock.advance(4_000);
+  expect([story.sockets.counts.open, ...crowd.map(countOpen)]).toEqual([52, 16, 16, 16]);
 
   memory.usedShare = 0.9;
   clock.advance(250);
@@ -278,6 +279,31 @@ test("[AX-30] while memory is nearly used up, several users with few WebSockets 
   clock.advance(5_000);
   expect(countOpen(alice)).toBe(4);
   expect((await story.open({ who: "alice" })).received).toStartWith("HTTP/1.1 503");
+});
+
+test("[AX-30] a user whose WebSockets hold no memory loses them once, and the users who fill it lose theirs", async () => {
+  using story = openMemoryStory();
+  const { clock, memory, sockets } = story;
+  const idle = await story.openAll(20, { who: "bob" });
+  const full = await Promise.all(["eve", "mallory"].map((who) => story.openAll(16, { who })));
+  memory.usedShare = 0.8;
+  clock.advance(1_000);
+  await until(() => countOpen(idle) === 0);
+  // It is known a second later that this has freed nothing.
+  clock.advance(1_000);
+  memory.usedShare = 0;
+  const again = await story.openAll(20, { who: "bob" });
+  memory.usedShare = 0.8;
+  clock.advance(5_000);
+  expect([sockets.counts.open, countOpen(again)]).toEqual([52, 20]);
+  clock.advance(2_000);
+  await until(() => countOpen(full.flat()) === 0);
+  expect(countOpen(again)).toBe(20);
+
+  // Nobody is spared when memory is nearly used up.
+  memory.usedShare = 0.9;
+  clock.advance(250);
+  await until(() => countOpen(again) === 0);
 });
 
 test("[SK-6] a client that exceeds the frame rate is not read for some time, and loses nothing", async () => {
