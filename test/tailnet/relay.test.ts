@@ -102,6 +102,26 @@ describeInside("unknown clients", () => {
   );
 });
 
+describe("connections of one key", () => {
+  test("[TL-34] are limited to two, also if a peer has announced the key", async () => {
+    const { agent_token } = await seedAgent(server);
+    await using agent = await connectAgent(server, agent_token);
+    const atAgent = await coordinate(agent.tailnet);
+    await using first = await RelayPeer.join(server);
+    const key = Buffer.concat([Buffer.from("np"), first.pair.public]);
+    await atAgent.send({ updateSelf: { node: { id: 1n, key, preferredDerp: 999 } } });
+    await until(() => getContext(server).tailnet.coordinator.isAnnounced(first.address));
+    await using second = await RelayPeer.join(server, first.pair);
+    await using third = await RelayPeer.join(server, first.pair);
+    // Known keys are looked for when a client connects.
+    await using other = await RelayPeer.join(server);
+    await first.closed;
+    expect([second, third].map(({ socket }) => socket.readyState)).toEqual([WebSocket.OPEN, WebSocket.OPEN]);
+    other.packet(third, "hello");
+    expect((await third.receiveText()).text).toBe("hello");
+  });
+});
+
 describe("packets", () => {
   test("[TL-4] reach the peer with that key in order, complete, and with their sender's key, however messages are split", async () => {
     await using a = await RelayPeer.join(server);

@@ -36,7 +36,7 @@ const extractTitle = (answer: string): string => {
     /^\s*(<(think|thinking|reasoning)>[\s\S]*?<\/\2>|```(thinking|reasoning)\n[\s\S]*?```)/i,
     "",
   );
-  const tagged = /<title>\s*([^<]+?)\s*(<\/title>|$)/i.exec(thought)?.[1];
+  const tagged = /<title>([^<]*)(<\/title>|$)/i.exec(thought)?.[1]?.trim() || undefined;
   const inJson = /"title"\s*:\s*"((?:[^"\\]|\\.)*)"/i.exec(thought)?.[1];
   const quoted = /^\s*[“"]([^“”"]+)[”"]\s*$/.exec(thought)?.[1];
   const marked = tagged ?? inJson ?? quoted;
@@ -60,7 +60,7 @@ export const parseTitle = (answer: string): string | undefined => {
  * subject.
  */
 export const parseLabel = (answer: string): string | undefined => {
-  if (/\S\s*\n\s*\S/.test(answer)) return undefined;
+  if (answer.trim().includes("\n")) return undefined;
   const label = cleanTitle(answer);
   const words = label.split(" ").length;
   if (words < 2 || words > MAX_LABEL_WORDS || /[.!?]$/.test(label)) return undefined;
