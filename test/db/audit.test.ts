@@ -35,6 +35,17 @@ describe("the diff", () => {
     });
   });
 
+  test("[AU-5] long values are stored as their beginning, with a digest that tells them apart", () => {
+    const createName = (end: string): string => `${"x".repeat(200_000)}${end}`;
+    const { name } = computeDiff("user", { name: createName("a") }, { name: createName("b") });
+    expect(JSON.stringify(name).length).toBeLessThan(10_000);
+    expect(name?.old).toMatch(/^x{4096}… \(200001 characters, SHA-256 [0-9a-f]{64}\)$/);
+    expect(name?.new).not.toBe(name?.old);
+    const roles = Array.from({ length: 1_000 }, (_, index) => `role-${index}`);
+    const { rbac_roles } = computeDiff("user", { roles: [] }, { roles });
+    expect(rbac_roles).toMatchObject({ old: [], new: expect.stringMatching(/^\["role-0",/) });
+  });
+
   test("[AU-5] secrets are listed without their values", () => {
     const diffs = [
       computeDiff("user", { password_hash: "canary-1" }, { password_hash: "canary-2" }),

@@ -1,5 +1,7 @@
 // Computes field-by-field changes: which fields of which kind of entity are logged, and which only by name (facts/platform 7). Pure.
+
 import { toRfc3339 } from "#base/clock.ts";
+import { sha256 } from "#base/ids.ts";
 import type { ResourceType } from "#schema/audit.ts";
 import type { AuditDiff } from "../../schema/audit.ts";
 
@@ -171,6 +173,17 @@ export const toZeroValue = (value: unknown): unknown => {
 
 /** A time that has not been set is null. */
 const toLoggedValue = (value: unknown, kind: "time" | "secret" | undefined): unknown => {
-  if (kind !== "time") return value;
+  if (kind !== "time") return truncateValue(value);
   return typeof value === "number" && value > 0 ? toRfc3339(value) : null;
+};
+
+/** Maximum characters of a value as JSON. The log is kept for years, and users can change their settings several times a second. */
+const MAX_VALUE_CHARS = 4_096;
+
+/** Returns the value, or the beginning of its JSON with a digest that tells it from other long values. */
+const truncateValue = (value: unknown): unknown => {
+  if (typeof value !== "string" && (typeof value !== "object" || value === null)) return value;
+  const text = typeof value === "string" ? value : JSON.stringify(value);
+  if (text.length <= MAX_VALUE_CHARS) return value;
+  return `${text.slice(0, MAX_VALUE_CHARS)}… (${text.length} characters, SHA-256 ${sha256(text)})`;
 };
