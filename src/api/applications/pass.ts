@@ -5,13 +5,13 @@ import type { Timer } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { ProgressWatch, paceBody } from "#base/network/body-pieces.ts";
-import { shareOfMemory } from "#base/system/memory.ts";
 import { type HttpResponse, WebSocketFrames, WireError } from "#src/wire/index.ts";
 import type { ApiContext } from "../context.ts";
-import { ByteBudget, makeSlowBodyError, reserveStreamedBody } from "../http/body/budget.ts";
+import { makeSlowBodyError, reserveStreamedBody } from "../http/body/budget.ts";
 import { AppBridge } from "./bridge.ts";
 import { type OpenedApp, watchAppAccess } from "./ends.ts";
 import { isLoop, type SubresourcePolicy, toAppHeaders, toBrowserHeaders } from "./headers.ts";
+import { AppMessageMemory } from "./message-memory.ts";
 import type { Trouble } from "./page.ts";
 
 /** Timeout for an app to send its response headers. */
@@ -19,13 +19,6 @@ const HEAD_TIMEOUT_MS = 300_000;
 /** Bodies up to this many bytes are not streamed. */
 const MAX_BUFFERED_BYTES = 64 * 1024;
 const CLOSE_TIMEOUT_MS = 5_000;
-/** WebSocket messages of apps until their users have received them, by workspace. */
-const MAX_MESSAGES_BYTES = shareOfMemory(1 / 4);
-const messages = new ByteBudget(
-  MAX_MESSAGES_BYTES,
-  MAX_MESSAGES_BYTES / 2,
-  "Too many app messages are waiting. Try again later.",
-);
 
 export type Forwarding = OpenedApp & {
   /** Where the app is mounted below the access URL; empty on a host of its own. */
@@ -85,8 +78,11 @@ const upgrade = async (ctx: ApiContext, request: Request, forwarding: Forwarding
   const answer = await ctx.agentHttp.upgrade(forwarding.app.agent_id, { ...appRequest, headers });
   if ("response" in answer) return await flow.answer(answer.response);
   const protocol = answer.head.headers.get("sec-websocket-protocol");
-  const messageMemory = messages.open(forwarding.app.workspace_id);
-  const frames = new WebSocketFrames(answer.stream, ctx.config.app_message_mb * 1024 * 1024, messageMemory);
+  const onTimeout = (): void => {
+    if (frames.isIncomplete) frames.reset("The app sends a long message too slowly.");
+  };
+  const memory = new AppMessageMemory({ clock: ctx.clock, owner_id: forwarding.app.owner_id, onTimeout });
+  const frames = new WebSocketFrames(answer.stream, ctx.config.app_message_mb * 1024 * 1024, memory);
   const bridge = new AppBridge(frames, {
     onUse: forwarding.onUse,
     watch: (end) => watchAppAccess(ctx, forwarding, end),

@@ -103,7 +103,7 @@ export const requireKnownCaller = (request: Request): void => {
 /** Returns the ID of the user or agent that sent a request; undefined if unknown. */
 export const findSenderId = (request: Request): string | undefined => {
   const sender = findSender(getIdentity(request) ?? SIGNED_OUT);
-  return sender && (sender.kind === "user" ? sender.user_id : sender.agent_id);
+  return sender && (sender.kind === "user" ? sender.user_id : sender.owner_id);
 };
 
 /** Returns the caller, including a user who must enroll a second factor first. */

@@ -53,7 +53,7 @@ const MIB = 1024 * 1024;
 /** Parsing a body takes several times its size. One sender has room for the largest body of any route. */
 const bodies = new ByteBudget(
   Math.max(64 * MIB, Math.min(512 * MIB, shareOfMemory(1 / 8))),
-  Math.max(32 * MIB, Math.min(128 * MIB, shareOfMemory(1 / 16))),
+  Math.max(32 * MIB, Math.min(128 * MIB, shareOfMemory(1 / 32))),
   TOO_MANY_BODIES,
 );
 const ANONYMOUS = "anonymous";
