@@ -1,6 +1,8 @@
 // Questions of a coding agent before it acts, and the calls to which an answer applies.
 import { expect, test } from "bun:test";
+import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
+import { open } from "node:fs/promises";
 import { join } from "node:path";
 import type { Chat } from "#schema/chats/chat.ts";
 import {
@@ -222,4 +224,25 @@ test("[CA-24] a command of the agent's client runs in the folder that the approv
   await answer(id, "allow");
   await waitForStatus(id, "waiting");
   expect((await describeMessages(id)).join("\n")).toContain(`{"output":"${join(home, "scratch")}\\n"`);
+});
+
+test("[PE-13] a coding agent's running turn has the mode that its owner has just chosen", async () => {
+  execFileSync("mkfifo", [join(home, "gate")]);
+  const permissions = { default: "allow", rules: [{ tool: "execute", command: "cat", action: "allow" }] };
+  const text = "term cat gate\nterm touch asked\nterm cat gate\nterm touch planned\nsay done";
+  const { id } = await startAgentChat(world, text, { permissions });
+  const path = `/api/v2/chats/${id}`;
+  // Opening the gate waits for the agent's command.
+  const pass = async (permission_mode: string) => {
+    const gate = await open(join(home, "gate"), "w");
+    await world.owner.patch<unknown>(path, { permission_mode });
+    await gate.close();
+  };
+  await pass("ask");
+  const asked = await until(async () => (await listPendingCalls(world.owner, id)).at(0));
+  expect(asked.args).toEqual({ command: "touch asked" });
+  await answer(id, "allow");
+  await pass("plan");
+  await waitForStatus(id, "waiting");
+  expect(["asked", "planned"].map((name) => existsSync(join(home, name)))).toEqual([true, false]);
 });

@@ -188,6 +188,27 @@ test("[PE-13] sub-chats inherit the mode of their root", async () => {
   expect((await family.read(child.id)).permission_mode).toBe("ask");
 });
 
+test("[PE-13] a running sub-chat only reads from the moment its root plans, and works again afterwards", async () => {
+  await using world = await openToolWorld();
+  const family = new Family(world);
+  const { id, call } = await family.root({ workspace_id: world.seeded.workspace_id, permission_mode: "allow" });
+  const child = await family.spawn(call, "work");
+  const path = `/api/v2/chats/${id}`;
+  const write = async (current: typeof child.call, name: string) => {
+    current.callTool(name, "write_file", { path: name, content: "x" }).finish("tool_calls");
+    return family.call("work");
+  };
+  await world.owner.patch(path, { permission_mode: "plan" });
+  expect((await family.read(child.id)).permission_mode).toBe("plan");
+  const refused = await write(child.call, "planned");
+  expect(existsSync(join(world.home, "planned"))).toBe(false);
+  await world.owner.patch(path, { permission_mode: "allow" });
+  expect((await family.read(child.id)).permission_mode).toBe("allow");
+  // This call of the model has been offered what a planning chat may do.
+  await write(await write(refused, "late"), "allowed");
+  expect(existsSync(join(world.home, "allowed"))).toBe(true);
+});
+
 test("[PE-17] an accepted edit never follows a symbolic link out of the folder or to a hidden file; the real path requires approval", async () => {
   await using world = await openToolWorld();
   const { owner, home } = world;

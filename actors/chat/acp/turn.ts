@@ -4,7 +4,9 @@
 
 import { log } from "#base/log.ts";
 import { nextTurn } from "#base/retry.ts";
+import { findChat } from "#db/chats/chats.ts";
 import type { MessageRow } from "#db/chats/messages.ts";
+import type { Store } from "#db/engine/store.ts";
 import type { CodingAgent } from "#schema/ai/coding-agents.ts";
 import type { ChatError } from "#schema/chats/chat-error.ts";
 import { type ChatTool, replacePaths, toChatTool } from "#src/acp/calls.ts";
@@ -387,7 +389,6 @@ export class AgentTurn implements RunningTurn {
   ): Promise<NextAction | undefined> {
     const { clock, store } = this.#deps;
     const { chat_id } = this.#turn;
-    const { about, permissions } = begun;
     const { questions, done } = session;
     const isOver = (one: string): boolean => done.has(one) || step.isOver(one);
     const { asked, former } = questions.register(requested, isOver);
@@ -403,10 +404,13 @@ export class AgentTurn implements RunningTurn {
     const { own } = asked;
     const tool = own ?? toChatTool(step.preview(call), session.folder);
     questions.show(id, tool);
+    const current = await loadCurrentRules(store, chat_id, begun);
     const folder =
-      permissions?.default === "accept_edits" ? await loadAgentFolder(store, about.workspace_id) : undefined;
+      current.permissions?.default === "accept_edits"
+        ? await loadAgentFolder(store, begun.about.workspace_id)
+        : undefined;
     const verdict = located
-      ? decideAgentCall(chat_id, begun, tool, folder, own !== undefined && own.tool_name !== "execute")
+      ? decideAgentCall(chat_id, current, tool, folder, own !== undefined && own.tool_name !== "execute")
       : PATHS_UNRESOLVED;
     const isSeen = own !== undefined && verdict.action === "ask" && questions.useCallGrant(own);
     const refusal = verdict.action === "deny" ? [verdict.why] : await this.#hookRefusal(begun, step, id, tool);
@@ -513,6 +517,17 @@ const toStep = (report: Report, then: "continue" | "act" | "finish" | ChatError)
   typeof then === "string" ? { ...report, then } : toFailedStep(report, then);
 
 const toFailedStep = (report: Report, error: ChatError, then = "fail" as const): Step => ({ ...report, then, error });
+
+/** Returns the chat's mode and rules as they are now: its owner may have changed them since the turn has begun. */
+const loadCurrentRules = async (
+  store: Store,
+  chat_id: string,
+  begun: StartedAttempt,
+): Promise<Pick<StartedAttempt, "about" | "permissions">> => {
+  const chat = await store.get(findChat({ id: chat_id }));
+  if (!chat) return begun;
+  return { about: { ...begun.about, plan_mode: chat.plan_mode }, permissions: chat.permissions };
+};
 
 const toBudgetRef = ({ chat_key, about: { owner_id } }: StartedAttempt) => ({ chat_key, owner_id });
 

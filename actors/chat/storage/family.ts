@@ -98,26 +98,30 @@ const withMode = (state: ChatState, patch: ChatPatch, mode: PermissionMode): Cha
   return { ...patch, plan_mode: next.plan_mode, ...(isChanged ? { permissions: next.permissions } : {}) };
 };
 
-/** Loads the sub-chats that change with their root: they are archived with the root and have its permissions. */
+/** Loads the sub-chats that change with their root: they are archived with the root, and have its permissions and its plan mode. */
 const loadChildren = async (
   { store }: ChatDeps,
   root: ChatState,
   { archived, patch }: Pick<ChangeChat, "archived" | "patch">,
   decideArchiving: (child: ChatState) => Promise<Change<ChatState>>,
 ): Promise<Member[]> => {
-  const { permissions } = patch;
-  if (root.parent_chat_id !== null || (archived === undefined && permissions === undefined)) return [];
+  const inherited = toInherited(patch);
+  const isInherited = Object.keys(inherited).length > 0;
+  if (root.parent_chat_id !== null || (archived === undefined && !isInherited)) return [];
   const found: Member[] = [];
   for (const { id } of await store.all(listChildren({ root: root.id }))) {
     const before = await readChat(store, id);
     if (!before) continue;
     const isMoving = archived !== undefined && before.archived !== archived;
     const change = isMoving ? await decideArchiving(before) : undefined;
-    if (change || permissions !== undefined) {
-      found.push({ before, change, patch: permissions === undefined ? {} : { permissions } });
-    }
+    if (change || isInherited) found.push({ before, change, patch: inherited });
   }
   return found;
+};
+
+const toInherited = ({ permissions, plan_mode }: ChatPatch): ChatPatch => {
+  if (plan_mode === undefined) return permissions === undefined ? {} : { permissions };
+  return permissions === undefined ? { plan_mode } : { permissions, plan_mode };
 };
 
 const toMemberWrites = ({ before, change, patch }: Member): Statement[] => [
