@@ -21,7 +21,7 @@ const openHome = () => {
   };
 };
 
-test("[DM-24] the configuration names the gateway without a token, follows a changed address, and is removed with the gateway", () => {
+test("[DM-24] the configuration contains the gateway's current address but no token, and is removed with the gateway", () => {
   using home = openHome();
   const { HOME, folder, path } = home;
   writeCodexConfig({ HOME, ...GATEWAY_ENV });
@@ -39,23 +39,23 @@ test("[DM-24] the configuration names the gateway without a token, follows a cha
   expect(existsSync(path)).toBe(false);
 });
 
-test("[DM-24] a configuration that a person has written, changed or linked is left alone", () => {
+test("[DM-24] leaves a configuration alone that a person has written, changed or linked", () => {
   using home = openHome();
   const { HOME, folder, path } = home;
   mkdirSync(folder);
-  const own = 'model = "o3"\n';
-  writeFileSync(path, own);
+  const ownConfig = 'model = "o3"\n';
+  writeFileSync(path, ownConfig);
   writeCodexConfig({ HOME, ...GATEWAY_ENV });
   writeCodexConfig({ HOME });
-  expect(readFileSync(path, "utf8")).toBe(own);
+  expect(readFileSync(path, "utf8")).toBe(ownConfig);
 
   const elsewhere = join(HOME, "elsewhere");
   mkdirSync(elsewhere);
   const dotfiles = join(HOME, "dotfiles.toml");
-  writeFileSync(dotfiles, own);
+  writeFileSync(dotfiles, ownConfig);
   symlinkSync(dotfiles, join(elsewhere, "config.toml"));
   writeCodexConfig({ HOME, CODEX_HOME: elsewhere, ...GATEWAY_ENV });
-  expect(readFileSync(dotfiles, "utf8")).toBe(own);
+  expect(readFileSync(dotfiles, "utf8")).toBe(ownConfig);
 
   const changed = join(HOME, "changed");
   writeCodexConfig({ HOME, CODEX_HOME: changed, ...GATEWAY_ENV });

@@ -32,25 +32,27 @@ const openConnection = (server: RecordingServer, clock: WatchedClock, random = (
   return { connection, running };
 };
 
-/** Timeouts of a dial, a call, a ping, an opening and a closing. Every other wait is a retry delay. */
-const LIMITS = [30_000, 60_000, 15_000, 75_000, 300_000];
+/** Timeouts of a dial, a call, a ping, and of opening and closing a stream. Every other delay is a retry delay. */
+const TIMEOUTS_MS = [30_000, 60_000, 15_000, 75_000, 300_000];
 
 /** Skips every retry delay until the condition holds; returns the delays. */
-const skipWaits = async (clock: WatchedClock, condition: (waits: readonly number[]) => boolean): Promise<number[]> => {
-  const waits = (): number[] => clock.delays.filter((ms) => !LIMITS.includes(ms));
-  for (let passed = 0; !condition(waits()); ) {
-    // In step with the event loop: a delay that is skipped late would run into the next one.
-    while (waits().length === passed && !condition(waits())) await nextTurn();
-    for (; passed < waits().length; passed++) await clock.advance(waits()[passed]!);
+const skipRetryDelays = async (clock: WatchedClock, condition: () => boolean): Promise<number[]> => {
+  const listRetryDelays = (): number[] => clock.delays.filter((ms) => !TIMEOUTS_MS.includes(ms));
+  for (let skipped = 0; !condition(); ) {
+    // One delay at a time: a delay that is skipped late would also skip part of the next one.
+    while (listRetryDelays().length === skipped && !condition()) await nextTurn();
+    for (; skipped < listRetryDelays().length; skipped++) await clock.advance(listRetryDelays()[skipped]!);
   }
-  return waits();
+  return listRetryDelays();
 };
 
 describe("the connection", () => {
   test("[DM-2] the reconnect delay doubles, half of it random, up to the limit", () => {
-    const waits = [0, 1, 2, 3, 7, 50];
-    expect(waits.map((failures) => backoff(failures, 10_000, () => 0))).toEqual([50, 100, 200, 400, 5000, 5000]);
-    expect(waits.map((failures) => backoff(failures, 10_000, () => 0.999_999))).toEqual([
+    const failureCounts = [0, 1, 2, 3, 7, 50];
+    expect(failureCounts.map((failures) => backoff(failures, 10_000, () => 0))).toEqual([
+      50, 100, 200, 400, 5000, 5000,
+    ]);
+    expect(failureCounts.map((failures) => backoff(failures, 10_000, () => 0.999_999))).toEqual([
       100, 200, 400, 800, 10_000, 10_000,
     ]);
   });
@@ -61,21 +63,21 @@ describe("the connection", () => {
     server.status = 503;
     const clock = new WatchedClock();
     openConnection(server, clock, () => 0.5);
-    const waits = await skipWaits(clock, () => server.dialled.length >= 12);
-    expect(waits.slice(0, 11)).toEqual([75, 150, 300, 600, 1200, 2400, 4800, 7500, 7500, 7500, 7500]);
+    const retryDelays = await skipRetryDelays(clock, () => server.upgradeRequests.length >= 12);
+    expect(retryDelays.slice(0, 11)).toEqual([75, 150, 300, 600, 1200, 2400, 4800, 7500, 7500, 7500, 7500]);
   });
 
-  test("[DM-3] a refused token is retried every two seconds for ten minutes, then once a minute, and works once it is valid", async () => {
+  test("[DM-3] retries a refused token every two seconds for ten minutes, then every minute, until it is valid", async () => {
     const server = new RecordingServer();
     cleanups.push(() => server[Symbol.asyncDispose]());
     server.status = 401;
     const clock = new WatchedClock();
     openConnection(server, clock, () => 0.5);
-    const waits = await skipWaits(clock, () => server.dialled.length >= 403);
-    expect(waits.slice(0, 7)).toEqual([75, 150, 300, 600, 1200, 1500, 1500]);
-    expect(waits.slice(398, 402)).toEqual([1500, 1500, 45_000, 45_000]);
+    const retryDelays = await skipRetryDelays(clock, () => server.upgradeRequests.length >= 403);
+    expect(retryDelays.slice(0, 7)).toEqual([75, 150, 300, 600, 1200, 1500, 1500]);
+    expect(retryDelays.slice(398, 402)).toEqual([1500, 1500, 45_000, 45_000]);
     server.status = 101;
-    await skipWaits(clock, () => server.calls("getManifest").length > 0);
+    await skipRetryDelays(clock, () => server.calls("getManifest").length > 0);
   });
 
   test("[DM-1] a call waits for a connection, survives a broken one, and gets the server's refusal", async () => {
@@ -85,13 +87,13 @@ describe("the connection", () => {
     const clock = new WatchedClock();
     const { connection } = openConnection(server, clock);
     const answer = connection.ask((api, signal) => api.updateStats({}, signal));
-    await server.until(({ dialled }) => dialled.length > 0);
-    let cuts = 2;
+    await server.until(({ upgradeRequests }) => upgradeRequests.length > 0);
+    let dropsLeft = 2;
     server.before = (method) => {
-      if (method === "updateStats" && cuts-- > 0) server.dropConnections();
+      if (method === "updateStats" && dropsLeft-- > 0) server.dropConnections();
     };
     server.status = 101;
-    await skipWaits(clock, () => server.calls("updateStats").length === 3);
+    await skipRetryDelays(clock, () => server.calls("updateStats").length === 3);
     expect(await answer).toMatchObject({ reportInterval: { seconds: 0n } });
     expect(server.calls("updateStats").map(({ connection }) => connection)).toEqual([1, 2, 3]);
     server.before = () => {
@@ -110,7 +112,7 @@ describe("the connection", () => {
     const answer = connection.ask((api, signal) => api.updateStats({}, signal));
     while (server.calls("updateStats").length === 0) await nextTurn();
     await clock.advance(60_000);
-    await skipWaits(clock, () => server.calls("updateStats").length === 2);
+    await skipRetryDelays(clock, () => server.calls("updateStats").length === 2);
     await answer;
     expect(server.calls("updateStats").map(({ connection }) => connection)).toEqual([1, 2]);
   });
@@ -122,7 +124,7 @@ describe("the connection", () => {
     const { connection, running } = openConnection(server, new WatchedClock());
     const answer = connection.ask((api) => api.updateStats({}));
     answer.catch(() => {});
-    await server.until(({ dialled }) => dialled.length > 0);
+    await server.until(({ upgradeRequests }) => upgradeRequests.length > 0);
     connection.stop();
     await running;
     await expect(answer).rejects.toBeInstanceOf(DaemonStopped);
@@ -130,10 +132,10 @@ describe("the connection", () => {
   });
 
   test("[DM-1] stopping does not wait for a server that accepts and stays silent", async () => {
-    const silent = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
-    cleanups.push(() => silent.stop(true));
+    const silentServer = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+    cleanups.push(() => silentServer.stop(true));
     const connection = new Connection({
-      url: new URL(`http://127.0.0.1:${silent.port}`),
+      url: new URL(`http://127.0.0.1:${silentServer.port}`),
       token: { value: TOKEN, accept: () => {}, refuse: () => true },
       clock: systemClock,
       random: () => 0,

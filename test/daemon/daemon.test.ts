@@ -41,16 +41,16 @@ describe("a daemon that starts", () => {
     };
     await using daemon = startDaemon({ url: server.url });
     await server.until(({ states }) => hasSettled(states));
-    expect(server.dialled[0]).toEqual({
+    expect(server.upgradeRequests[0]).toEqual({
       path: "/api/v2/workspaceagents/me/rpc?version=2.10&role=agent",
       token: TOKEN,
     });
-    expect(server.seen.slice(0, 2).map(({ method }) => method)).toEqual(["getManifest", "updateStartup"]);
+    expect(server.receivedCalls.slice(0, 2).map(({ method }) => method)).toEqual(["getManifest", "updateStartup"]);
     expect(server.calls("updateStartup")[0]?.request).toMatchObject({
       startup: { version: `v${VERSION}`, expandedDirectory: join(daemon.home, "project") },
     });
     expect(server.states).toEqual(["starting", "ready"]);
-    await server.until((one) => one.lines().length === 3);
+    await server.until(() => server.lines().length === 3);
     expect(server.lines()).toEqual([
       `info hello from ${daemon.home}|costs $5`,
       `info ${realpathSync(join(daemon.home, "project"))}`,
@@ -61,29 +61,34 @@ describe("a daemon that starts", () => {
     });
   });
 
-  test("[DM-22] scripts and metadata of existing templates find the program under its usual name, their identity, and a folder for their own programs", async () => {
+  test("[DM-22] scripts of existing templates find the program's usual name, their identity, and a folder for their programs", async () => {
     await using server = new RecordingServer();
-    const tool =
+    const createTool =
       'printf "#!/bin/sh\\necho a tool\\n" > "$CODER_SCRIPT_BIN_DIR/tool"; chmod +x "$CODER_SCRIPT_BIN_DIR/tool"; tool';
-    const who =
+    const printIdentity =
       'echo "$CODER $CODER_WORKSPACE_NAME $CODER_WORKSPACE_OWNER_NAME $CODER_WORKSPACE_AGENT_NAME $CODER_AGENT_URL $VSCODE_PROXY_URI"';
-    const own = 'echo "$(ls "$CODER_SCRIPT_DATA_DIR" | wc -l) of $(dirname "$(dirname "$CODER_SCRIPT_DATA_DIR")")"';
+    const printDataFolder =
+      'echo "$(ls "$CODER_SCRIPT_DATA_DIR" | wc -l) of $(dirname "$(dirname "$CODER_SCRIPT_DATA_DIR")")"';
     server.manifest = {
       agentName: "main",
       workspaceName: "garden",
       ownerUsername: "ada",
       vsCodePortProxyUri: "https://{{port}}--main--garden--ada.example.com",
       environmentVariables: { PATH: "/opt/of/the/template:$PATH" },
-      scripts: [script(`${tool}; ${who}; ${own}; coder version; slipway version; echo "\${PATH%%:*}"`)],
+      scripts: [
+        script(
+          `${createTool}; ${printIdentity}; ${printDataFolder}; coder version; slipway version; echo "\${PATH%%:*}"`,
+        ),
+      ],
     };
     const daemon = startDaemon({ url: server.url });
     try {
-      await server.until((one) => one.lines().length === 6);
+      await server.until(() => server.lines().length === 6);
     } finally {
       await daemon.stop();
     }
-    const [created, is, data = "", ...rest] = server.lines().map((line) => line.replace(/^info /, ""));
-    expect([created, is]).toEqual([
+    const [created, identity, data = "", ...rest] = server.lines().map((line) => line.replace(/^info /, ""));
+    expect([created, identity]).toEqual([
       "a tool",
       `true garden ada main ${server.url.href} https://{{port}}--main--garden--ada.example.com`,
     ]);
@@ -98,17 +103,17 @@ describe("a daemon that starts", () => {
     await daemon[Symbol.asyncDispose]();
   });
 
-  test("[DM-21] the owner's secrets become variables and files of the workspace, and one that cannot be written does not affect the others", async () => {
+  test("[DM-21] the owner's secrets become environment variables and files; one that cannot be written does not affect the others", async () => {
     await using server = new RecordingServer();
-    const value = (text: string) => new TextEncoder().encode(text);
+    const encode = (text: string) => new TextEncoder().encode(text);
     const workspaceId = bytes(21);
     server.manifest = {
       workspaceId,
       environmentVariables: { REGISTRY: "of the template" },
       secrets: [
-        { envName: "REGISTRY", filePath: "", value: value("of the owner $HOME") },
-        { envName: "", filePath: "/proc/is/not/writable", value: value("x") },
-        { envName: "BOTH", filePath: "~/.config/registry/token", value: value("two\nlines") },
+        { envName: "REGISTRY", filePath: "", value: encode("of the owner $HOME") },
+        { envName: "", filePath: "/proc/is/not/writable", value: encode("x") },
+        { envName: "BOTH", filePath: "~/.config/registry/token", value: encode("two\nlines") },
         { envName: "BINARY", filePath: "~/binary", value: new Uint8Array([0xff, 0xfe]) },
       ],
       scripts: [
@@ -118,18 +123,18 @@ describe("a daemon that starts", () => {
       ],
     };
     await using daemon = startDaemon({ url: server.url });
-    await server.until((one) => one.lines().length === 5);
+    await server.until(() => server.lines().length === 5);
     expect(server.lines()).toEqual([...["info of the owner $HOME", "info 2", "info []", "info 600 9", "info 600 2"]]);
     expect(readFileSync(join(daemon.home, ".config/registry/token"), "utf8")).toBe("two\nlines");
     expect(readdirSync(join(daemon.home, ".config/registry"))).toEqual(["token"]);
     await server.until(({ states }) => hasSettled(states));
     expect(server.states).toEqual(["starting", "ready"]);
-    // Copies of the home, and a volume whose container was killed, contain links without their targets.
+    // The files are in memory and the home has only links, so a copy of the home contains no secret.
     const memory = getMemoryFolder(uuidFromBytes(workspaceId));
     expect(readlinkSync(join(daemon.home, "binary"))).toStartWith(`${memory}/`);
     expect(statSync(memory).mode & 0o777).toBe(0o700);
     expect(readdirSync(memory)).toHaveLength(3);
-    // The home names the files; a weak secret could be guessed from its digest.
+    // The record in the home contains no digests, because a weak secret could be guessed from its digest.
     const record = join(daemon.home, `.local/state/slipway/secret-files-${uuidFromBytes(workspaceId)}.json`);
     expect(Object.values(JSON.parse(readFileSync(record, "utf8")).files)).toEqual(
       Array(3).fill({ salt: "", digests: [] }),
@@ -139,41 +144,43 @@ describe("a daemon that starts", () => {
     expect(readdirSync(daemon.home)).not.toContain("binary");
   });
 
-  test("[DM-21] a folder in memory that others can open is not used", async () => {
+  test("[DM-21] does not use a folder in memory that other users can open", async () => {
     await using server = new RecordingServer();
     const workspaceId = bytes(22);
     const memory = getMemoryFolder(uuidFromBytes(workspaceId));
     mkdirSync(memory);
-    using _removed = { [Symbol.dispose]: () => rmSync(memory, { recursive: true, force: true }) };
+    using _cleanup = { [Symbol.dispose]: () => rmSync(memory, { recursive: true, force: true }) };
     server.manifest = { workspaceId, secrets: [{ envName: "", filePath: "~/key", value: new Uint8Array([1]) }] };
     await using daemon = startDaemon({ url: server.url });
     await server.until(({ states }) => hasSettled(states));
     expect(lstatSync(join(daemon.home, "key"))).toMatchObject({ mode: 0o100600, size: 1 });
   });
 
-  test("[DM-28] dotfiles are installed in the home before the start scripts; their failure or timeout blocks nothing", async () => {
+  test("[DM-28] installs dotfiles in the home before the start scripts; their failure or timeout blocks nothing", async () => {
     await using server = new RecordingServer();
-    const dotfiles = (text: string, first: number): ReturnType<typeof script> =>
-      script(text, { id: bytes(first), logSourceId: bytes(100 + first), isDotfiles: true });
+    const dotfilesScript = (text: string, number: number): ReturnType<typeof script> =>
+      script(text, { id: bytes(number), logSourceId: bytes(100 + number), isDotfiles: true });
     server.manifest = {
       directory: "~/not/there/yet",
       scripts: [
         script("cat ~/order; pwd", { id: bytes(2), logSourceId: bytes(102), startBlocksLogin: true }),
-        dotfiles("pwd; sleep 0.3; echo dotfiles >> ~/order; exit 3", 1),
-        Object.assign(dotfiles("echo slow >> ~/order; sleep 60", 3), { timeout: { seconds: 0n, nanos: 300_000_000 } }),
+        dotfilesScript("pwd; sleep 0.3; echo dotfiles >> ~/order; exit 3", 1),
+        Object.assign(dotfilesScript("echo slow >> ~/order; sleep 60", 3), {
+          timeout: { seconds: 0n, nanos: 300_000_000 },
+        }),
       ],
     };
     await using daemon = startDaemon({ url: server.url });
     await server.until(({ states }) => hasSettled(states));
     expect(server.states).toEqual(["starting", "ready"]);
-    await server.until((one) => one.calls("scriptCompleted").length === 3 && one.lines(102).length === 3);
+    await server.until(() => server.calls("scriptCompleted").length === 3 && server.lines(102).length === 3);
     expect(server.lines(102).slice(0, 2)).toEqual(["info dotfiles", "info slow"]);
     expect(server.lines(101)).toEqual([
       `info ${realpathSync(daemon.home)}`,
       "error The script failed with exit code 3.",
     ]);
-    const ends = server.calls("scriptCompleted").map(({ request }) => (request as StageTiming).timing);
-    expect(ends.map(({ status, exitCode }) => [status, exitCode === 0])).toEqual([
+    const timings = server.calls("scriptCompleted").map(({ request }) => (request as StageTiming).timing);
+    expect(timings.map(({ status, exitCode }) => [status, exitCode === 0])).toEqual([
       [1, false],
       [2, false],
       [0, true],
@@ -189,7 +196,7 @@ describe("a daemon that starts", () => {
       ],
     };
     await using daemon = startDaemon({ url: server.url });
-    await server.until((one) => one.lines().length === 1);
+    await server.until(() => server.lines().length === 1);
     await daemon.stop();
     expect([server.states, server.lines(102)]).toEqual([["starting", "shutting_down", "off"], []]);
   });
@@ -204,11 +211,11 @@ describe("a daemon that starts", () => {
       scripts: [script("grep base_url ~/.codex/config.toml; stat -c %a ~/.codex/config.toml")],
     };
     await using _daemon = startDaemon({ url: server.url });
-    await server.until((one) => one.lines().length === 2);
+    await server.until(() => server.lines().length === 2);
     expect(server.lines()).toEqual(['info base_url = "https://slipway.example/api/v2/ai/openai/v1"', "info 600"]);
   });
 
-  test("[DM-23] removes files of deleted secrets after a restart and a reconnect, but nothing that a user has changed", async () => {
+  test("[DM-23] after a restart or reconnect, removes files of deleted secrets unless a user has changed them", async () => {
     await using server = new RecordingServer();
     const secret = (filePath: string, text: string, envName = "") => ({
       envName,
@@ -229,7 +236,7 @@ describe("a daemon that starts", () => {
     rmSync(homePath("folder"));
     mkdirSync(homePath("folder"));
     await first.stop();
-    // While the workspace is stopped, others may mount or copy its files, so files written only for the owner are removed.
+    // Others may mount or copy a stopped workspace's files, so the unchanged secret files are removed.
     expect(listExisting()).toEqual(["edited", "folder"]);
     expect(readFileSync(homePath("edited"), "utf8")).toBe("edited value, and more");
     expect(lstatSync(homePath("edited"))).toMatchObject({ mode: 0o100600 });
@@ -237,15 +244,15 @@ describe("a daemon that starts", () => {
       workspaceId,
       secrets: [secret("~/kept", "kept value"), secret("~/elsewhere", "moved value"), secret("~/late", "late", "LATE")],
     };
-    const sessions = server.calls("getManifest").length;
+    const manifestCalls = server.calls("getManifest").length;
     await using _second = startDaemon({ url: server.url, env: { HOME: first.home } });
-    await server.until((one) => one.calls("getManifest").length > sessions);
+    await server.until(() => server.calls("getManifest").length > manifestCalls);
     await until(() => listExisting().join() === "kept,edited,folder,elsewhere,late");
-    // A handmade link to a file that was moved away: its content was removed by the stop.
+    // The user's link remains, but its target was removed when the daemon stopped.
     expect(readlinkSync(homePath("linked"))).toBe(homePath("target"));
     expect(existsSync(homePath("target"))).toBe(false);
     expect(readFileSync(homePath("kept"), "utf8")).toBe("kept value");
-    // Deleted and changed on the server while the daemon runs, which learns it with its next connection.
+    // The daemon learns about secrets that were deleted or changed on the server when it reconnects.
     await Bun.write(homePath("elsewhere"), "mine now");
     server.manifest = {
       workspaceId,
@@ -260,8 +267,8 @@ describe("a daemon that starts", () => {
     expect(readFileSync(record, "utf8")).not.toContain("value");
   });
 
-  test("[DM-5] a failed start script makes it start_error, a timed-out one start_timeout", async () => {
-    for (const [text, state, exit] of [
+  test("[DM-5] reports start_error when a start script fails, and start_timeout when one times out", async () => {
+    for (const [text, state, exitCode] of [
       ["exit 7", "start_error", 7],
       ["sleep 60", "start_timeout", 143],
     ] as const) {
@@ -270,29 +277,29 @@ describe("a daemon that starts", () => {
       await using _daemon = startDaemon({ url: server.url });
       await server.until(({ states }) => hasSettled(states));
       expect(server.states).toEqual(["starting", state]);
-      expect(server.calls("scriptCompleted")[0]?.request).toMatchObject({ timing: { exitCode: exit } });
+      expect(server.calls("scriptCompleted")[0]?.request).toMatchObject({ timing: { exitCode } });
     }
   });
 
-  test("[DM-5] only scripts that block login decide the state; another one continues and fails on its own", async () => {
+  test("[DM-5] only scripts that block login decide the state; other scripts may continue and fail", async () => {
     await using server = new RecordingServer();
-    const other = { id: bytes(2), logSourceId: bytes(102) };
+    const background = { id: bytes(2), logSourceId: bytes(102) };
     server.manifest = {
       scripts: [
         script("echo quick", { startBlocksLogin: true }),
-        script('while [ ! -e "$HOME/go" ]; do sleep 0.02; done; exit 3', other),
+        script('while [ ! -e "$HOME/go" ]; do sleep 0.02; done; exit 3', background),
       ],
     };
     await using daemon = startDaemon({ url: server.url });
     await server.until(({ states }) => hasSettled(states));
     expect(server.states).toEqual(["starting", "ready"]);
     await Bun.write(join(daemon.home, "go"), "");
-    await server.until((one) => one.calls("scriptCompleted").length === 2);
+    await server.until(() => server.calls("scriptCompleted").length === 2);
     expect(server.calls("scriptCompleted")[1]?.request).toMatchObject({ timing: { scriptId: bytes(2), exitCode: 3 } });
     expect(server.states).toEqual(["starting", "ready"]);
   });
 
-  test("[DM-6] a script with a shebang runs in its interpreter; one longer than the argument limit runs too", async () => {
+  test("[DM-6] runs a script with a shebang in its interpreter, and a script longer than the argument limit", async () => {
     await using server = new RecordingServer();
     const padding = `# ${"x".repeat(200)}\n`.repeat(1000);
     server.manifest = {
@@ -304,7 +311,7 @@ describe("a daemon that starts", () => {
     };
     await using _daemon = startDaemon({ url: server.url });
     await server.until(({ states }) => hasSettled(states));
-    await server.until((one) => one.lines(101).length > 0 && one.lines(102).length > 0 && one.lines(103).length > 0);
+    await server.until(() => [101, 102, 103].every((source) => server.lines(source).length > 0));
     expect(server.lines(101)[0]).toStartWith("info interpreted /");
     expect(existsSync(server.lines(101)[0]!.split(" ")[2]!)).toBe(false);
     expect(server.lines(102)).toEqual(["info long"]);
@@ -312,17 +319,17 @@ describe("a daemon that starts", () => {
     expect(server.states).toEqual(["starting", "start_error"]);
   });
 
-  test("[DM-7] standard error is handled like other output, colors are kept, and a log file gets everything", async () => {
+  test("[DM-7] handles standard error like other output, keeps colors, and writes everything to a log file", async () => {
     await using server = new RecordingServer();
     server.manifest = {
       directory: "work",
       scripts: [script("printf '\\033[32mgreen\\033[0m\\nno end'; echo progress >&2", { logPath: "logs/start.log" })],
     };
     await using daemon = startDaemon({ url: server.url });
-    await server.until((one) => one.lines().length === 3);
+    await server.until(() => server.lines().length === 3);
     expect(server.lines().sort()).toEqual(["info \u001b[32mgreen\u001b[0m", "info no end", "info progress"]);
-    const kept = readFileSync(join(daemon.home, "work/logs/start.log"), "utf8");
-    expect(kept.length).toBe("\u001b[32mgreen\u001b[0m\nno endprogress\n".length);
+    const logFile = readFileSync(join(daemon.home, "work/logs/start.log"), "utf8");
+    expect(logFile.length).toBe("\u001b[32mgreen\u001b[0m\nno endprogress\n".length);
   });
 });
 
@@ -331,7 +338,7 @@ describe("a daemon that ends", () => {
     await using server = new RecordingServer();
     server.manifest = {
       scripts: [
-        // One that ends in time, one that must be killed, one in the background of a script that has ended.
+        // The first ends in time, the second must be killed, and the third leaves a process in the background.
         script('trap "echo asked to stop; exit 0" TERM; echo $$ up; while :; do sleep 0.02; done'),
         script("trap '' TERM; echo $$ up; while :; do sleep 0.02; done", { id: bytes(2), logSourceId: bytes(102) }),
         script("sleep 300 > /dev/null 2>&1 & echo $! up", { id: bytes(3), logSourceId: bytes(103) }),
@@ -339,9 +346,9 @@ describe("a daemon that ends", () => {
       ],
     };
     await using daemon = startDaemon({ url: server.url });
-    const pids = await server.until((one) => {
-      const up = [101, 102, 103].flatMap((source) => one.lines(source));
-      return up.length === 3 && up.map((line) => Number(line.split(" ")[1]));
+    const pids = await server.until(() => {
+      const lines = [101, 102, 103].flatMap((source) => server.lines(source));
+      return lines.length === 3 && lines.map((line) => Number(line.split(" ")[1]));
     });
     expect(pids.map(isAlive)).toEqual([true, true, true]);
     await daemon.stop();
@@ -357,7 +364,7 @@ describe("a daemon that ends", () => {
     ).toEqual([0, 0, 0, 1]);
   });
 
-  test("[DM-16] a stop script that fails makes it shutdown_error", async () => {
+  test("[DM-16] reports shutdown_error when a stop script fails", async () => {
     await using server = new RecordingServer();
     server.manifest = { scripts: [script("exit 1", { runOnStart: false, runOnStop: true })] };
     await using daemon = startDaemon({ url: server.url });
@@ -366,12 +373,12 @@ describe("a daemon that ends", () => {
     expect(server.states).toEqual(["starting", "ready", "shutting_down", "shutdown_error"]);
   });
 
-  test("[DM-16] exits immediately if it was never connected, and does not wait long for an unreachable server", async () => {
+  test("[DM-16] exits immediately if it never connected, and does not wait long for an unreachable server", async () => {
     await using server = new RecordingServer();
     server.status = 503;
-    await using idle = startDaemon({ url: server.url });
-    await server.until(({ dialled }) => dialled.length > 0);
-    await idle.stop();
+    await using neverConnected = startDaemon({ url: server.url });
+    await server.until(({ upgradeRequests }) => upgradeRequests.length > 0);
+    await neverConnected.stop();
     server.status = 101;
     await using daemon = startDaemon({ url: server.url });
     await server.until(({ states }) => hasSettled(states));

@@ -26,80 +26,82 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Returns a PATH with these programs and the usual ones that they need, but without other VNC servers. */
-const pathWith = (...names: string[]): string => {
-  const at = join(folder, ["path", ...names].join("-"));
-  mkdirSync(at);
+/** Returns a PATH with only these programs and those that they need, so that no other VNC server is found. */
+const makePath = (...names: string[]): string => {
+  const binFolder = join(folder, ["path", ...names].join("-"));
+  mkdirSync(binFolder);
   for (const name of [...names, "sh", "cat", "xkbcomp", "perl"]) {
     const file = Bun.which(name);
-    if (file) symlinkSync(file, join(at, name));
+    if (file) symlinkSync(file, join(binFolder, name));
   }
-  return at;
+  return binFolder;
 };
-const makeDesktop = (PATH: string, more: Record<string, string> = {}) =>
-  new Desktop({ clock, groups, env: { PATH, HOME: folder, SLIPWAY_WORKSPACE_AGENT_ID: "desktop-test", ...more } });
+const makeDesktop = (PATH: string, extraEnv: Record<string, string> = {}) =>
+  new Desktop({ clock, groups, env: { PATH, HOME: folder, SLIPWAY_WORKSPACE_AGENT_ID: "desktop-test", ...extraEnv } });
 
-/** Returns the colors of an image by position. */
+/** Returns an image's size, and a function that returns the color at a position. */
 const readPng = (image: string) => {
   const bytes = Buffer.from(image, "base64");
   const [width, height] = [bytes.readUInt32BE(16), bytes.readUInt32BE(20)];
   const rows = inflateSync(bytes.subarray(41, 41 + bytes.readUInt32BE(33)));
-  const at = (x: number, y: number): string =>
+  const colorAt = (x: number, y: number): string =>
     rows
       .subarray(y * (1 + width * 3) + 1 + x * 3)
       .subarray(0, 3)
       .toString("hex");
-  return { width, height, at };
+  return { width, height, colorAt };
 };
 
-const failure = async (work: Promise<unknown>): Promise<AppError> => {
-  const error = await work.then(
+const catchAppError = async (promise: Promise<unknown>): Promise<AppError> => {
+  const error = await promise.then(
     () => undefined,
     (caught: unknown) => caught,
   );
-  if (!(error instanceof AppError)) throw new Error(`no refusal: ${error}`);
+  if (!(error instanceof AppError)) throw new Error(`expected an AppError, got ${error}`);
   return error;
 };
 
-const testDesktop = (title: string, wanted: Parameters<typeof testNeeding>[0], programs: string[]) =>
-  testNeeding([...wanted, needs.xterm], title, async () => {
+const testDesktop = (title: string, requirements: Parameters<typeof testNeeding>[0], programs: string[]) =>
+  testNeeding([...requirements, needs.xterm], title, async () => {
     const typed = join(folder, `${programs[0]}.txt`);
     const session = `exec ${needs.xterm.file} -geometry 80x24+0+0 -bg '#102030' -e sh -c 'cat > ${typed}'`;
-    const desktop = makeDesktop(pathWith(...programs), { SLIPWAY_DESKTOP_SESSION: session });
+    const desktop = makeDesktop(makePath(...programs), { SLIPWAY_DESKTOP_SESSION: session });
     const first = await performAction(desktop, clock, { action: "screenshot" });
     expect([first.width, first.height]).toEqual([1_280, 800]);
     expect(desktop.env).toMatchObject({ DISPLAY: expect.stringMatching(/^:\d+$/), XAUTHORITY: expect.any(String) });
-    // The window is visible when its color is.
-    const pixelAtWindow = async () =>
-      readPng((await performAction(desktop, clock, { action: "wait", duration_ms: 50 })).image).at(300, 200);
-    await until(async () => (await pixelAtWindow()) === "102030");
+    // The window is open once its background color is visible.
+    const readWindowColor = async () =>
+      readPng((await performAction(desktop, clock, { action: "wait", duration_ms: 50 })).image).colorAt(300, 200);
+    await until(async () => (await readWindowColor()) === "102030");
     await performAction(desktop, clock, { action: "click", x: 200, y: 150 });
     await performAction(desktop, clock, { action: "type", text: "Hello, World! 1+1" });
     await performAction(desktop, clock, { action: "key", keys: "BackSpace Return ctrl+d" });
-    await until(async () => (await pixelAtWindow()) !== "102030");
+    await until(async () => (await readWindowColor()) !== "102030");
     expect(await Bun.file(typed).text()).toBe("Hello, World! 1+\n");
     expect(
-      (await failure(performAction(desktop, clock, { action: "key", keys: "ctrl+nothing" }))).validations,
+      (await catchAppError(performAction(desktop, clock, { action: "key", keys: "ctrl+nothing" }))).validations,
     ).toMatchObject([{ field: "keys" }]);
-    expect(await failure(performAction(desktop, clock, { action: "click", x: 2_000, y: 1 }))).toMatchObject({
+    expect(await catchAppError(performAction(desktop, clock, { action: "click", x: 2_000, y: 1 }))).toMatchObject({
       kind: "invalid",
     });
   });
 
 describe("a desktop", () => {
   testDesktop(
-    "[DT-1] is started with Xvnc on first use, shows programs, and accepts pointer and keyboard",
+    "[DT-1] starts Xvnc on first use, shows programs, and accepts pointer and keyboard input",
     [needs.xvnc],
     ["Xvnc"],
   );
-  testDesktop("[DT-1] is started with Xvfb and x11vnc", [needs.xvfb, needs.x11vnc], ["Xvfb", "x11vnc"]);
+  testDesktop("[DT-1] starts Xvfb and x11vnc", [needs.xvfb, needs.x11vnc], ["Xvfb", "x11vnc"]);
 
-  test("[DT-1] that cannot start reports what is missing; a server named by the template is only detected, not started", async () => {
-    expect(await failure(makeDesktop(pathWith()).connect())).toMatchObject({
+  test("[DT-1] reports missing programs; a VNC server named by the template is used, never started", async () => {
+    expect(await catchAppError(makeDesktop(makePath()).connect())).toMatchObject({
       kind: "internal",
       detail: "Neither Xvnc nor Xvfb with x11vnc is installed in the workspace.",
     });
-    expect(await failure(makeDesktop("", { SLIPWAY_DESKTOP_VNC: join(folder, "nothing") }).connect())).toMatchObject({
+    expect(
+      await catchAppError(makeDesktop("", { SLIPWAY_DESKTOP_VNC: join(folder, "nothing") }).connect()),
+    ).toMatchObject({
       detail: expect.stringContaining("cannot be reached"),
     });
     const parseServerName = (text: string) => parseVncServer({ SLIPWAY_DESKTOP_VNC: text });
@@ -111,13 +113,13 @@ describe("a desktop", () => {
     ]).toEqual([{ hostname: "127.0.0.1", port: 5901 }, { hostname: "box", port: 5902 }, { unix: "/tmp/x" }, undefined]);
   });
 
-  test("[DT-4] a large screen is scaled down, each pixel the mean of its source pixels; keys have the names that models use", async () => {
+  test("[DT-4] scales a large screen down by averaging pixels, and accepts the key names that models use", async () => {
     const [width, height] = [2_560, 20];
     const pixels = new Uint8Array(width * height * 4);
     for (let i = 0; i < width * height; i += 1) pixels.set(i % 2 === 0 ? [0, 0, 200, 0] : [100, 0, 0, 0], i * 4);
     const picture = await createPicture({ width, height, pixels });
     expect([picture.width, picture.height, computeScale({ width, height })]).toEqual([1_280, 10, 0.5]);
-    expect(readPng(Buffer.from(picture.png).toString("base64")).at(7, 3)).toBe("640032");
+    expect(readPng(Buffer.from(picture.png).toString("base64")).colorAt(7, 3)).toBe("640032");
     expect([toKeysym("a"), toKeysym("é"), toKeysym("€"), toKeysym("\n")]).toEqual([0x61, 0xe9, 0x010020ac, 0xff0d]);
     expect([
       parseKeysyms("ctrl+shift+T"),

@@ -24,26 +24,26 @@ afterAll(() => rmSync(folder.path, { recursive: true, force: true }));
 const env = { PATH: process.env.PATH ?? "", GIT_CONFIG_GLOBAL: "/dev/null" };
 const clock = systemClock;
 const options = { clock, env, groups: new ProcessGroups({ clock, agent_id: "t" }) };
-const CHAT = "11111111-1111-4111-8111-111111111111";
-const OTHER = "22222222-2222-4222-8222-222222222222";
-const git = (title: string, run: () => Promise<void>) => testNeeding([needs.git], title, run);
+const CHAT_ID = "11111111-1111-4111-8111-111111111111";
+const OTHER_CHAT_ID = "22222222-2222-4222-8222-222222222222";
+const testGit = (title: string, run: () => Promise<void>) => testNeeding([needs.git], title, run);
 
 describe("a repository", () => {
-  git(
-    "[GS-2] is reported with its branch, its origin without credentials, and all changes since the last commit, tracked and untracked",
+  testGit(
+    "[GS-2] is reported with its branch, its origin without credentials, and all changes since the last commit",
     async () => {
-      const at = makeRepository(join(folder.path, "shown"));
-      at.git("remote", "add", "origin", "https://me:secret@example.com/team/repo.git");
-      at.git("checkout", "-q", "-b", "feature/x");
-      at.write(".gitignore", "ignored\n");
-      at.write("a.txt", "one\n2\nthree\n");
-      at.write("ignored", "not shown");
-      at.write("sub/new file.txt", "hello\nworld");
-      at.write("bytes", new Uint8Array([0, 1, 2]));
-      at.write("staged.txt", "staged\n");
-      at.git("add", "staged.txt");
-      symlinkSync("a.txt", join(at.root, "link"));
-      const { branch, remote_origin, unified_diff } = await scanRepository(options, at.root);
+      const repository = makeRepository(join(folder.path, "shown"));
+      repository.git("remote", "add", "origin", "https://me:secret@example.com/team/repo.git");
+      repository.git("checkout", "-q", "-b", "feature/x");
+      repository.write(".gitignore", "ignored\n");
+      repository.write("a.txt", "one\n2\nthree\n");
+      repository.write("ignored", "not shown");
+      repository.write("sub/new file.txt", "hello\nworld");
+      repository.write("bytes", new Uint8Array([0, 1, 2]));
+      repository.write("staged.txt", "staged\n");
+      repository.git("add", "staged.txt");
+      symlinkSync("a.txt", join(repository.root, "link"));
+      const { branch, remote_origin, unified_diff } = await scanRepository(options, repository.root);
       expect([branch, remote_origin]).toEqual(["feature/x", "https://example.com/team/repo.git"]);
       expect(unified_diff).toContain("-two\n+2\n");
       expect(unified_diff).toContain("+++ b/staged.txt\n@@ -0,0 +1 @@\n+staged\n");
@@ -51,85 +51,85 @@ describe("a repository", () => {
       expect(unified_diff).toContain("new file mode 120000\n");
       expect(unified_diff).toContain("+hello\n+world\n\\ No newline at end of file\n");
       expect(unified_diff).not.toContain("not shown");
-      // The diff can be applied: git creates the same files from it.
-      const other = makeRepository(join(folder.path, "applied"));
+      // Git creates the same files from the diff.
+      const target = makeRepository(join(folder.path, "applied"));
       const withoutBytes = unified_diff
         .split(/^(?=diff --git )/m)
-        .filter((one) => !one.includes("b/bytes"))
+        .filter((fileDiff) => !fileDiff.includes("b/bytes"))
         .join("");
       writeFileSync(join(folder.path, "patch"), withoutBytes);
-      other.git("apply", join(folder.path, "patch"));
-      expect(readdirSync(other.root).sort()).toEqual([".git", ".gitignore", "a.txt", "link", "staged.txt", "sub"]);
-      at.git("add", ".");
-      at.git("commit", "-q", "-m", "second");
-      expect((await scanRepository(options, at.root)).unified_diff).toBe("");
-      at.git("checkout", "-q", "--detach");
-      expect((await scanRepository(options, at.root)).branch).toBe("");
+      target.git("apply", join(folder.path, "patch"));
+      expect(readdirSync(target.root).sort()).toEqual([".git", ".gitignore", "a.txt", "link", "staged.txt", "sub"]);
+      repository.git("add", ".");
+      repository.git("commit", "-q", "-m", "second");
+      expect((await scanRepository(options, repository.root)).unified_diff).toBe("");
+      repository.git("checkout", "-q", "--detach");
+      expect((await scanRepository(options, repository.root)).branch).toBe("");
     },
   );
 
-  git(
-    "[GS-2] without a commit is compared with an empty tree; scanning writes nothing and runs no program that the repository configures",
+  testGit(
+    "[GS-2] without a commit is compared with an empty tree; a scan writes nothing and runs no configured program",
     async () => {
-      const at = makeRepository(join(folder.path, "fresh"), { empty: true });
-      at.write("staged", "one\n");
-      at.git("add", ".");
-      at.write("staged", "two\n");
-      at.git("config", "core.fsmonitor", `touch ${join(folder.path, "ran")}`);
-      at.git("config", "diff.external", `touch ${join(folder.path, "ran")}`);
-      const before = Bun.file(join(at.root, ".git/index")).lastModified;
-      const { branch, unified_diff } = await scanRepository(options, at.root);
+      const repository = makeRepository(join(folder.path, "fresh"), { empty: true });
+      repository.write("staged", "one\n");
+      repository.git("add", ".");
+      repository.write("staged", "two\n");
+      repository.git("config", "core.fsmonitor", `touch ${join(folder.path, "ran")}`);
+      repository.git("config", "diff.external", `touch ${join(folder.path, "ran")}`);
+      const before = Bun.file(join(repository.root, ".git/index")).lastModified;
+      const { branch, unified_diff } = await scanRepository(options, repository.root);
       expect([branch, unified_diff.includes("+two\n")]).toEqual(["main", true]);
-      expect(Bun.file(join(at.root, ".git/index")).lastModified).toBe(before);
+      expect(Bun.file(join(repository.root, ".git/index")).lastModified).toBe(before);
       expect(readdirSync(folder.path)).not.toContain("ran");
     },
   );
 
-  git(
-    "[GS-3] large files and diffs are replaced with stubs, and a diff that is too large as a whole with a notice",
+  testGit(
+    "[GS-3] replaces large files and diffs with stubs, and an overly large total diff with a notice",
     async () => {
-      const at = makeRepository(join(folder.path, "large"));
-      at.write("a.txt", "changed line\n".repeat(30_000));
-      at.write("huge.txt", "x".repeat(2 * 1024 * 1024 + 1));
-      at.write("new.txt", "new line\n".repeat(40_000));
-      at.write("small.txt", "small\n");
-      const { unified_diff } = await scanRepository(options, at.root);
+      const repository = makeRepository(join(folder.path, "large"));
+      repository.write("a.txt", "changed line\n".repeat(30_000));
+      repository.write("huge.txt", "x".repeat(2 * 1024 * 1024 + 1));
+      repository.write("new.txt", "new line\n".repeat(40_000));
+      repository.write("small.txt", "small\n");
+      const { unified_diff } = await scanRepository(options, repository.root);
       expect(unified_diff.match(/\(the change of this file is larger than 256 KiB/g)).toHaveLength(2);
       expect(unified_diff).toContain("(the file is larger than 2 MiB and is not shown)");
       expect(unified_diff).toContain("+small\n");
       expect(unified_diff.length).toBeLessThan(2_000);
-      for (let i = 0; i < 16; i += 1) at.write(`many-${i}.txt`, `line ${i} of many\n`.repeat(14_000));
-      expect((await scanRepository(options, at.root)).unified_diff).toMatch(
+      for (let i = 0; i < 16; i += 1) repository.write(`many-${i}.txt`, `line ${i} of many\n`.repeat(14_000));
+      expect((await scanRepository(options, repository.root)).unified_diff).toMatch(
         /^The changes of this repository are larger than 3 MiB/,
       );
     },
   );
 
-  git(
-    "[GS-1] is found from any path in it, from a folder that a command names, and from a clone command; its reference says whether it was pushed",
+  testGit(
+    "[GS-1] is found from a path inside it, a command's folder or a clone command; its reference says whether it was pushed",
     async () => {
-      const at = makeRepository(join(folder.path, "found/repo"));
-      expect(await findRepository(join(at.root, "not/yet/there.txt"))).toBe(at.root);
+      const repository = makeRepository(join(folder.path, "found/repo"));
+      expect(await findRepository(join(repository.root, "not/yet/there.txt"))).toBe(repository.root);
       expect(await findRepository(join(folder.path, "found"))).toBeUndefined();
       expect(findCommandFolders("cd repo && git clone https://example.com/team/tool.git", "/home")).toEqual(
         expect.arrayContaining(["/home", "/home/repo", "/home/tool"]),
       );
       const bare = join(folder.path, "found/bare.git");
-      at.git("init", "-q", "--bare", bare);
-      at.git("remote", "add", "origin", bare);
-      expect(await loadReference(options, at.root)).toMatchObject({
+      repository.git("init", "-q", "--bare", bare);
+      repository.git("remote", "add", "origin", bare);
+      expect(await loadReference(options, repository.root)).toMatchObject({
         branch: "main",
         remote_origin: bare,
         pushed: false,
       });
-      at.git("push", "-q", "origin", "main");
-      expect(await loadReference(options, at.root)).toMatchObject({ pushed: true });
+      repository.git("push", "-q", "origin", "main");
+      expect(await loadReference(options, repository.root)).toMatchObject({ pushed: true });
     },
   );
 });
 
 /** Returns the repositories in the first message to a new watcher. */
-const getFirstRepositories = async (watches: GitWatches, chat = CHAT): Promise<string[]> => {
+const getFirstRepositories = async (watches: GitWatches, chat = CHAT_ID): Promise<string[]> => {
   const first = Promise.withResolvers<GitMessage>();
   const watch = watches.watch(chat, {
     send: (message) => {
@@ -143,7 +143,7 @@ const getFirstRepositories = async (watches: GitWatches, chat = CHAT): Promise<s
   return repositories.map(({ repo_root }) => repo_root);
 };
 
-/** Returns a daemon's options. Two calls with the same name stand for a daemon and its restart. */
+/** Returns the options of a daemon. A second call with the same name represents the daemon after a restart. */
 const makeWatchOptions = (name: string = uuid()) => ({
   ...options,
   record: new GitRecord(join(folder.path, `state-${name}`)),
@@ -151,46 +151,46 @@ const makeWatchOptions = (name: string = uuid()) => ({
 });
 
 describe("a chat's follower", () => {
-  git("[GS-7] a restarted daemon reports the same repositories, with the changes since then", async () => {
-    const at = makeRepository(join(folder.path, "kept"));
+  testGit("[GS-7] a restarted daemon reports the same repositories, with the changes since then", async () => {
+    const repository = makeRepository(join(folder.path, "kept"));
     const before = new GitWatches({ ...makeWatchOptions("kept"), clock: new ManualClock() });
-    await before.recordAccess([CHAT], [join(folder.path, "made-later/repo/x.txt")], true);
-    await before.recordAccess([CHAT], [join(at.root, "a.txt")], true);
-    at.write("b.txt", "by hand\n");
+    await before.recordAccess([CHAT_ID], [join(folder.path, "made-later/repo/x.txt")], true);
+    await before.recordAccess([CHAT_ID], [join(repository.root, "a.txt")], true);
+    repository.write("b.txt", "by hand\n");
     const later = makeRepository(join(folder.path, "made-later/repo"));
     expect(await getFirstRepositories(new GitWatches({ ...makeWatchOptions("kept"), clock: systemClock }))).toEqual([
-      at.root,
+      repository.root,
       later.root,
     ]);
-    // Another chat's record, or an unreadable one, is ignored.
+    // The daemon ignores another chat's record and an unreadable one.
     expect(
-      await getFirstRepositories(new GitWatches({ ...makeWatchOptions("kept"), clock: systemClock }), OTHER),
+      await getFirstRepositories(new GitWatches({ ...makeWatchOptions("kept"), clock: systemClock }), OTHER_CHAT_ID),
     ).toEqual([]);
-    await Bun.write(join(folder.path, "state-kept", `${CHAT}.json`), "{");
+    await Bun.write(join(folder.path, "state-kept", `${CHAT_ID}.json`), "{");
     expect(await getFirstRepositories(new GitWatches({ ...makeWatchOptions("kept"), clock: systemClock }))).toEqual([]);
   });
 
-  git("[GS-7] for an unknown chat, reports the repository that contains the agent's folder", async () => {
-    const at = makeRepository(join(folder.path, "around"));
-    const options = { ...makeWatchOptions(), clock: systemClock, folder: () => join(at.root, "deep/inside") };
-    expect(await getFirstRepositories(new GitWatches(options))).toEqual([at.root]);
+  testGit("[GS-7] for an unknown chat, reports the repository that contains the agent's folder", async () => {
+    const repository = makeRepository(join(folder.path, "around"));
+    const options = { ...makeWatchOptions(), clock: systemClock, folder: () => join(repository.root, "deep/inside") };
+    expect(await getFirstRepositories(new GitWatches(options))).toEqual([repository.root]);
   });
 
-  git(
-    "[GS-4] gets the state immediately, then only changes, at most once a second; a removed repository is reported as removed",
+  testGit(
+    "[GS-4] gets the state immediately, then changes at most once a second, including removed repositories",
     async () => {
-      const manual = new ManualClock();
-      const watches = new GitWatches({ ...makeWatchOptions(), clock: manual });
-      const at = makeRepository(join(folder.path, "watched"));
-      const still = makeRepository(join(folder.path, "still"));
-      await watches.recordAccess([CHAT], [join(at.root, "a.txt"), still.root], false);
+      const manualClock = new ManualClock();
+      const watches = new GitWatches({ ...makeWatchOptions(), clock: manualClock });
+      const repository = makeRepository(join(folder.path, "watched"));
+      const unchanged = makeRepository(join(folder.path, "still"));
+      await watches.recordAccess([CHAT_ID], [join(repository.root, "a.txt"), unchanged.root], false);
       const messages: GitMessage[] = [];
       let arrival = Promise.withResolvers<void>();
-      let isBusy = false;
+      let isReaderBusy = false;
       const refused = Promise.withResolvers<void>();
       const reader = {
         send: (message: GitMessage) => {
-          if (isBusy) {
+          if (isReaderBusy) {
             refused.resolve();
             return false;
           }
@@ -204,51 +204,51 @@ describe("a chat's follower", () => {
         arrival = Promise.withResolvers();
         return (messages.at(-1)?.repositories ?? []).map(({ repo_root, removed }) => [repo_root, removed]);
       };
-      const watch = watches.watch(CHAT, reader);
-      manual.advance(0);
+      const watch = watches.watch(CHAT_ID, reader);
+      manualClock.advance(0);
       expect(await nextChanges()).toEqual([
-        [at.root, false],
-        [still.root, false],
+        [repository.root, false],
+        [unchanged.root, false],
       ]);
-      at.write("b.txt", "new\n");
-      await watches.recordAccess([CHAT], [join(at.root, "b.txt")], true);
-      manual.advance(999);
+      repository.write("b.txt", "new\n");
+      await watches.recordAccess([CHAT_ID], [join(repository.root, "b.txt")], true);
+      manualClock.advance(999);
       expect(messages).toHaveLength(1);
-      manual.advance(1);
-      expect(await nextChanges()).toEqual([[at.root, false]]);
+      manualClock.advance(1);
+      expect(await nextChanges()).toEqual([[repository.root, false]]);
       expect(messages.at(-1)?.repositories?.[0]?.unified_diff).toContain("+new\n");
-      // Nothing has changed: only an explicit request gets a response.
-      manual.advance(1_000);
+      // When nothing has changed, only an explicit refresh gets a response.
+      manualClock.advance(1_000);
       watch.refresh();
-      manual.advance(0);
+      manualClock.advance(0);
       expect(await nextChanges()).toEqual([]);
       // A busy reader gets the latest state when it is ready.
-      isBusy = true;
-      renameSync(at.root, `${at.root}-away`);
-      manual.advance(30_000);
+      isReaderBusy = true;
+      renameSync(repository.root, `${repository.root}-away`);
+      manualClock.advance(30_000);
       await refused.promise;
-      isBusy = false;
+      isReaderBusy = false;
       watch.flush();
-      expect(await nextChanges()).toEqual([[at.root, true]]);
-      renameSync(`${at.root}-away`, at.root);
-      manual.advance(30_000);
-      expect(await nextChanges()).toEqual([[at.root, false]]);
-      // An unreadable repository may be in the middle of a change: an error is sent only if the next scan also fails.
-      rmSync(join(still.root, ".git/HEAD"));
-      manual.advance(1_000);
+      expect(await nextChanges()).toEqual([[repository.root, true]]);
+      renameSync(`${repository.root}-away`, repository.root);
+      manualClock.advance(30_000);
+      expect(await nextChanges()).toEqual([[repository.root, false]]);
+      // An unreadable repository may be changing at this moment, so an error is sent only if the next scan also fails.
+      rmSync(join(unchanged.root, ".git/HEAD"));
+      manualClock.advance(1_000);
       watch.refresh();
-      manual.advance(0);
+      manualClock.advance(0);
       expect(await nextChanges()).toEqual([]);
-      manual.advance(1_000);
+      manualClock.advance(1_000);
       await nextChanges();
-      expect(messages.at(-1)).toMatchObject({ type: "error", message: expect.stringContaining(still.root) });
+      expect(messages.at(-1)).toMatchObject({ type: "error", message: expect.stringContaining(unchanged.root) });
       watch.stop();
     },
   );
 
   test("[GS-1] a chat that has touched no repository has none", async () => {
     const watches = new GitWatches({ ...makeWatchOptions(), clock: new ManualClock() });
-    await watches.recordAccess([CHAT], [folder.path], true);
-    expect(await watches.listReferences(CHAT)).toEqual({ repositories: [] });
+    await watches.recordAccess([CHAT_ID], [folder.path], true);
+    expect(await watches.listReferences(CHAT_ID)).toEqual({ repositories: [] });
   });
 });

@@ -14,8 +14,8 @@ const makeProcess = (pid: number, group: number, cpu_ms: number, ...argv: string
   argv,
 });
 
-test("[DM-25] a process group that has used CPU since the last check is a job, the busiest first; a waiting one is not", () => {
-  const looks = [
+test("[DM-25] process groups that used CPU since the last check are jobs, the busiest first", () => {
+  const processLists = [
     [makeProcess(10, 10, 5_000, "code-server"), makeProcess(20, 20, 100, "npm run build")],
     [
       makeProcess(10, 10, 5_900, "code-server"),
@@ -25,7 +25,7 @@ test("[DM-25] a process group that has used CPU since the last check is a job, t
     ],
     [makeProcess(10, 10, 5_900, "code-server"), makeProcess(30, 30, 40_000, "make")],
   ];
-  const jobs = new Jobs("agent", () => looks.shift() ?? []);
+  const jobs = new Jobs("agent", () => processLists.shift() ?? []);
   expect(jobs.takeActive(0)).toEqual([]);
   expect(jobs.takeActive(60_000)).toEqual([
     { command: "make", load: 40_000 / 60_000 },
@@ -34,24 +34,24 @@ test("[DM-25] a process group that has used CPU since the last check is a job, t
   expect(jobs.takeActive(60_000)).toEqual([]);
 });
 
-test("[DM-25] a process group that reads or writes much is a job, however little CPU it uses", () => {
+test("[DM-25] a process group that reads or writes a lot is a job, even if it uses little CPU", () => {
   const makeMovingProcess = (pid: number, moved_bytes: number, ...argv: string[]) => ({
     ...makeProcess(pid, pid, 0, ...argv),
     moved_bytes,
   });
-  const looks = [
+  const processLists = [
     [makeMovingProcess(10, 1e9, "curl"), makeMovingProcess(20, 1e9, "code-server")],
-    // 100 KB and 10 KB a second.
+    // 100 KB and 10 KB per second, in a minute.
     [makeMovingProcess(10, 1e9 + 6e6, "curl"), makeMovingProcess(20, 1e9 + 6e5, "code-server")],
     [makeMovingProcess(10, 1e9 + 6e6, "curl"), makeMovingProcess(20, 1e9 + 6e5, "code-server")],
   ];
-  const jobs = new Jobs("agent", () => looks.shift() ?? []);
+  const jobs = new Jobs("agent", () => processLists.shift() ?? []);
   jobs.takeActive(0);
   expect(jobs.takeActive(60_000)).toEqual([{ command: "curl", load: 0.05 }]);
   expect(jobs.takeActive(60_000)).toEqual([]);
 });
 
-test("[DM-25] a job is identified by its program and a plain description, never by a possible secret", () => {
+test("[DM-25] a job's description contains its program and plain words, never a possible secret", () => {
   expect(formatCommand(["npm run build"])).toBe("npm run build");
   expect(formatCommand(["/usr/bin/python3", "train/train.py", "--token", "x"])).toBe("python3 train.py");
   expect(formatCommand(["-bash"])).toBe("bash");
@@ -65,7 +65,7 @@ test("[DM-25] a job is identified by its program and a plain description, never 
 testNeeding([needs.curl], "[DM-25] a download over a real connection is a job", async () => {
   using server = Bun.serve({
     port: 0,
-    fetch: () => new Response(new ReadableStream({ pull: (to) => to.enqueue(new Uint8Array(65_536)) })),
+    fetch: () => new Response(new ReadableStream({ pull: (controller) => controller.enqueue(new Uint8Array(65_536)) })),
   });
   const agent_id = crypto.randomUUID();
   const jobs = new Jobs(agent_id);
@@ -82,7 +82,7 @@ testNeeding([needs.curl], "[DM-25] a download over a real connection is a job", 
   }
 });
 
-test("[DM-25] real processes of an agent are found with what they use", async () => {
+test("[DM-25] finds an agent's real processes and their CPU use", async () => {
   const agent_id = crypto.randomUUID();
   const jobs = new Jobs(agent_id);
   jobs.takeActive(0);

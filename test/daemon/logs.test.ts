@@ -8,7 +8,7 @@ import { bytes, RecordingServer, script } from "./support/server.ts";
 
 type Batch = { batchId: Uint8Array; logs: { output: string }[] };
 
-/** A connection with the given responses, and the batches it received. */
+/** Returns a connection that responds with `answer`, and the batches that it has received. */
 const openConnection = (answer: (batch: Batch) => unknown = () => ({})) => {
   const batches: Batch[] = [];
   const api = {
@@ -17,7 +17,7 @@ const openConnection = (answer: (batch: Batch) => unknown = () => ({})) => {
       return (await answer(batch)) ?? {};
     },
   } as unknown as AgentApi;
-  const ask = <T>(call: (one: AgentApi, signal: AbortSignal) => Promise<T>): Promise<T> =>
+  const ask = <T>(call: (api: AgentApi, signal: AbortSignal) => Promise<T>): Promise<T> =>
     call(api, new AbortController().signal);
   return { connection: { ask }, outputs: () => batches.map(({ logs }) => logs.map(({ output }) => output)), batches };
 };
@@ -59,7 +59,7 @@ describe("the shipping of log lines", () => {
     const other = logs.getSource(bytes(2));
     for (let i = 0; i < 5; i++) other.add(line("x".repeat(30_000)));
     await nextTurn();
-    expect(outputs().map((one) => one.length)).toEqual([100, 100, 50, 2, 2]);
+    expect(outputs().map((batch) => batch.length)).toEqual([100, 100, 50, 2, 2]);
   });
 
   test("[DM-9] one batch per source is in flight, and sources do not wait for each other", async () => {
@@ -78,9 +78,9 @@ describe("the shipping of log lines", () => {
 
   test("[DM-10] a refused batch is resent under the same ID, and dropped after minutes with a notice", async () => {
     const clock = new WatchedClock();
-    let refuse = 3;
+    let refusalsLeft = 3;
     const { connection, outputs, batches } = openConnection(() => {
-      if (refuse-- > 0) throw new RpcError(0, "overloaded");
+      if (refusalsLeft-- > 0) throw new RpcError(0, "overloaded");
       return {};
     });
     const logs = new Logs({ connection, clock, random: () => 0 });
@@ -88,18 +88,18 @@ describe("the shipping of log lines", () => {
     await runUntil(clock, logs.flush());
     expect(outputs()).toEqual([["kept"], ["kept"], ["kept"], ["kept"]]);
     expect(new Set(batches.map(({ batchId }) => Buffer.from(batchId).toString("hex"))).size).toBe(1);
-    refuse = 36;
+    refusalsLeft = 36;
     logs.getSource(bytes(1)).add(line("poison"));
     logs.getSource(bytes(1)).add(line("more poison"));
     await nextTurn();
     logs.getSource(bytes(1)).add(line("good"));
-    const began = clock.now();
+    const startedAt = clock.now();
     await runUntil(clock, logs.flush());
-    expect(clock.now() - began).toBeGreaterThan(120_000);
+    expect(clock.now() - startedAt).toBeGreaterThan(120_000);
     expect(outputs().at(-1)).toEqual(["[slipway: 2 lines were dropped here, the server could not be reached]", "good"]);
   });
 
-  test("[DM-11] while the server is unreachable, a source keeps the newest megabyte and reports how much is missing", async () => {
+  test("[DM-11] while the server is unreachable, a source keeps the newest megabyte and counts the dropped lines", async () => {
     const clock = new WatchedClock();
     const gate = Promise.withResolvers<void>();
     const { connection, outputs } = openConnection(() => gate.promise);
@@ -114,12 +114,12 @@ describe("the shipping of log lines", () => {
     expect(sent[0]).toBe("on its way");
     const dropped = Number(/^\[slipway: (\d+) lines were dropped/.exec(sent[1]!)?.[1]);
     expect(sent.slice(2)).toEqual(Array.from({ length: 5000 - dropped }, (_, i) => text(dropped + i)));
-    const kept = sent.slice(2).reduce((sum, one) => sum + one.length + 32, 0);
-    expect(kept).toBeLessThanOrEqual(1024 * 1024);
-    expect(kept).toBeGreaterThan(1024 * 1024 - 2048);
+    const keptBytes = sent.slice(2).reduce((sum, text) => sum + text.length + 32, 0);
+    expect(keptBytes).toBeLessThanOrEqual(1024 * 1024);
+    expect(keptBytes).toBeGreaterThan(1024 * 1024 - 2048);
   });
 
-  test("[DM-12] when the server stores no more, nothing is ever sent again", async () => {
+  test("[DM-12] sends nothing more after the server reports that its log limit is exceeded", async () => {
     const clock = new WatchedClock();
     const { connection, outputs } = openConnection(() => ({ logLimitExceeded: true }));
     const logs = new Logs({ connection, clock, random: () => 0 });
@@ -131,7 +131,7 @@ describe("the shipping of log lines", () => {
     expect(outputs()).toEqual([numbers(0, 100)]);
   });
 
-  test("[DM-9] a daemon that stops releases what it cannot deliver", async () => {
+  test("[DM-9] a stopping daemon drops the lines that it cannot deliver", async () => {
     const ask = () => Promise.reject(new DaemonStopped());
     const logs = new Logs({ connection: { ask }, clock: new WatchedClock(), random: () => 0 });
     logs.getSource(bytes(1)).add(line("x"));
@@ -143,38 +143,38 @@ describe("lines over broken connections", () => {
   const countingScript = (to: number) => `i=0; while [ $i -lt ${to} ]; do echo $i; i=$((i+1)); done`;
   const expectedLines = (to: number) => numbers(0, to).map((text) => `info ${text}`);
 
-  test("[DM-10] a connection that breaks before or after a batch was stored neither loses nor duplicates a line", async () => {
+  test("[DM-10] a connection that breaks before or after the server stores a batch neither loses nor duplicates lines", async () => {
     await using server = new RecordingServer();
     server.manifest = { scripts: [script(countingScript(1000))] };
-    const breakAtCalls = (when: readonly number[]) => (method: string) => {
-      if (method !== "batchCreateLogs" || !when.includes(server.calls("batchCreateLogs").length)) return;
+    const breakAtCalls = (callNumbers: readonly number[]) => (method: string) => {
+      if (method !== "batchCreateLogs" || !callNumbers.includes(server.calls("batchCreateLogs").length)) return;
       server.dropConnections();
       throw new Error("cut");
     };
     server.before = breakAtCalls([2, 6]);
     server.after = breakAtCalls([4, 5, 9]);
     await using _daemon = startDaemon({ url: server.url });
-    await server.until((one) => one.lines().length >= 1000);
+    await server.until(() => server.lines().length >= 1000);
     expect(server.lines()).toEqual(expectedLines(1000));
-    expect(server.dialled.length).toBeGreaterThan(4);
-    expect(server.calls("getManifest").length).toBe(server.dialled.length);
+    expect(server.upgradeRequests.length).toBeGreaterThan(4);
+    expect(server.calls("getManifest").length).toBe(server.upgradeRequests.length);
   });
 
-  test("[DM-5][DM-10] a server that is down while a script runs gets everything when it is back", async () => {
+  test("[DM-5][DM-10] a server that is down while a script runs receives everything afterwards", async () => {
     await using server = new RecordingServer();
     server.manifest = {
       scripts: [script(`echo begin; until [ -e "$HOME/go" ]; do sleep 0.02; done; ${countingScript(500)}`)],
     };
     await using daemon = startDaemon({ url: server.url });
-    await server.until((one) => one.lines().length === 1 && one.states.length === 1);
+    await server.until(() => server.lines().length === 1 && server.states.length === 1);
     server.status = 503;
     server.dropConnections();
-    await server.until(({ dialled }) => dialled.length >= 2);
+    await server.until(({ upgradeRequests }) => upgradeRequests.length >= 2);
     await Bun.write(`${daemon.home}/go`, "");
-    await server.until(({ dialled }) => dialled.length >= 5);
+    await server.until(({ upgradeRequests }) => upgradeRequests.length >= 5);
     expect(server.states).toEqual(["starting"]);
     server.status = 101;
-    await server.until((one) => one.lines().length >= 501);
+    await server.until(() => server.lines().length >= 501);
     expect(server.lines()).toEqual(["info begin", ...expectedLines(500)]);
     await server.until(({ states }) => states.includes("ready"));
     expect(server.calls("scriptCompleted").length).toBe(1);
@@ -182,7 +182,7 @@ describe("lines over broken connections", () => {
       .calls("updateLifecycle")
       .map(({ request }) => (request as { lifecycle: { changedAt: { seconds: bigint } } }).lifecycle.changedAt);
     server.dropConnections();
-    const states = await server.until((one) => one.states.length > times.length && one.states);
+    const states = await server.until(({ states }) => states.length > times.length && states);
     expect(states.at(-1)).toBe("ready");
     expect(server.calls("updateLifecycle").at(-1)?.request).toMatchObject({ lifecycle: { changedAt: times.at(-1)! } });
   });

@@ -1,5 +1,5 @@
-// Abandoned daemons: they end on their own when their folder or token file no longer exists, or their server has been unreachable for too
-// long. Real processes.
+// Abandoned daemons, with real processes: they exit when their folder or token file no longer exists, or when their server has been
+// unreachable for too long.
 import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -21,8 +21,8 @@ const waitUntilGone = async (daemon: ProcessMark): Promise<void> => {
   await until(() => !isAlive(daemon));
 };
 
-/** A ready local workspace whose server has stopped: its daemon and its folder. */
-const leaveWorkspace = async (options: TestServerOptions & { directory: string }, manifest = TEMPLATE) => {
+/** Starts a local workspace, then stops its server. Returns the workspace's daemon and folder. */
+const abandonWorkspace = async (options: TestServerOptions & { directory: string }, manifest = TEMPLATE) => {
   await using world = await openWorld(options);
   const { id: template } = await makeTemplate(world.admin, manifest);
   const { id } = await createWorkspace(world.admin, template);
@@ -31,31 +31,31 @@ const leaveWorkspace = async (options: TestServerOptions & { directory: string }
   return { id, folder, daemon: JSON.parse(readFileSync(join(folder, "daemon.json"), "utf8")) as ProcessMark };
 };
 
-test("[LP-14] a daemon whose folder no longer exists exits on its own", async () => {
+test("[LP-14] a daemon exits when its folder no longer exists", async () => {
   using temp = tempDirectory();
-  const { daemon } = await leaveWorkspace({ directory: temp.path });
+  const { daemon } = await abandonWorkspace({ directory: temp.path });
   expect(isAlive(daemon)).toBe(true);
   rmSync(temp.path, { recursive: true });
   await waitUntilGone(daemon);
 });
 
-test("[LP-14] a daemon whose folder is removed while its stop scripts run stops waiting for them", async () => {
+test("[LP-14] a daemon stops waiting for its stop scripts when its folder is removed", async () => {
   using temp = tempDirectory();
   using marks = tempDirectory();
-  const began = join(marks.path, "began");
-  const script = `{display_name: Bye, run_on_stop: true, script: "touch ${began}; sleep 1000", timeout: 600}`;
+  const startedFile = join(marks.path, "began");
+  const script = `{display_name: Bye, run_on_stop: true, script: "touch ${startedFile}; sleep 1000", timeout: 600}`;
   const manifest = `provisioner: local\nresources: [{name: a, agents: [{name: main, scripts: [${script}]}]}]\n`;
-  const { daemon } = await leaveWorkspace({ directory: temp.path }, manifest);
+  const { daemon } = await abandonWorkspace({ directory: temp.path }, manifest);
   process.kill(daemon.pid, "SIGTERM");
-  await until(() => existsSync(began));
+  await until(() => existsSync(startedFile));
   rmSync(temp.path, { recursive: true });
   await waitUntilGone(daemon);
 });
 
-test("[LP-14] a daemon whose server stays down exits after its timeout, and is restarted by the returning server", async () => {
+test("[LP-14] a daemon exits after its timeout while its server is down; the server restarts it later", async () => {
   using temp = tempDirectory();
   const env = { SLIPWAY_LOCAL_DAEMON_ORPHAN_TIMEOUT: "2s" };
-  const { id, daemon } = await leaveWorkspace({ directory: temp.path, env });
+  const { id, daemon } = await abandonWorkspace({ directory: temp.path, env });
   await waitUntilGone(daemon);
   await using world = await openWorld({ directory: temp.path, env });
   await awaitWorkspace(
@@ -67,7 +67,7 @@ test("[LP-14] a daemon whose server stays down exits after its timeout, and is r
   await awaitBuild(world.admin, id);
 });
 
-test("[LP-14] a daemon whose token file no longer exists ends on its own", async () => {
+test("[LP-14] a daemon exits when its token file no longer exists", async () => {
   using temp = tempDirectory();
   await using server = await startTestServer();
   const token = join(temp.path, "token");
@@ -94,33 +94,33 @@ test("[LP-14] a daemon whose token file no longer exists ends on its own", async
   expect(logged).toContain("was removed");
 });
 
-/** In steps, so that waiting code can check the time in between. */
+/** Advances the clock in steps of a second, so that waiting code can check the time in between. */
 const advance = async (clock: ManualClock, ms: number): Promise<void> => {
   for (let passed = 0; passed < ms; passed += 1_000) {
     clock.advance(1_000);
-    await new Promise((done) => setImmediate(done));
+    await new Promise((resolve) => setImmediate(resolve));
   }
 };
 
-test("[LP-14] each connection resets the timeout; without one it waits forever", async () => {
+test("[LP-14] each connection resets the timeout; without a timeout, the daemon waits forever", async () => {
   const clock = new ManualClock();
   const stopping = new AbortController();
   let isConnected = false;
   const deps = { clock, signal: stopping.signal, isConnected: () => isConnected };
-  const patient = waitUntilOrphaned({ paths: [], timeout_ms: undefined }, deps);
-  const limited = waitUntilOrphaned({ paths: [], timeout_ms: 60_000 }, deps);
+  const withoutTimeout = waitUntilOrphaned({ paths: [], timeout_ms: undefined }, deps);
+  const withTimeout = waitUntilOrphaned({ paths: [], timeout_ms: 60_000 }, deps);
   await advance(clock, 59_000);
   isConnected = true;
   await advance(clock, 4_000);
   isConnected = false;
   await advance(clock, 58_000);
-  expect(await Promise.race([limited, Promise.resolve("waits")])).toBe("waits");
+  expect(await Promise.race([withTimeout, Promise.resolve("waits")])).toBe("waits");
   await advance(clock, 4_000);
-  expect(await limited).toEqual({ reason: "the server has been unreachable for too long", isGone: false });
+  expect(await withTimeout).toEqual({ reason: "the server has been unreachable for too long", isGone: false });
   await advance(clock, 3_600_000);
-  expect(await Promise.race([patient, Promise.resolve("waits")])).toBe("waits");
+  expect(await Promise.race([withoutTimeout, Promise.resolve("waits")])).toBe("waits");
   stopping.abort();
-  expect(await patient).toBeUndefined();
+  expect(await withoutTimeout).toBeUndefined();
 });
 
 test("[LP-14] a daemon that starts after its folder was removed also exits", async () => {

@@ -16,21 +16,21 @@ import { bytes } from "./support/server.ts";
 const folder = tempFolder();
 const stops: AbortController[] = [];
 afterEach(() => {
-  for (const stop of stops.splice(0)) stop.abort();
+  for (const controller of stops.splice(0)) controller.abort();
 });
-const signal = (): AbortSignal => {
-  const stop = new AbortController();
-  stops.push(stop);
-  return stop.signal;
+const createSignal = (): AbortSignal => {
+  const controller = new AbortController();
+  stops.push(controller);
+  return controller.signal;
 };
 
-/** Whole seconds of a metadata description. */
+/** Metadata descriptions have their whole seconds in the field for nanoseconds. */
 const metadataSeconds = (count: number) => ({ seconds: 0n, nanos: count });
 const toDuration = (count: number) => ({ seconds: BigInt(count), nanos: 0 });
 type Init = Parameters<typeof create<typeof ManifestSchema>>[1];
 const manifest = (init: Init) => create(ManifestSchema, init);
 
-/** A connection that records one method; `called` waits for this many calls with a stopped clock. */
+/** Returns a connection that records the calls of one method. `waitForCalls` waits without advancing the clock. */
 const recordCalls = <T>(method: keyof AgentApi, answer: unknown = {}) => {
   const calls: T[] = [];
   const api = {
@@ -39,56 +39,59 @@ const recordCalls = <T>(method: keyof AgentApi, answer: unknown = {}) => {
       return answer;
     },
   } as unknown as AgentApi;
-  const called = async (count: number): Promise<T[]> => {
+  const waitForCalls = async (count: number): Promise<T[]> => {
     await until(() => calls.length >= count);
     return calls;
   };
-  const ask = <R>(call: (one: AgentApi, abort: AbortSignal) => Promise<R>): Promise<R> =>
+  const ask = <R>(call: (api: AgentApi, abort: AbortSignal) => Promise<R>): Promise<R> =>
     call(api, new AbortController().signal);
-  return { connection: { ask }, calls, called };
+  return { connection: { ask }, calls, waitForCalls };
 };
 
 describe("metadata", () => {
   type Request = { metadata: { key: string; result: { value: string; error: string } }[] };
-  const collectOnce = async (script: string, rest: object = {}, started = async (_: WatchedClock) => {}) => {
+  const collectOnce = async (script: string, options: object = {}, onStart = async (_: WatchedClock) => {}) => {
     const clock = new WatchedClock();
-    const { connection, called } = recordCalls<Request>("batchUpdateMetadata");
-    collectMetadata(manifest({ metadata: [{ key: "k", script, interval: metadataSeconds(10), ...rest }] }).metadata, {
-      connection,
-      clock,
-      signal: signal(),
-      env: { PATH: process.env.PATH ?? "" },
-      directory: folder.path,
-      groups: new ProcessGroups({ clock, agent_id: "t" }),
-    });
-    await started(clock);
-    const [first] = await called(1);
-    return { result: first?.metadata[0]?.result, called, clock };
+    const { connection, waitForCalls } = recordCalls<Request>("batchUpdateMetadata");
+    collectMetadata(
+      manifest({ metadata: [{ key: "k", script, interval: metadataSeconds(10), ...options }] }).metadata,
+      {
+        connection,
+        clock,
+        signal: createSignal(),
+        env: { PATH: process.env.PATH ?? "" },
+        directory: folder.path,
+        groups: new ProcessGroups({ clock, agent_id: "t" }),
+      },
+    );
+    await onStart(clock);
+    const [first] = await waitForCalls(1);
+    return { result: first?.metadata[0]?.result, waitForCalls, clock };
   };
 
   test("[DM-14] is collected at its interval, trimmed, and sent", async () => {
-    const { result, called, clock } = await collectOnce("echo '  42  '; echo noise >&2");
+    const { result, waitForCalls, clock } = await collectOnce("echo '  42  '; echo noise >&2");
     expect(result).toMatchObject({ value: "42", error: "" });
     for (const count of [2, 3]) {
       await clock.advance(9_999);
-      expect((await called(1)).length).toBe(count - 1);
+      expect((await waitForCalls(1)).length).toBe(count - 1);
       await clock.advance(1);
-      await called(count);
+      await waitForCalls(count);
     }
   });
 
-  test("[DM-14] has its interval and timeout in the unit that upstream agents read, and in that of earlier servers", async () => {
-    const twice = await collectOnce("echo x", { interval: { seconds: 0n, nanos: 2 } });
-    await twice.clock.advance(1_999);
-    expect((await twice.called(1)).length).toBe(1);
-    await twice.clock.advance(1);
-    await twice.called(2);
-    const earlier = await collectOnce("echo x", { interval: toDuration(2) });
-    await earlier.clock.advance(2_000);
-    await earlier.called(2);
+  test("[DM-14] accepts intervals and timeouts in the unit of upstream agents and that of earlier servers", async () => {
+    const everyTwoSeconds = await collectOnce("echo x", { interval: { seconds: 0n, nanos: 2 } });
+    await everyTwoSeconds.clock.advance(1_999);
+    expect((await everyTwoSeconds.waitForCalls(1)).length).toBe(1);
+    await everyTwoSeconds.clock.advance(1);
+    await everyTwoSeconds.waitForCalls(2);
+    const fromEarlierServer = await collectOnce("echo x", { interval: toDuration(2) });
+    await fromEarlierServer.clock.advance(2_000);
+    await fromEarlierServer.waitForCalls(2);
   });
 
-  test("[DM-14] is cut at 2048 bytes, never inside a character", async () => {
+  test("[DM-14] is truncated at 2048 bytes, never inside a character", async () => {
     const { result } = await collectOnce("printf 'x'; i=0; while [ $i -lt 3000 ]; do printf 'é'; i=$((i+1)); done");
     expect(result?.value).toBe(`x${"é".repeat(1023)}`);
   });
@@ -108,23 +111,23 @@ describe("metadata", () => {
 });
 
 describe("app health", () => {
-  test("[DM-14] turns unhealthy after the threshold, but not during start scripts, healthy immediately, and reports only changes", async () => {
+  test("[DM-14] reports changes: unhealthy after the threshold but not during start scripts, healthy immediately", async () => {
     let status = 503;
     let isStarting = true;
-    const asks: number[] = [];
+    const checkedStatuses: number[] = [];
     const app = Bun.serve({
       port: 0,
       hostname: "127.0.0.1",
-      // A connection that ends because it was idle makes fetch send its request again, and asks count it twice.
+      // When an idle connection is closed, fetch sends its request again, which would count twice.
       idleTimeout: 0,
       fetch() {
-        asks.push(status);
+        checkedStatuses.push(status);
         return new Response("x", { status });
       },
     });
     const clock = new WatchedClock();
     type Request = { updates: { id: Uint8Array; health: number }[] };
-    const { connection, calls, called } = recordCalls<Request>("batchUpdateAppHealths");
+    const { connection, calls, waitForCalls } = recordCalls<Request>("batchUpdateAppHealths");
     const healthcheck = { url: app.url.href, interval: toDuration(5), threshold: 3 };
     const apps = [
       { id: bytes(1), slug: "web", health: 2, healthcheck },
@@ -133,41 +136,41 @@ describe("app health", () => {
     watchApps(manifest({ apps }).apps, {
       connection,
       clock,
-      signal: signal(),
+      signal: createSignal(),
       isStarting: () => isStarting,
     });
     // Each round has two waits of five seconds: the timeout of a response, and the delay before the next round.
     let rounds = 1;
-    const round = async (): Promise<void> => {
+    const finishRound = async (): Promise<void> => {
       await until(() => clock.delays.filter((ms) => ms === 5_000).length === 2 * rounds);
       rounds += 1;
       await clock.advance(5_000);
     };
-    // A start script is still installing it: that is not a failure, however long it takes.
-    for (let n = 0; n < 4; n++) await round();
+    // While a start script may still be installing the app, missing responses are not failures.
+    for (let check = 0; check < 4; check++) await finishRound();
     expect(calls).toEqual([]);
     isStarting = false;
     status = 200;
-    await round();
-    await called(1);
+    await finishRound();
+    await waitForCalls(1);
     expect(calls[0]?.updates).toMatchObject([{ id: bytes(1), health: 3 }]);
     status = 500;
-    await round();
-    await round();
-    await round();
-    await called(2);
+    await finishRound();
+    await finishRound();
+    await finishRound();
+    await waitForCalls(2);
     expect(calls[1]?.updates).toMatchObject([{ health: 4 }]);
-    expect(asks.filter((one) => one === 500).length).toBe(3);
+    expect(checkedStatuses.filter((checked) => checked === 500).length).toBe(3);
     status = 404;
-    await round();
-    await called(3);
+    await finishRound();
+    await waitForCalls(3);
     expect(calls[2]?.updates).toMatchObject([{ health: 3 }]);
-    expect(asks.filter((one) => one === 404).length).toBe(1);
+    expect(checkedStatuses.filter((checked) => checked === 404).length).toBe(1);
     await app.stop(true);
-    await round();
-    await round();
-    await round();
-    await called(4);
+    await finishRound();
+    await finishRound();
+    await finishRound();
+    await waitForCalls(4);
     expect(calls[3]?.updates).toMatchObject([{ health: 4 }]);
   });
 });
@@ -192,15 +195,15 @@ describe("statistics", () => {
     expect(parseTraffic("")).toEqual({ rx_bytes: 0n, rx_packets: 0n, tx_bytes: 0n, tx_packets: 0n });
   });
 
-  test("[DM-15] first request the interval, then report increments, and never invent a number", async () => {
+  test("[DM-15] first request the interval, then report increments, and never invent a number when one is unknown", async () => {
     const clock = new WatchedClock();
     type Request = { stats?: { rxBytes: bigint; txBytes: bigint } };
     const answer = { reportInterval: toDuration(30) };
-    const { connection, calls, called } = recordCalls<Request>("updateStats", answer);
-    const texts = [netDev(100, 200), netDev(150, 1200), undefined, netDev(10, 10)];
+    const { connection, calls, waitForCalls } = recordCalls<Request>("updateStats", answer);
+    const trafficTables = [netDev(100, 200), netDev(150, 1200), undefined, netDev(10, 10)];
     const sessions = { ssh: 0, vscode: 0, jetbrains: 0 };
     const closed = { terminals: 0, streams: 0, moved_bytes: 0, sessions, typed: 1, idleSessions: () => 0 };
-    const opens = [
+    const openConnections = [
       {
         ...closed,
         terminals: 2,
@@ -214,15 +217,15 @@ describe("statistics", () => {
     void reportStats({
       connection,
       clock,
-      signal: signal(),
-      read: () => texts.shift(),
-      open: () => opens.shift() ?? closed,
+      signal: createSignal(),
+      read: () => trafficTables.shift(),
+      open: () => openConnections.shift() ?? closed,
       latency: async () => latencies.shift(),
     });
-    await called(1);
+    await waitForCalls(1);
     await clock.advance(30_000);
     await clock.advance(30_000);
-    await called(3);
+    await waitForCalls(3);
     expect(calls[0]).toEqual({});
     expect(calls[1]).toEqual({
       stats: {
@@ -267,20 +270,20 @@ describe("cron", () => {
   test("[DM-13] runs at its minutes, and skips runs during a previous one", async () => {
     const clock = new WatchedClock();
     const times: number[] = [];
-    const gates: (() => void)[] = [];
+    const releases: (() => void)[] = [];
     const run = (): Promise<"ok"> => {
       times.push(clock.now() / 60_000);
-      return times.length === 2 ? new Promise((resolve) => gates.push(() => resolve("ok"))) : Promise.resolve("ok");
+      return times.length === 2 ? new Promise((resolve) => releases.push(() => resolve("ok"))) : Promise.resolve("ok");
     };
-    const stop = new AbortController();
-    const running = runCron(cronScript("*/10 * * * *"), runner(run), { clock, signal: stop.signal });
+    const controller = new AbortController();
+    const running = runCron(cronScript("*/10 * * * *"), runner(run), { clock, signal: controller.signal });
     await clock.advance(35 * 60_000);
     expect(times).toEqual([10, 20]);
-    gates[0]?.();
+    releases[0]?.();
     await nextTurn();
     await clock.advance(15 * 60_000);
     expect(times).toEqual([10, 20, 40, 50]);
-    stop.abort();
+    controller.abort();
     await running;
     expect(clock.timers).toBe(0);
   });
@@ -292,8 +295,8 @@ describe("cron", () => {
       runs += 1;
       return "ok";
     };
-    await runCron(cronScript("every day"), runner(run), { clock, signal: signal() });
-    void runCron(cronScript("0 12 1 6 *"), runner(run), { clock, signal: signal() });
+    await runCron(cronScript("every day"), runner(run), { clock, signal: createSignal() });
+    void runCron(cronScript("0 12 1 6 *"), runner(run), { clock, signal: createSignal() });
     await clock.advance(100 * 86_400_000);
     expect(runs).toBe(0);
     await clock.advance(60 * 86_400_000);

@@ -18,11 +18,11 @@ describe("the kernel's tables", () => {
     expect(parseListeners("")).toEqual([]);
   });
 
-  test("[PT-1] a program that exits and its replacement are distinguished", () => {
+  test("[PT-1] a port disappears with its program and returns with the next one", () => {
     const ports = new ListeningPorts({ hidden: new Set(), agent_id: "none", uid: process.getuid?.() ?? -1 });
     const first = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
     const findPort = () => ports.list().find(({ port }) => port === first.port);
-    // This very process, which has no agent's ID.
+    // The port belongs to the test process, which has no agent ID.
     expect(findPort()?.process_name).not.toBe("");
     expect(findPort()).toBeDefined();
     first.stop(true);

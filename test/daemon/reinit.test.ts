@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { awaitClaim } from "#src/daemon/connection/reinit.ts";
 
-/** A server that responds with these statuses in order, and its requests. */
+/** Starts a server that responds with these statuses in order and records its requests. */
 const startServer = (...statuses: number[]) => {
   const requests: string[] = [];
   const server = Bun.serve({
@@ -30,12 +30,12 @@ test("[PB-11] retries while the server is unavailable, until the workspace is cl
   expect(server.requests).toEqual(Array(4).fill("/api/v2/workspaceagents/me/reinit?wait=true secret"));
 });
 
-test("[PB-11] never retries after a 409, nor when it is stopped", async () => {
+test("[PB-11] does not retry after a 409 or after it was stopped", async () => {
   using server = startServer(409);
   expect(await waitForClaim(server.url)).toBe(false);
   expect(server.requests.length).toBe(1);
-  const stop = new AbortController();
-  const result = waitForClaim(server.url, stop.signal);
-  stop.abort();
+  const controller = new AbortController();
+  const result = waitForClaim(server.url, controller.signal);
+  controller.abort();
   expect(await result).toBe(false);
 });

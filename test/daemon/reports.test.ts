@@ -8,7 +8,7 @@ import { nextTurn, runUntil, WatchedClock } from "./support/clock.ts";
 
 type Request = { lifecycle: { state: Lifecycle_State; changedAt: { seconds: bigint } } };
 
-/** Lifecycle states over a connection with the given responses, and what the server received: state and second. */
+/** Returns a lifecycle over a connection that responds with `answer`. `reported` lists the received states with their seconds. */
 const openLifecycle = (answer: (state: string) => unknown = () => ({})) => {
   const clock = new WatchedClock();
   const reported: string[] = [];
@@ -18,14 +18,14 @@ const openLifecycle = (answer: (state: string) => unknown = () => ({})) => {
     return answer(state);
   };
   const api = { updateLifecycle } as unknown as AgentApi;
-  const ask = <T>(call: (one: AgentApi, signal: AbortSignal) => Promise<T>): Promise<T> =>
+  const ask = <T>(call: (api: AgentApi, signal: AbortSignal) => Promise<T>): Promise<T> =>
     call(api, new AbortController().signal);
   const reports = new Reports({ connection: { ask }, clock, random: () => 0 });
   return { clock, reported, reports, lifecycle: new Lifecycle({ reports, clock }) };
 };
 
 describe("reports to the server", () => {
-  test("[DM-4] are delivered in order, one after the other, with their time", async () => {
+  test("[DM-4] are delivered one at a time, in order, with their time", async () => {
     const gate = Promise.withResolvers<void>();
     const { clock, reported, reports, lifecycle } = openLifecycle((state) =>
       state === "starting" ? gate.promise : {},
@@ -40,7 +40,7 @@ describe("reports to the server", () => {
     expect(reported).toEqual(["starting 0", "ready 5"]);
   });
 
-  test("[DM-4] that are refused are retried five times, then later ones continue", async () => {
+  test("[DM-4] are retried up to five times when refused, then the next ones follow", async () => {
     const { clock, reported, reports, lifecycle } = openLifecycle((state) => {
       if (state === "starting") throw new RpcError(0, "no");
     });

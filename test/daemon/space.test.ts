@@ -13,29 +13,29 @@ import { bytes, RecordingServer, script } from "./support/server.ts";
 const MIB = 1024 * 1024;
 const makeProcess = (pid: number, ...argv: string[]): Process => ({ pid, group: pid, cpu_ms: 0, moved_bytes: 0, argv });
 
-/** Checks that find these readings one after the other. */
+/** Returns a `MemoryKills` whose checks get these readings in order. */
 const makeMemoryKills = (
-  looks: readonly { reading: MemoryReading; processes?: readonly Process[] }[],
+  readings: readonly { reading: MemoryReading; processes?: readonly Process[] }[],
   log: number[] = [],
 ) => {
-  let look = -1;
+  let index = -1;
   return new MemoryKills({
     agent_id: "agent",
-    read: () => looks[++look]?.reading,
-    processes: () => looks[look]?.processes ?? [],
+    read: () => readings[++index]?.reading,
+    processes: () => readings[index]?.processes ?? [],
     resident: (pid) => pid * MIB,
     log: () => log,
   });
 };
-const scarce = { used: 90, total: 100 };
+const nearlyFull = { used: 90, total: 100 };
 
-test("[DM-26] a process killed for memory is named after the largest one that ended, or counted if it was not observed", () => {
+test("[DM-26] reports a memory kill as the largest process that ended, or without a name if none is known", () => {
   const kills = makeMemoryKills([
     {
-      reading: { memory: scarce, isOwn: true, kills: 3 },
+      reading: { memory: nearlyFull, isOwn: true, kills: 3 },
       processes: [makeProcess(10, "vim"), makeProcess(50, "npm", "run", "build")],
     },
-    { reading: { memory: scarce, isOwn: true, kills: 4 }, processes: [makeProcess(10, "vim")] },
+    { reading: { memory: nearlyFull, isOwn: true, kills: 4 }, processes: [makeProcess(10, "vim")] },
     { reading: { memory: { used: 1, total: 100 }, isOwn: true, kills: 6 }, processes: [] },
   ]);
   expect(kills.takeKilled()).toEqual([]);
@@ -45,70 +45,73 @@ test("[DM-26] a process killed for memory is named after the largest one that en
   expect(kills.takeKilled()).toEqual([]);
 });
 
-test("[DM-26] on a shared machine, only the workspace's processes that the kernel's log names count as killed", () => {
-  const looks = [
+test("[DM-26] on a shared machine, only workspace processes named in the kernel's log count as killed", () => {
+  const readings = [
     {
-      reading: { memory: scarce, isOwn: false, kills: 0 },
+      reading: { memory: nearlyFull, isOwn: false, kills: 0 },
       processes: [makeProcess(10, "vim"), makeProcess(50, "make"), makeProcess(60, "ls")],
     },
-    { reading: { memory: scarce, isOwn: false, kills: 1 }, processes: [makeProcess(10, "vim")] },
-    { reading: { memory: scarce, isOwn: false, kills: 2 }, processes: [makeProcess(10, "vim")] },
+    { reading: { memory: nearlyFull, isOwn: false, kills: 1 }, processes: [makeProcess(10, "vim")] },
+    { reading: { memory: nearlyFull, isOwn: false, kills: 2 }, processes: [makeProcess(10, "vim")] },
   ];
-  const kills = makeMemoryKills(looks, [50]);
+  const kills = makeMemoryKills(readings, [50]);
   expect([kills.takeKilled(), kills.takeKilled(), kills.takeKilled()]).toEqual([[], ["make"], []]);
 });
 
-test("[DM-26] control groups of both versions are read, and without a limit the machine's memory applies", () => {
-  const readFrom = (all: Record<string, string>) => (file: string) => all[file] ?? "";
+test("[DM-26] reads cgroups v1 and v2; without a limit, the machine's memory applies", () => {
+  const readFrom = (files: Record<string, string>) => (file: string) => files[file] ?? "";
   const meminfo = { "/proc/meminfo": "MemTotal:  1000 kB\nMemFree: 1 kB\nMemAvailable:   400 kB\n" };
-  const second = {
+  const cgroupV2 = {
     "/proc/self/cgroup": "0::/\n",
     "/sys/fs/cgroup/memory.events": "low 0\nhigh 0\nmax 9\noom 2\noom_kill 7\n",
     "/sys/fs/cgroup/memory.max": "1000\n",
     "/sys/fs/cgroup/memory.current": "900\n",
     "/sys/fs/cgroup/memory.stat": "anon 100\ninactive_file 500\n",
   };
-  expect(readMemory(readFrom(second))).toEqual({ memory: { used: 400, total: 1000 }, isOwn: true, kills: 7 });
-  expect(readMemory(readFrom({ ...second, ...meminfo, "/sys/fs/cgroup/memory.max": "max\n" }))).toEqual({
+  expect(readMemory(readFrom(cgroupV2))).toEqual({ memory: { used: 400, total: 1000 }, isOwn: true, kills: 7 });
+  expect(readMemory(readFrom({ ...cgroupV2, ...meminfo, "/sys/fs/cgroup/memory.max": "max\n" }))).toEqual({
     memory: { used: 600 * 1024, total: 1000 * 1024 },
     isOwn: false,
     kills: 7,
   });
-  const first = {
+  const cgroupV1 = {
     "/proc/self/cgroup": "4:memory:/docker/x\n0::/docker/x\n",
     "/sys/fs/cgroup/memory/memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n",
     "/sys/fs/cgroup/memory/memory.limit_in_bytes": "2000\n",
     "/sys/fs/cgroup/memory/memory.usage_in_bytes": "1900\n",
     "/sys/fs/cgroup/memory/memory.stat": "inactive_file 1\ntotal_inactive_file 900\n",
   };
-  expect(readMemory(readFrom(first))).toEqual({ memory: { used: 1000, total: 2000 }, isOwn: true, kills: 1 });
+  expect(readMemory(readFrom(cgroupV1))).toEqual({ memory: { used: 1000, total: 2000 }, isOwn: true, kills: 1 });
   expect(readMemory(readFrom({}))).toBeUndefined();
 });
 
-const GROUPS = "/sys/fs/cgroup/memory";
-const groups = {
-  found: existsSync(join(GROUPS, "memory.oom_control")),
-  reason: "needs control groups of memory",
+const CGROUP_FOLDER = "/sys/fs/cgroup/memory";
+const memoryCgroup = {
+  found: existsSync(join(CGROUP_FOLDER, "memory.oom_control")),
+  reason: "needs memory cgroups",
   file: "",
 };
 
-testNeeding([needs.root, groups], "[DM-26] a process that the kernel kills is named", async () => {
+testNeeding([needs.root, memoryCgroup], "[DM-26] reports the name of a process that the kernel kills", async () => {
   const name = `slipway-test-${process.pid}`;
-  const group = join(GROUPS, name);
+  const group = join(CGROUP_FOLDER, name);
   mkdirSync(group);
   writeFileSync(join(group, "memory.limit_in_bytes"), String(200 * MIB));
   const agent_id = crypto.randomUUID();
   const read = () => readMemory((file) => (file === "/proc/self/cgroup" ? `4:memory:/${name}\n` : readProc(file)));
   const kills = new MemoryKills({ agent_id, read });
   kills.takeKilled();
-  // Fills most of the limit, waits until it was noticed, and uses the rest.
-  const fill =
+  // The program uses most of the limit, waits for a line of input, and then uses the rest.
+  const defineTake =
     "const all = []; const take = (n) => { for (let i = 0; i < n; i++) all.push(Buffer.alloc(1 << 20, 1)); };";
-  const text = `${fill} take(110); console.log("seen"); process.stdin.once("data", () => take(400));`;
-  const child = Bun.spawn(["sh", "-c", `echo $$ > ${group}/cgroup.procs; exec "$0" -e '${text}'`, process.execPath], {
-    env: { ...process.env, [AGENT_ID_VARIABLE]: agent_id },
-    stdin: "pipe",
-  });
+  const program = `${defineTake} take(110); console.log("seen"); process.stdin.once("data", () => take(400));`;
+  const child = Bun.spawn(
+    ["sh", "-c", `echo $$ > ${group}/cgroup.procs; exec "$0" -e '${program}'`, process.execPath],
+    {
+      env: { ...process.env, [AGENT_ID_VARIABLE]: agent_id },
+      stdin: "pipe",
+    },
+  );
   try {
     await child.stdout.getReader().read();
     expect(kills.takeKilled()).toEqual([]);
@@ -131,14 +134,14 @@ testNeeding([needs.root, groups], "[DM-26] a process that the kernel kills is na
 
 testNeeding(
   [needs.root],
-  "[DM-27] a daemon whose home is full starts, runs its scripts, reports it and continues",
+  "[DM-27] a daemon with a full home folder starts, runs its scripts and reports the full disk",
   async () => {
-    using place = tempFolder();
-    const home = join(place.path, "home");
+    using temp = tempFolder();
+    const home = join(temp.path, "home");
     mkdirSync(home);
     Bun.spawnSync(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", home]);
     try {
-      // As full as a program leaves it that writes until it fails.
+      // Fills the disk until writing fails.
       Bun.spawnSync(["sh", "-c", `cat /dev/zero > ${home}/fill; echo > ${home}/last`]);
       await using server = new RecordingServer();
       const key = { envName: "KEY", filePath: "~/.secret/key", value: Buffer.from("x".repeat(100)) };
@@ -150,20 +153,20 @@ testNeeding(
       };
       await using daemon = startDaemon({ url: server.url, env: { HOME: home } });
       await server.until(({ states }) => states.includes("ready"));
-      await server.until((one) => one.lines().length >= 3);
+      await server.until(() => server.lines().length >= 3);
       expect(server.lines()).toContain("info still works");
       expect(server.lines()).toContain("info refused");
-      await server.until((one) => one.lines(0).length > 0);
+      await server.until(() => server.lines(0).length > 0);
       expect(server.lines(0)).toContain(`error The disk of ${home} is full: free some space.`);
-      const [first] = await server.until((one) => {
-        const calls = one.calls("pushResourcesMonitoringUsage");
+      const [first] = await server.until(() => {
+        const calls = server.calls("pushResourcesMonitoringUsage");
         return calls.length > 0 && calls;
       });
       const volume = { volume: home, used: BigInt(MIB), total: BigInt(MIB) };
       expect(first?.request).toMatchObject({ datapoints: [{ volumes: [volume] }] });
       // Freed space is reported within seconds.
       Bun.spawnSync(["rm", join(home, "fill")]);
-      await server.until((one) => one.calls("pushResourcesMonitoringUsage").length > 1);
+      await server.until(() => server.calls("pushResourcesMonitoringUsage").length > 1);
       await daemon.stop();
       expect(server.states.at(-1)).toBe("off");
     } finally {

@@ -1,4 +1,4 @@
-// The parts of the workspace's SSH server that deal with bytes and counts. test/cli/network-openssh.test.ts tests what clients see.
+// Parts of the workspace's SSH server: packets, handles and counts. test/cli/network-openssh.test.ts tests it with real clients.
 import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -21,27 +21,29 @@ import {
 import { Handles } from "#src/daemon/ssh/sftp/handles.ts";
 import { handleRequest } from "#src/daemon/ssh/sftp/operations.ts";
 
-test("[WN-6] sessions are counted by purpose, each once, and only while they are open", () => {
+test("[WN-6] counts open sessions by purpose, each once", () => {
   const counts = new SessionCounts();
-  const ends = ["vscode", "VSCode", "jetbrains", "ssh", "something"].map((name) => counts.add(toSessionKind(name)));
+  const endFunctions = ["vscode", "VSCode", "jetbrains", "ssh", "something"].map((name) =>
+    counts.add(toSessionKind(name)),
+  );
   expect(counts.open).toEqual({ vscode: 2, jetbrains: 1, ssh: 2 });
-  for (const end of ends) {
-    end();
-    end();
+  for (const endSession of endFunctions) {
+    endSession();
+    endSession();
   }
   expect(counts.open).toEqual({ vscode: 0, jetbrains: 0, ssh: 0 });
 });
 
-test("[WN-1] every key pair can be parsed again, also one whose point starts with a zero", () => {
-  const points = new Set<boolean>();
+test("[WN-1] every created key pair can be parsed, even if its point starts with a zero", () => {
+  const startsWithZero = new Set<boolean>();
   // One in 256 starts with a zero byte.
-  for (let i = 0; i < 500 || points.size < 2; i++) {
+  for (let i = 0; i < 500 || startsWithZero.size < 2; i++) {
     const { private_key, public_key } = makeSshKeyPair();
     const key = ssh2.utils.parseKey(private_key);
     if (key instanceof Error) throw key;
     const blob = Buffer.from(public_key.split(" ")[1] ?? "", "base64");
     expect((Array.isArray(key) ? key[0] : key)?.getPublicSSH().equals(blob)).toBe(true);
-    points.add(blob.at(-32) === 0);
+    startsWithZero.add(blob.at(-32) === 0);
   }
 });
 
@@ -56,7 +58,7 @@ test("[WN-1] the first line of a script names its interpreter", () => {
   expect(buildCommand("#!", "/bin/sh")).toEqual(["/bin/sh", "-c", "#!"]);
 });
 
-test("[WN-10] a terminal shows the message of the day from the file, and nothing with `.hushlogin` or without the file", async () => {
+test("[WN-10] a terminal shows the message of the day unless `.hushlogin` exists or the file is missing", async () => {
   const home = mkdtempSync(join(tmpdir(), "motd-"));
   const path = join(home, "motd");
   expect(await loadMessageOfTheDay("", home)).toBe("");
@@ -71,19 +73,19 @@ test("[WN-10] a terminal shows the message of the day from the file, and nothing
   rmSync(home, { recursive: true });
 });
 
-test("[WN-5] packets are decoded whole however the stream is split; a too large or empty one ends the session", () => {
+test("[WN-5] decodes packets however the stream is split; a packet that is empty or too large ends the session", () => {
   const packets = fc.array(fc.uint8Array({ minLength: 1, maxLength: 300 }), { maxLength: 8 });
   fc.assert(
     fc.property(packets, fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1 }), (bodies, cuts) => {
       const stream = Buffer.concat(bodies.map((body) => encodePacket(body[0] as number, { bytes: body.subarray(1) })));
       const reader = new PacketReader();
-      const out: Buffer[] = [];
-      for (let at = 0, i = 0; at < stream.byteLength; i += 1) {
+      const decoded: Buffer[] = [];
+      for (let position = 0, i = 0; position < stream.byteLength; i += 1) {
         const size = cuts[i % cuts.length] as number;
-        for (const packet of reader.push(stream.subarray(at, at + size))) out.push(Buffer.from(packet));
-        at += size;
+        for (const packet of reader.push(stream.subarray(position, position + size))) decoded.push(Buffer.from(packet));
+        position += size;
       }
-      return out.length === bodies.length && out.every((packet, i) => packet[0] === bodies[i]?.[0]);
+      return decoded.length === bodies.length && decoded.every((packet, i) => packet[0] === bodies[i]?.[0]);
     }),
   );
   for (const length of [0, MAX_PACKET_BYTES + 1, 0xffffffff]) {
@@ -93,30 +95,32 @@ test("[WN-5] packets are decoded whole however the stream is split; a too large 
   }
 });
 
-test("[WN-5] invalid requests are refused one by one, or end the session; they never reach the disk or stay open", async () => {
+test("[WN-5] refuses invalid requests or ends the session, without reaching the disk or leaking handles", async () => {
   const directory = mkdtempSync(join(tmpdir(), "sftp-"));
   writeFileSync(join(directory, "kept"), "kept");
-  const at = { handles: new Handles(), root: { directory, home: directory } };
+  const session = { handles: new Handles(), root: { directory, home: directory } };
   const types = Object.values(REQUEST).filter((type) => type !== REQUEST.init && type !== REQUEST.extended);
   await fc.assert(
     fc.asyncProperty(fc.constantFrom(...types, 77), fc.uint8Array({ maxLength: 120 }), async (type, bytes) => {
-      // Its paths almost never exist.
-      const answer = await handleRequest(type, new Fields(Buffer.from(bytes)), at).catch((error: Error) => error.name);
+      // Paths of random bytes almost never exist.
+      const answer = await handleRequest(type, new Fields(Buffer.from(bytes)), session).catch(
+        (error: Error) => error.name,
+      );
       if (typeof answer === "string") return answer === "SftpError";
       return answer.readUInt32BE(0) === answer.byteLength - 4;
     }),
     { numRuns: 500 },
   );
-  await at.handles.closeAll();
+  await session.handles.closeAll();
   rmSync(directory, { recursive: true });
 });
 
-test("[WN-5] handles are bounded, and an unknown one is refused", async () => {
+test("[WN-5] limits the number of handles and refuses unknown ones", async () => {
   const directory = mkdtempSync(join(tmpdir(), "sftp-"));
-  const at = { handles: new Handles(), root: { directory, home: directory } };
+  const session = { handles: new Handles(), root: { directory, home: directory } };
   const exchangePacket = async (type: number, ...fields: Parameters<typeof encodePacket>[1][]) => {
     const packet = encodePacket(type, { word: 9 }, ...fields);
-    const answer = new Fields(await handleRequest(type, new Fields(packet.subarray(5)), at));
+    const answer = new Fields(await handleRequest(type, new Fields(packet.subarray(5)), session));
     answer.uint32();
     return { type: answer.byte(), id: answer.uint32(), first: answer.uint32() };
   };
@@ -137,6 +141,6 @@ test("[WN-5] handles are bounded, and an unknown one is refused", async () => {
     id: 9,
     first: STATUS.noSuchFile,
   });
-  await at.handles.closeAll();
+  await session.handles.closeAll();
   rmSync(directory, { recursive: true });
 });

@@ -1,4 +1,4 @@
-// The time-dependent parts of a terminal in the daemon, and its small pieces: real programs, in-memory streams, a stopped clock.
+// The parts of the daemon's terminals that depend on time, and their helpers: real programs, in-memory streams, a stopped clock.
 import { describe, expect, test } from "bun:test";
 import { Terminal } from "@xterm/headless/lib-headless/xterm-headless.js";
 import { uuid } from "#base/ids.ts";
@@ -38,16 +38,16 @@ const startWorld = (agent_id: string = uuid()): World => {
     sessions,
     async attach(ID, Command = "", BackendType = "") {
       const stream = await pair.client.open();
-      const theirs = await pair.server.accept();
-      if (!theirs) throw new Error("the session is over");
-      void sessions.serve(theirs);
+      const accepted = await pair.server.accept();
+      if (!accepted) throw new Error("the session is over");
+      void sessions.serve(accepted);
       const request = { ID, Command, Height: 24, Width: 80, Container: "", ContainerUser: "", BackendType };
       await stream.write(encodeTerminalRequest(request));
       return stream;
     },
     async [Symbol.asyncDispose]() {
-      const ending = sessions.endAll();
-      while ((await Promise.race([ending.then(() => "over"), nextTurn().then(() => "on")])) === "on")
+      const ended = sessions.endAll();
+      while ((await Promise.race([ended.then(() => "ended"), nextTurn().then(() => "running")])) === "running")
         await clock.advance(50);
       pair.client.close();
       folder[Symbol.dispose]();
@@ -60,53 +60,53 @@ const SIZE = { height: 24, width: 80 };
 const writeText = (terminal: Terminal, text: string): Promise<void> =>
   new Promise((resolve) => terminal.write(text, resolve));
 
-/** A client's terminal with this output. */
-const clientWith = async (text: string): Promise<Terminal> => {
+/** Creates a client's terminal that shows this output. */
+const createClientTerminal = async (text: string): Promise<Terminal> => {
   const terminal = new Terminal({ cols: SIZE.width, rows: SIZE.height, allowProposedApi: true });
   await writeText(terminal, text);
   return terminal;
 };
 
-/** Returns the lines on its current screen. */
+/** Returns the lines of a terminal's screen after this output. */
 const renderLines = async (text: string): Promise<(string | undefined)[]> => {
-  const { active } = (await clientWith(text)).buffer;
-  return Array.from({ length: SIZE.height }, (_, at) => active.getLine(active.baseY + at)?.translateToString(true));
+  const { active } = (await createClientTerminal(text)).buffer;
+  return Array.from({ length: SIZE.height }, (_, row) => active.getLine(active.baseY + row)?.translateToString(true));
 };
 
-/** Reads continuously and counts the bytes. */
+/** Reads the stream in the background and records its output. */
 const readInBackground = (stream: Duplex) => {
-  const seen = { bytes: 0, text: "", last: "", over: false };
+  const output = { bytes: 0, text: "", last: "", isOver: false };
   void (async () => {
     try {
       for await (const chunk of stream) {
-        seen.bytes += chunk.byteLength;
+        output.bytes += chunk.byteLength;
         const text = new TextDecoder().decode(chunk);
-        seen.last = (seen.last + text).slice(-100);
-        if (seen.text.length < 10_000) seen.text += text;
+        output.last = (output.last + text).slice(-100);
+        if (output.text.length < 10_000) output.text += text;
       }
     } catch {
       // The stream was reset.
     }
-    seen.over = true;
+    output.isOver = true;
   })();
-  return seen;
+  return output;
 };
 
 /** Returns the process ID of a program that prints `pid N`. */
 const awaitPid = async (stream: Duplex): Promise<number> => {
-  const seen = readInBackground(stream);
-  return until(() => Number(/pid (\d+)\r/.exec(seen.text)?.[1]) || false);
+  const output = readInBackground(stream);
+  return until(() => Number(/pid (\d+)\r/.exec(output.text)?.[1]) || false);
 };
 
-const LOUD = "while :; do echo 01234567890123456789012345678901234567890123456789; done";
+const ENDLESS_OUTPUT = "while :; do echo 01234567890123456789012345678901234567890123456789; done";
 
-/** Resolves when the other client's window and queue are full and nothing more arrives. */
-const waitUntilFull = async (seen: { bytes: number }): Promise<void> => {
-  // A window of 256 KiB and part of the queue; the program may still be filling the terminal itself.
-  await until(() => seen.bytes > 300 * 1024);
+/** Resolves when the slow client's window and queue are full, so that the program waits and no more output arrives. */
+const waitUntilFull = async (output: { bytes: number }): Promise<void> => {
+  // That is the window of 256 KiB and part of the queue. The program may still fill the terminal's own buffer.
+  await until(() => output.bytes > 300 * 1024);
   for (let before = -1, same = 0; same < 1_000; ) {
-    same = before === seen.bytes ? same + 1 : 0;
-    before = seen.bytes;
+    same = before === output.bytes ? same + 1 : 0;
+    before = output.bytes;
     await nextTurn();
   }
 };
@@ -114,50 +114,50 @@ const waitUntilFull = async (seen: { bytes: number }): Promise<void> => {
 describe("several clients of one terminal", () => {
   test("[TM-6] wait for the slowest, which is detached after 20 s", async () => {
     await using world = startWorld();
-    const seen = readInBackground(await world.attach("a", LOUD));
+    const output = readInBackground(await world.attach("a", ENDLESS_OUTPUT));
     const slow = await world.attach("a");
-    await waitUntilFull(seen);
+    await waitUntilFull(output);
     await world.clock.advance(19_000);
-    const held = seen.bytes;
+    const bytesBefore = output.bytes;
     await world.clock.advance(3_000);
     expect((await slow.closed)?.failure).toBe("reset");
-    await until(() => seen.bytes > held + 500_000);
-    expect(seen.over).toBe(false);
+    await until(() => output.bytes > bytesBefore + 500_000);
+    expect(output.isOver).toBe(false);
   });
 
   test("[TM-6] a single client can take 120 s", async () => {
     await using world = startWorld();
-    const other = await world.attach("a", LOUD);
+    const fast = await world.attach("a", ENDLESS_OUTPUT);
     const slow = await world.attach("a");
     let isOver = false;
     void slow.closed.then(() => {
       isOver = true;
     });
-    await waitUntilFull(readInBackground(other));
-    other.reset();
+    await waitUntilFull(readInBackground(fast));
+    fast.reset();
     await nextTurn();
     await world.clock.advance(115_000);
     expect(isOver).toBe(false);
     await world.clock.advance(10_000);
     expect(isOver).toBe(true);
-    const seen = readInBackground(await world.attach("a"));
-    await until(() => seen.bytes > 500_000);
+    const output = readInBackground(await world.attach("a"));
+    await until(() => output.bytes > 500_000);
   });
 });
 
 describe("a terminal without clients", () => {
-  test("[TM-8] is kept for five minutes after each visit, then its program ends", async () => {
+  test("[TM-8] is kept for five minutes after its last client detaches, then its program ends", async () => {
     await using world = startWorld();
     const first = await world.attach("a", "echo pid $$; exec sleep 1000");
-    const seen = readInBackground(first);
-    await until(() => /pid \d+\r/.test(seen.text));
-    const pid = Number(/pid (\d+)/.exec(seen.text)?.[1]);
+    const output = readInBackground(first);
+    await until(() => /pid \d+\r/.test(output.text));
+    const pid = Number(/pid (\d+)/.exec(output.text)?.[1]);
     first.reset();
     await nextTurn();
     await world.clock.advance(290_000);
     const second = await world.attach("a", "echo never");
-    const again = readInBackground(second);
-    await until(() => again.text.includes(`pid ${pid}`));
+    const secondOutput = readInBackground(second);
+    await until(() => secondOutput.text.includes(`pid ${pid}`));
     await world.clock.advance(600_000);
     expect(isAlive(pid)).toBe(true);
     second.reset();
@@ -184,20 +184,20 @@ describe("a terminal without clients", () => {
 
   testNeeding(
     [needs.screen],
-    "[TM-15] a `screen` session ends when no client attaches to it within five minutes of the next daemon's start",
+    "[TM-15] a `screen` session ends if no client attaches within five minutes of the next daemon's start",
     async () => {
       const agent_id = uuid();
-      await using earlier = startWorld(agent_id);
-      const forgotten = await awaitPid(await earlier.attach("a", "echo pid $$; read x", "screen"));
-      const wanted = await awaitPid(await earlier.attach("b", "echo pid $$; read x", "screen"));
-      await using later = startWorld(agent_id);
-      // The earlier one only displays it: the later one takes it over.
-      expect(await awaitPid(await later.attach("b", "echo never", "screen"))).toBe(wanted);
-      await later.clock.advance(299_000);
-      expect(isAlive(forgotten)).toBe(true);
-      await later.clock.advance(2_000);
-      await until(() => !isAlive(forgotten));
-      expect(isAlive(wanted)).toBe(true);
+      await using earlierDaemon = startWorld(agent_id);
+      const unattachedPid = await awaitPid(await earlierDaemon.attach("a", "echo pid $$; read x", "screen"));
+      const attachedPid = await awaitPid(await earlierDaemon.attach("b", "echo pid $$; read x", "screen"));
+      await using laterDaemon = startWorld(agent_id);
+      // The later daemon takes over the session, because the earlier one only displayed it.
+      expect(await awaitPid(await laterDaemon.attach("b", "echo never", "screen"))).toBe(attachedPid);
+      await laterDaemon.clock.advance(299_000);
+      expect(isAlive(unattachedPid)).toBe(true);
+      await laterDaemon.clock.advance(2_000);
+      await until(() => !isAlive(unattachedPid));
+      expect(isAlive(attachedPid)).toBe(true);
     },
   );
 
@@ -206,30 +206,30 @@ describe("a terminal without clients", () => {
     const id = uuid();
     const command = "trap 'stty size' WINCH; echo ready; while :; do sleep 0.05; done";
     const wide = await world.attach(id, command);
-    const seen = readInBackground(wide);
-    await until(() => seen.text.includes("ready"));
+    const output = readInBackground(wide);
+    await until(() => output.text.includes("ready"));
     const narrow = await world.attach(id);
     await narrow.write(new TextEncoder().encode('{"height":10,"width":40}'));
-    await until(() => seen.text.includes("10 40"));
+    await until(() => output.text.includes("10 40"));
     narrow.reset("closed");
-    await until(() => seen.text.lastIndexOf("24 80") > seen.text.indexOf("10 40"));
+    await until(() => output.text.lastIndexOf("24 80") > output.text.indexOf("10 40"));
   });
 
   test("[TM-14] of an unknown kind shows the reason on the terminal", async () => {
     await using world = startWorld();
-    const seen = readInBackground(await world.attach("a", "echo never", "tmux"));
-    await until(() => seen.over);
-    expect(seen.text).toBe("Unknown terminal backend. Use `buffered` or `screen`.\r\n");
+    const output = readInBackground(await world.attach("a", "echo never", "tmux"));
+    await until(() => output.isOver);
+    expect(output.text).toBe("Unknown terminal backend. Use `buffered` or `screen`.\r\n");
     expect(world.sessions.size).toBe(0);
   });
 
   test("[TM-5] that cannot be started shows the reason on the terminal", async () => {
     await using world = startWorld();
-    const seen = readInBackground(await world.attach("a", "exit 0"));
-    await until(() => seen.over);
+    const output = readInBackground(await world.attach("a", "exit 0"));
+    await until(() => output.isOver);
     await world.sessions.endAll();
     const refused = readInBackground(await world.attach("b"));
-    await until(() => refused.over);
+    await until(() => refused.isOver);
     expect(refused.text).toBe("The workspace is stopping.\r\n");
   });
 });
@@ -242,25 +242,25 @@ describe("a late client", () => {
     return emulator.serialize();
   };
 
-  test("[TM-4] sees a full-screen program in its current state, after any amount of output: other screen, mouse, title, cursor", async () => {
+  test("[TM-4] sees a full-screen program's current state after any amount of output: screen, mouse mode, title, cursor", async () => {
     await using world = startWorld();
     const program = String.raw`stty -echo; printf '$ top\r\n\033]2;the title\007\033[?1049h\033[?1003h\033[?1006h\033[?25l\033[H\033[44mhead\033[0m'
       i=0; while [ $i -lt 6000 ]; do printf '\033[10;1Hcounter %s' $i; i=$((i+1)); done; read x; printf '\033[?1049l\033[?25hover'; read y`;
     const first = await world.attach("a", program);
-    const seen = readInBackground(first);
-    await until(() => seen.bytes > 100_000 && seen.last.endsWith("counter 5999"));
+    const output = readInBackground(first);
+    await until(() => output.bytes > 100_000 && output.last.endsWith("counter 5999"));
     const late = readInBackground(await world.attach("a"));
     await until(() => late.text.includes("the title"));
     expect(late.bytes).toBeLessThan(2_000);
-    const client = await clientWith(late.text);
+    const client = await createClientTerminal(late.text);
     const { buffer, modes } = client;
     expect(buffer.active.type).toBe("alternate");
     expect(modes.mouseTrackingMode).toBe("any");
-    for (const kept of ["\x1b[?1006h", "\x1b[?25l", "\x1b]2;the title\x07"]) expect(late.text).toContain(kept);
-    const line = (at: number) => buffer.active.getLine(at)?.translateToString(true);
+    for (const sequence of ["\x1b[?1006h", "\x1b[?25l", "\x1b]2;the title\x07"]) expect(late.text).toContain(sequence);
+    const line = (row: number) => buffer.active.getLine(row)?.translateToString(true);
     expect([line(0), line(1), line(9)]).toEqual(["head", "", "counter 5999"]);
     expect([buffer.active.cursorX, buffer.active.cursorY]).toEqual([12, 9]);
-    // The header's color has not filled the screen, and the earlier content is below it.
+    // The header's color does not fill the screen.
     expect(buffer.active.getLine(3)?.getCell(5)?.isBgDefault()).toBe(true);
     await first.write(Buffer.from('{"data":"\\n"}'));
     await until(() => late.text.endsWith("over"));
@@ -268,7 +268,7 @@ describe("a late client", () => {
     expect([buffer.active.type, line(0), line(1)]).toEqual(["normal", "$ top", "over"]);
   });
 
-  test("[TM-4] sees the same screen as a terminal that got all output, whatever it was and however it was split", async () => {
+  test("[TM-4] sees the same screen as a terminal that received all output, however it was split", async () => {
     const pieces = [
       ...[
         "plain words ",
@@ -296,34 +296,35 @@ describe("a late client", () => {
     for (let seed = 1; seed <= 25; seed++) {
       const next = randomFrom(seed);
       const text = Array.from({ length: 30 }, () => pieces[Math.floor(next() * pieces.length)]).join("");
-      const kept = new ScreenBuffer(new WatchedClock(), SIZE, () => {});
+      const screen = new ScreenBuffer(new WatchedClock(), SIZE, () => {});
       const bytes = Buffer.from(text);
-      for (let at = 0; at < bytes.byteLength; ) {
+      for (let position = 0; position < bytes.byteLength; ) {
         const size = 1 + Math.floor(next() * 20);
-        kept.push(bytes.subarray(at, at + size));
-        at += size;
+        screen.push(bytes.subarray(position, position + size));
+        position += size;
       }
-      const shown = new TextDecoder().decode(await kept.snapshot());
+      const shown = new TextDecoder().decode(await screen.snapshot());
       expect({ seed, shown }).toEqual({ seed, shown: await renderOutput(text) });
-      // A client with this output shows the same; cells cleared in a color are equivalent to written ones.
+      // A client shows the same text. Cells that were cleared in a color are equivalent to written ones.
       expect({ seed, text: await renderLines(shown) }).toEqual({ seed, text: await renderLines(text) });
-      kept.dispose();
+      screen.dispose();
     }
   });
 
-  test("[TM-4] gets no text that has scrolled away: the screen is the same, and the queue is bounded", async () => {
-    const kept = new ScreenBuffer(new WatchedClock(), SIZE, () => {});
+  test("[TM-4] gets the same screen without text that has scrolled away, and the queue is bounded", async () => {
+    const screen = new ScreenBuffer(new WatchedClock(), SIZE, () => {});
     const lines = Array.from({ length: 60_000 }, (_, i) => `line ${i}\r\n`).join("");
     const text = `\x1b[32mgreen\r\n${lines}`;
     const bytes = Buffer.from(text);
-    for (let at = 0; at < bytes.byteLength; at += 10_000) kept.push(bytes.subarray(at, at + 10_000));
-    expect(new TextDecoder().decode(await kept.snapshot())).toBe(await renderOutput(text));
-    expect(kept.waiting).toBe(0);
-    expect(kept.written).toBe(bytes.byteLength);
-    kept.dispose();
+    for (let position = 0; position < bytes.byteLength; position += 10_000)
+      screen.push(bytes.subarray(position, position + 10_000));
+    expect(new TextDecoder().decode(await screen.snapshot())).toBe(await renderOutput(text));
+    expect(screen.waiting).toBe(0);
+    expect(screen.written).toBe(bytes.byteLength);
+    screen.dispose();
   });
 
-  test("[TM-4] of a huge terminal gets a bounded screen, even if every cell has a different color", async () => {
+  test("[TM-4] gets a bounded screen from a huge terminal, even if every cell has a different color", async () => {
     const size = { height: 4_096, width: 4_096 };
     const cells = Array.from({ length: 60_000 }, (_, i) => `\x1b[48;2;${i % 256};${(i >> 8) % 256};1mx`).join("");
     expect((await renderOutput(cells.repeat(4), size)).length).toBeLessThan(3 * 1024 * 1024);
@@ -331,7 +332,7 @@ describe("a late client", () => {
 });
 
 describe("the pieces", () => {
-  test("[TM-1] programs get a UTF-8 character set, the user's own if it is one", () => {
+  test("[TM-1] programs get a UTF-8 locale, preferably the user's own", () => {
     expect(buildTerminalEnvironment({ LANG: "C" }, "/bin/sh")).toMatchObject({
       LC_CTYPE: "C.UTF-8",
       TERM: "xterm-256color",
@@ -343,17 +344,18 @@ describe("the pieces", () => {
     expect(buildTerminalEnvironment({ LC_ALL: "en_US.utf8" }, "/bin/sh")).toMatchObject({ LC_ALL: "en_US.utf8" });
   });
 
-  test("[TM-9] JSON objects are found however they are split", () => {
+  test("[TM-9] finds JSON objects however they are split", () => {
     const text = '{"a":"}{\\"\\\\"}\n {"b":{"c":[1,{"d":"é"}]}}{}';
     const bytes = Buffer.from(text);
     for (let size = 1; size <= bytes.byteLength; size += 1) {
       const objects = new JsonObjects(1_000);
       const found: unknown[] = [];
-      for (let at = 0; at < bytes.byteLength; at += size) found.push(...objects.push(bytes.subarray(at, at + size)));
+      for (let position = 0; position < bytes.byteLength; position += size)
+        found.push(...objects.push(bytes.subarray(position, position + size)));
       expect(found).toEqual([{ a: '}{"\\' }, { b: { c: [1, { d: "é" }] } }, {}]);
     }
     expect(() => new JsonObjects(10).push(Buffer.from('{"a":"12345678"'))).toThrow("more than 10 bytes");
-    for (const bad of ["x", "[", "}", "{]}", '{"a"}'])
-      expect(() => new JsonObjects(99).push(Buffer.from(bad))).toThrow();
+    for (const invalid of ["x", "[", "}", "{]}", '{"a"}'])
+      expect(() => new JsonObjects(99).push(Buffer.from(invalid))).toThrow();
   });
 });

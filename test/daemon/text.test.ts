@@ -9,7 +9,7 @@ const splitLines = (...chunks: (string | Uint8Array)[]): string[] => {
 };
 
 describe("output as lines", () => {
-  test("[DM-7] a line is complete before it is sent, however it is split", () => {
+  test("[DM-7] joins the pieces of a line before it is sent", () => {
     expect(splitLines("a", "b\nc", "\r\n\n", "end")).toEqual(["ab", "c", "", "end"]);
     expect(splitLines("a\n")).toEqual(["a"]);
     expect(splitLines()).toEqual([]);
@@ -19,7 +19,7 @@ describe("output as lines", () => {
     }
   });
 
-  test("[DM-7] a line beyond the limit continues as the next one, and no character is broken", () => {
+  test("[DM-7] continues an overlong line in the next one, without breaking a character", () => {
     const long = "x".repeat(MAX_LINE_CHARS - 1);
     expect(splitLines(`${long}🧀rest\nnext`)).toEqual([long, "🧀rest", "next"]);
     expect(splitLines("y".repeat(2 * MAX_LINE_CHARS + 5)).map((line) => line.length)).toEqual([
@@ -36,8 +36,8 @@ describe("output as lines", () => {
   });
 });
 
-describe("places", () => {
-  test("[DM-6] the home folder, variables and relative paths are filled in", () => {
+describe("paths", () => {
+  test("[DM-6] expands the home folder, variables and relative paths", () => {
     const env = { HOME: "/home/ada", SUB: "x" };
     expect(["", "~", "~/p", "$HOME/p", "p/$SUB", "/abs/$NONE"].map((text) => resolveFolder(text, env))).toEqual([
       "/home/ada",

@@ -1,4 +1,4 @@
-// HTTP/1.1 over any two-way channel, as between server and daemons: against a real Bun server behind a real socket, and against malformed
+// HTTP/1.1 over any two-way channel, as between server and daemons: with a real Bun server behind a real socket, and with malformed
 // responses.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
@@ -31,30 +31,32 @@ beforeAll(() => {
 });
 afterAll(() => server.stop(true));
 
-const toServer = () => connectSocket({ hostname: "127.0.0.1", port: server.port as number }, systemClock);
+const connectToServer = () => connectSocket({ hostname: "127.0.0.1", port: server.port as number }, systemClock);
 const get = (path: string): HttpRequest => ({ method: "GET", path });
 
-/** Returns how the client interprets these bytes. */
-const parseAnswer = async (text: string, method = "GET"): Promise<string> => {
-  const fake = Bun.listen({
+/** Returns the status and body that the client reads from this response, or its error message. */
+const parseResponse = async (text: string, method = "GET"): Promise<string> => {
+  const scriptedServer = Bun.listen({
     hostname: "127.0.0.1",
     port: 0,
     socket: { data: (socket) => void socket.end(text), open() {} },
   });
   try {
-    const connection = new HttpConnection(await connectSocket({ hostname: "127.0.0.1", port: fake.port }, systemClock));
+    const connection = new HttpConnection(
+      await connectSocket({ hostname: "127.0.0.1", port: scriptedServer.port }, systemClock),
+    );
     const response = await connection.request({ method, path: "/" });
     return `${response.status} ${await response.text(1000)}`;
   } catch (error) {
     return (error as Error).message;
   } finally {
-    fake.stop(true);
+    scriptedServer.stop(true);
   }
 };
 
 describe("an HTTP connection", () => {
-  test("[TN-8] carries requests with bodies and responses of every framing, one after the other", async () => {
-    const connection = new HttpConnection(await toServer());
+  test("[TN-8] carries requests with bodies, and responses with every framing, one after the other", async () => {
+    const connection = new HttpConnection(await connectToServer());
     const echoed = await connection.request({ method: "POST", path: "/echo", body: BIG });
     expect(echoed.headers.get("x-method")).toBe("POST");
     expect(connection.reusable).toBe(false);
@@ -75,17 +77,17 @@ describe("an HTTP connection", () => {
     connection.close();
   });
 
-  test("[TN-9] is reused only if the response was read to its end and the other side keeps it open", async () => {
-    const unread = new HttpConnection(await toServer());
+  test("[TN-9] is reused only after the response was read to its end, if the server keeps it open", async () => {
+    const unread = new HttpConnection(await connectToServer());
     await (await unread.request(get("/chunked"))).discard();
     expect(unread.reusable).toBe(false);
-    const closing = new HttpConnection(await toServer());
+    const closing = new HttpConnection(await connectToServer());
     expect(await (await closing.request(get("/close"))).text()).toBe("bye");
     expect(closing.reusable).toBe(false);
 
     const dial = () => {
       connections += 1;
-      return toServer();
+      return connectToServer();
     };
     const http = new AgentHttp({ dial, isDaemon: () => true }, systemClock);
     for (let i = 0; i < 5; i += 1) expect((await http.request("a", get("/nothing"))).status).toBe(204);
@@ -102,35 +104,35 @@ describe("an HTTP connection", () => {
   });
 
   test("[TN-8] an upgrade returns the raw channel; anything else is a response", async () => {
-    await using other = disposable(
+    await using webSocketServer = disposable(
       Bun.serve({
         port: 0,
         hostname: "127.0.0.1",
-        fetch: (request, on) => (on.upgrade(request) ? undefined : new Response("no", { status: 400 })),
+        fetch: (request, self) => (self.upgrade(request) ? undefined : new Response("no", { status: 400 })),
         websocket: { message: (socket, text) => void socket.send(text) },
       }),
     );
-    const open = async () =>
-      new HttpConnection(await connectSocket({ hostname: "127.0.0.1", port: other.port }, systemClock));
+    const openConnection = async () =>
+      new HttpConnection(await connectSocket({ hostname: "127.0.0.1", port: webSocketServer.port }, systemClock));
     const headers: [string, string][] = [
       ["connection", "Upgrade"],
       ["upgrade", "websocket"],
       ["sec-websocket-version", "13"],
       ["sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ=="],
     ];
-    const upgraded = await (await open()).upgrade({ ...get("/up"), headers });
-    if (!("stream" in upgraded)) throw new Error("no upgrade");
+    const upgraded = await (await openConnection()).upgrade({ ...get("/up"), headers });
+    if (!("stream" in upgraded)) throw new Error("expected an upgrade");
     expect(upgraded.head.headers.get("sec-websocket-accept")).toBe("s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
     await upgraded.stream.write(Uint8Array.of(0x81, 0x82, 0, 0, 0, 0, 0x68, 0x69));
     expect([...((await upgraded.stream.read()) as Uint8Array)]).toEqual([0x81, 2, 0x68, 0x69]);
     upgraded.stream.reset();
-    const refused = await (await open()).upgrade(get("/up"));
-    if (!("response" in refused)) throw new Error("an upgrade");
+    const refused = await (await openConnection()).upgrade(get("/up"));
+    if (!("response" in refused)) throw new Error("expected a response");
     expect([refused.response.status, await refused.response.text()]).toEqual([400, "no"]);
   });
 
   // biome-ignore format: a table of cases
-  const strange: [string, string, string][] = [
+  const invalidResponses: [string, string, string][] = [
     ["no HTTP", "SSH-2.0-x\r\n\r\n", "does not begin as HTTP"],
     ["a header without name", "HTTP/1.1 200 OK\r\n: x\r\n\r\n", "malformed header"],
     ["a folded header", "HTTP/1.1 200 OK\r\na: b\r\n c\r\n\r\n", "malformed header"],
@@ -143,41 +145,41 @@ describe("an HTTP connection", () => {
     ["a chunk without end", "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\nabc", ""],
     ["a head without end", `HTTP/1.1 200 OK\r\n${"a: b\r\n".repeat(20_000)}`, "too long"],
     ["a body without bound", `HTTP/1.1 200 OK\r\n\r\n${"x".repeat(5_000)}`, "too large"],
-    ["interim answers for ever", "HTTP/1.1 100 Continue\r\n\r\n".repeat(20), "interim"],
+    ["endless interim responses", "HTTP/1.1 100 Continue\r\n\r\n".repeat(20), "interim"],
     ["an unrequested upgrade", "HTTP/1.1 101 Sure\r\n\r\n", "changes the protocol"],
     ["nothing", "\r\n", "early"],
   ];
-  test.each(strange)("[TN-8] refuses %s", async (_, text, reason) => {
-    const found = await parseAnswer(text);
-    expect(found).not.toMatch(/^\d{3} /);
-    expect(found).toContain(reason);
+  test.each(invalidResponses)("[TN-8] refuses %s", async (_, text, reason) => {
+    const result = await parseResponse(text);
+    expect(result).not.toMatch(/^\d{3} /);
+    expect(result).toContain(reason);
   });
 
   test("[TN-8] accepts unusual but valid responses", async () => {
-    expect(await parseAnswer("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.0 200\r\n\r\nold")).toBe("200 old");
+    expect(await parseResponse("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.0 200\r\n\r\nold")).toBe("200 old");
     const chunks = "HTTP/1.1 200 OK\r\ntransfer-encoding: Chunked\r\n\r\n3;x=y\r\nabc\r\n0\r\ntrailer: t\r\n\r\n";
-    expect(await parseAnswer(chunks)).toBe("200 abc");
-    expect(await parseAnswer("HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n", "HEAD")).toBe("200 ");
+    expect(await parseResponse(chunks)).toBe("200 abc");
+    expect(await parseResponse("HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n", "HEAD")).toBe("200 ");
   });
 
-  test("[TN-8] never sends a request that would be split in two", async () => {
-    const connection = new HttpConnection(await toServer());
+  test("[TN-8] rejects a request with characters that would split it in two", async () => {
+    const connection = new HttpConnection(await connectToServer());
     await expect(connection.request(get("/a b"))).rejects.toThrow("forbidden characters");
     await expect(connection.request({ ...get("/"), headers: [["a", "b\r\nc: d"]] })).rejects.toThrow("forbidden");
     connection.close();
   });
 
   test("[TN-9] an abort signal ends an unanswered request", async () => {
-    const silent = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+    const silentServer = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
     const controller = new AbortController();
     const connection = new HttpConnection(
-      await connectSocket({ hostname: "127.0.0.1", port: silent.port }, systemClock),
+      await connectSocket({ hostname: "127.0.0.1", port: silentServer.port }, systemClock),
     );
-    const requested = connection.request({ ...get("/"), signal: controller.signal });
+    const request = connection.request({ ...get("/"), signal: controller.signal });
     controller.abort();
-    await expect(requested).rejects.toThrow("given up");
+    await expect(request).rejects.toThrow("given up");
     expect(connection.reusable).toBe(false);
-    silent.stop(true);
+    silentServer.stop(true);
   });
 });
 

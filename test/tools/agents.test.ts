@@ -16,16 +16,16 @@ import { callTools, openChat, openToolWorld, type ToolWorld } from "./world.ts";
  */
 const startInnerAgent = async (world: ToolWorld, name: string) => {
   const { store, clock } = getContext(world.server);
-  const first = await store.get(findAgent({ id: world.seeded.agent_id }));
-  if (!first) throw new Error("there is no agent");
+  const existingAgent = await store.get(findAgent({ id: world.seeded.agent_id }));
+  if (!existingAgent) throw new Error("there is no agent");
   const [id, outer_id, agent_token] = [uuid(), uuid(), uuid()];
-  const { workspace_id, build_id, resource_id, architecture, operating_system } = first;
+  const { workspace_id, build_id, resource_id, architecture, operating_system } = existingAgent;
   const times = { created_at: clock.now(), updated_at: clock.now() };
-  const shared = { workspace_id, build_id, resource_id, architecture, operating_system, ...times };
+  const sharedFields = { workspace_id, build_id, resource_id, architecture, operating_system, ...times };
   const key = await store.reserve("agents", 2);
   await store.commit([
-    insertAgent({ key, id: outer_id, name: "outer", token_hash: sha256(uuid()), ...shared }),
-    insertAgent({ key: key + 1, id, name, parent_id: outer_id, token_hash: sha256(agent_token), ...shared }),
+    insertAgent({ key, id: outer_id, name: "outer", token_hash: sha256(uuid()), ...sharedFields }),
+    insertAgent({ key: key + 1, id, name, parent_id: outer_id, token_hash: sha256(agent_token), ...sharedFields }),
   ]);
   const home = mkdtempSync(join(tmpdir(), "slipway-inside-"));
   const daemon = await startAgentProcess(world.server, { ...world.seeded, agent_id: id, agent_token }, home);
@@ -39,28 +39,31 @@ const startInnerAgent = async (world: ToolWorld, name: string) => {
   };
 };
 
-const findSchema = (
+const findInputProperties = (
   { request }: { request: { tools: readonly { name: string; input_schema: unknown }[] } },
   name: string,
 ) =>
-  (request.tools.find((one) => one.name === name)?.input_schema as { properties: Record<string, unknown> } | undefined)
-    ?.properties ?? {};
+  (
+    request.tools.find((tool) => tool.name === name)?.input_schema as
+      | { properties: Record<string, unknown> }
+      | undefined
+  )?.properties ?? {};
 
-test("[TO-24] in a workspace with several agents the model knows their names, and its calls go to the agent that they name", async () => {
+test("[TO-24] in a workspace with several agents, the model knows their names, and each call runs in the agent that it names", async () => {
   await using world = await openToolWorld();
   const alone = await openChat(world);
-  expect(findSchema(alone.call, "execute")).not.toHaveProperty("agent");
+  expect(findInputProperties(alone.call, "execute")).not.toHaveProperty("agent");
   alone.call.finish("stop");
 
   await using innerAgent = await startInnerAgent(world, "app");
   const { call } = await openChat(world);
   for (const name of ["execute", "read_file", "write_file", "edit_files", "process_output"]) {
-    expect(findSchema(call, name).agent).toMatchObject({
+    expect(findInputProperties(call, name).agent).toMatchObject({
       enum: ["app", "main", "outer"],
       description: expect.stringContaining('"main" when absent. In containers of it are "app".'),
     });
   }
-  expect(findSchema(call, "list_templates")).not.toHaveProperty("agent");
+  expect(findInputProperties(call, "list_templates")).not.toHaveProperty("agent");
   writeFileSync(join(innerAgent.home, "where"), "inside");
   writeFileSync(join(world.home, "where"), "outside");
   const { results, next } = await callTools(
@@ -89,7 +92,7 @@ test("[TO-24] in a workspace with several agents the model knows their names, an
   second.next.finish("stop");
 });
 
-test("[TO-24] an interrupt ends the turn's commands in the named agent, and the chat's sockets accept the name, too", async () => {
+test("[TO-24] an interrupt ends the turn's commands in the named agent; the chat's sockets also accept an agent's name", async () => {
   await using world = await openToolWorld();
   await using innerAgent = await startInnerAgent(world, "app");
   const { id, call } = await openChat(world);

@@ -9,11 +9,11 @@ import { listCommandTexts } from "#src/tools/processes/parsed-commands.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { callTools, Follower, openChat, openToolWorld } from "./world.ts";
 
-const toEdit = (path: string, old_text: string, new_text: string) => ({
+const makeEdit = (path: string, old_text: string, new_text: string) => ({
   files: [{ path, edits: [{ old_text, new_text }] }],
 });
 
-test("[PE-16] waiting calls show a diff against the current file, a command with its parts and folder, and the rules to keep; only the owner can read them", async () => {
+test("[PE-16] the owner sees a waiting call's diff against the current file, or its command, folder and suggested rules", async () => {
   await using world = await openToolWorld();
   const { owner, home } = world;
   writeFileSync(join(home, "sum.sh"), "one\ntwo\nthree\n");
@@ -22,7 +22,7 @@ test("[PE-16] waiting calls show a diff against the current file, a command with
   expect(await owner.get<ChatApprovals>(path)).toEqual({ calls: [] });
   using follower = await Follower.open(owner, id);
   call
-    .callTool("edit", "edit_files", toEdit("sum.sh", "two", "2"))
+    .callTool("edit", "edit_files", makeEdit("sum.sh", "two", "2"))
     .callTool("new", "write_file", { path: "src/new.ts", content: "const a = 1;\n" })
     .callTool("whole", "write_file", { path: join(home, "sum.sh"), content: "one\n" })
     .callTool("run", "execute", { command: "cd src && npm test 2>&1 | tail -5", workdir: "packages" })
@@ -64,8 +64,8 @@ test("[PE-16] waiting calls show a diff against the current file, a command with
   expect((await administrator.fetch("GET", path)).status).toBe(403);
 
   const answers = ["edit", "new", "whole", "run"].map((tool_call_id) => ({ tool_call_id, decision: "deny" }));
-  const always = { tool_call_id: "mcp", decision: "allow", scope: "always" };
-  await owner.post(path, { answers: [...answers, always] });
+  const allowAlways = { tool_call_id: "mcp", decision: "allow", scope: "always" };
+  await owner.post(path, { answers: [...answers, allowAlways] });
   await world.models.next();
   expect((await owner.get<Chat>(`/api/v2/chats/${id}`)).permissions).toEqual({
     default: "ask_changes",
@@ -77,7 +77,7 @@ test("[PE-16] waiting calls show a diff against the current file, a command with
   expect(await owner.get<ChatApprovals>(path)).toEqual({ calls: [] });
 });
 
-test("[PE-15] invalid arguments and edits that do not apply are answered without asking; an unreachable workspace fails nothing", async () => {
+test("[PE-15] calls that cannot succeed fail without asking; in an unreachable workspace, calls still wait for approval", async () => {
   await using world = await openToolWorld();
   const { owner, home } = world;
   writeFileSync(join(home, "sum.sh"), "one\n");
@@ -87,8 +87,8 @@ test("[PE-15] invalid arguments and edits that do not apply are answered without
     call,
     ["execute", { command: "" }],
     ["execute", {}],
-    ["edit_files", toEdit("sum.sh", "two", "2")],
-    ["edit_files", toEdit("missing.sh", "two", "2")],
+    ["edit_files", makeEdit("sum.sh", "two", "2")],
+    ["edit_files", makeEdit("missing.sh", "two", "2")],
     ["write_file", { path: ".", content: "x" }],
   );
   const errors = results.map(({ error }) => error);
@@ -101,7 +101,7 @@ test("[PE-15] invalid arguments and edits that do not apply are answered without
   ]);
   await world.daemon[Symbol.asyncDispose]();
   using follower = await Follower.open(owner, id);
-  next.callTool("away", "edit_files", toEdit("sum.sh", "two", "2")).finish("tool_calls");
+  next.callTool("away", "edit_files", makeEdit("sum.sh", "two", "2")).finish("tool_calls");
   await follower.until(({ status }) => status === "requires_action");
   const [waitingCall] = (await owner.get<ChatApprovals>(`/api/v2/chats/${id}/permissions`)).calls;
   expect(waitingCall?.problem).toMatch(/cannot be reached|does not answer/);

@@ -1,4 +1,4 @@
-// Which kinds of chats have which tools, and what a waiting call shows of a sub-chat's messages. Needs no server.
+// The tools of each kind of chat, and the sub-chat messages that a waiting call shows. Needs no server.
 import { expect, test } from "bun:test";
 import { basename } from "node:path";
 import { SubagentText } from "#actors/chat/subagents/text.ts";
@@ -65,13 +65,13 @@ test("[SB-2] [PM-2] each kind of chat has exactly its own tools", () => {
 
 test("[PM-3] in plan mode a chat writes only its plan and starts only explore agents", () => {
   const path = toPlanPath("chat");
-  const toEdit = (...paths: string[]) => ({ files: paths.map((one) => ({ path: one, edits: [] })) });
+  const makeEdit = (...paths: string[]) => ({ files: paths.map((path) => ({ path, edits: [] })) });
   const plan = makeInput("plan");
   expect(explainLimit("write_file", { path, content: "" }, plan)).toBeUndefined();
-  expect(explainLimit("edit_files", toEdit(path, path), plan)).toBeUndefined();
-  for (const other of ["a.md", `${path}/../x.md`, `./${path}`, ` ${path}`, ""]) {
-    expect(explainLimit("write_file", { path: other, content: "" }, plan)).toContain(path);
-    expect(explainLimit("edit_files", toEdit(path, other), plan)).toContain(path);
+  expect(explainLimit("edit_files", makeEdit(path, path), plan)).toBeUndefined();
+  for (const otherPath of ["a.md", `${path}/../x.md`, `./${path}`, ` ${path}`, ""]) {
+    expect(explainLimit("write_file", { path: otherPath, content: "" }, plan)).toContain(path);
+    expect(explainLimit("edit_files", makeEdit(path, otherPath), plan)).toContain(path);
   }
   expect(explainLimit("spawn_agent", { type: "explore", prompt: "x" }, plan)).toBeUndefined();
   expect(explainLimit("spawn_agent", { type: "general", prompt: "x" }, plan)).toContain("explore");
@@ -90,26 +90,26 @@ test("[PM-1] a chat in plan mode plans; a sub-chat in plan mode only explores", 
   );
 });
 
-test("[SB-5] the waiting call shows the newest message once, even if events are repeated, late or of an older message", () => {
+test("[SB-5] the waiting call shows the newest message once, even if events are repeated, late or from an older message", () => {
   const output: string[] = [];
-  const text = new SubagentText({ write: (more) => output.push(more), reset: () => output.push("<reset>") });
+  const subagentText = new SubagentText({ write: (text) => output.push(text), reset: () => output.push("<reset>") });
   const makeBuffer = (history_version: number, ...parts: string[]) => {
-    const created = new StreamBuffer("chat", { history_version, generation_attempt: 1 }, () => {});
-    for (const part of parts) created.push({ type: "text", text: part });
-    created.push({ type: "reasoning", text: "hm" });
-    return created.copy();
+    const buffer = new StreamBuffer("chat", { history_version, generation_attempt: 1 }, () => {});
+    for (const part of parts) buffer.push({ type: "text", text: part });
+    buffer.push({ type: "reasoning", text: "hm" });
+    return buffer.copy();
   };
   const first = makeBuffer(1, "a", "b", "c");
-  text.add({ ...first, events: first.events.slice(0, 2) });
-  text.add(first);
-  text.add({ ...first, first_seq: 3, events: first.events.slice(2) });
-  text.add(makeBuffer(2));
-  text.add(makeBuffer(3, "d"));
-  text.add(first);
+  subagentText.add({ ...first, events: first.events.slice(0, 2) });
+  subagentText.add(first);
+  subagentText.add({ ...first, first_seq: 3, events: first.events.slice(2) });
+  subagentText.add(makeBuffer(2));
+  subagentText.add(makeBuffer(3, "d"));
+  subagentText.add(first);
   expect(output).toEqual(["a", "b", "c", "<reset>", "d"]);
 });
 
-test("[SB-2] each tool is in a file of its name next to its description, and at least one kind of chat has it", () => {
+test("[SB-2] each tool has a source file and a description file named after it, and at least one kind of chat has it", () => {
   const files = new Set(
     [...new Bun.Glob("**/*").scanSync(`${import.meta.dir}/../../src/tools`)].map((file) => basename(file)),
   );

@@ -7,11 +7,11 @@ import { HeadTailBuffer, truncateMiddle, truncateResult } from "#src/tools/cut.t
 import { parseDuration } from "#src/tools/duration.ts";
 import { computeResultLimit } from "#src/tools/run.ts";
 
-test("[TO-3] texts are truncated in the middle, never inside a character, and contain the number of missing bytes", () => {
+test("[TO-3] truncates texts in the middle, never inside a character, and inserts the number of missing bytes", () => {
   const text = "aß€😀".repeat(2_000);
   for (const limit of [100, 101, 102, 103, 1_000, 4_097]) {
-    const { text: cut, truncated } = truncateMiddle(text, limit);
-    const [head = "", tail = ""] = cut.split(/\n\[\.\.\. \d+ bytes left out \.\.\.\]\n/);
+    const { text: truncatedText, truncated } = truncateMiddle(text, limit);
+    const [head = "", tail = ""] = truncatedText.split(/\n\[\.\.\. \d+ bytes left out \.\.\.\]\n/);
     expect(truncated).toBe(true);
     expect(text.startsWith(head) && text.endsWith(tail)).toBe(true);
     expect(Buffer.byteLength(head + tail)).toBeWithin(limit - 8, limit + 1);
@@ -19,7 +19,7 @@ test("[TO-3] texts are truncated in the middle, never inside a character, and co
   expect(truncateMiddle(text, 100_000)).toEqual({ text, truncated: false });
 });
 
-test("[TO-3] output of any length is collected in little memory, with the same result as truncating the complete output", () => {
+test("[TO-3] collects long output in little memory, with the same result as truncating the complete output", () => {
   const buffer = new HeadTailBuffer(300);
   let completeText = "";
   for (let index = 0; index < 5_000; index += 1) {
@@ -37,9 +37,9 @@ test("[TO-3] results never exceed their limit, whatever they contain", () => {
     { processes: Array.from({ length: 3_000 }, (_, id) => ({ id, command: "sleep 600".repeat(5) })) },
   ];
   for (const result of results) {
-    const cut = truncateResult(result, 65_536);
-    expect(cut.truncated).toBe(true);
-    expect(Buffer.byteLength(JSON.stringify(cut))).toBeLessThanOrEqual(65_536);
+    const truncatedResult = truncateResult(result, 65_536);
+    expect(truncatedResult.truncated).toBe(true);
+    expect(Buffer.byteLength(JSON.stringify(truncatedResult))).toBeLessThanOrEqual(65_536);
   }
   expect(truncateResult({ ok: true }, 65_536)).toEqual({ ok: true });
 });
@@ -55,7 +55,7 @@ test("[TO-2] pieces of output end with whole characters", () => {
   }
 });
 
-test("[TO-4] durations are read in the forms that people write", () => {
+test("[TO-4] parses durations in the forms that people write", () => {
   const parse = (text: string | undefined) => parseDuration(text, 7, 14_400_000);
   expect([undefined, "", "0s", "0", "10s", "1m30s", "1.5h", "500ms", "9h"].map(parse)).toEqual([
     ...[7, 7, 0, 0, 10_000, 90_000, 5_400_000, 500, 14_400_000],
@@ -65,7 +65,7 @@ test("[TO-4] durations are read in the forms that people write", () => {
     expect(() => parse(invalid)).toThrow("is not a duration");
 });
 
-test("[TO-10] a diff says what was removed and added, and where", () => {
+test("[TO-10] a diff shows the removed and added lines and their positions", () => {
   const lines = Array.from({ length: 20 }, (_, index) => `line ${index}`);
   const changedLines = lines.flatMap((line, index) => (index === 2 ? [] : index === 15 ? [line, "new"] : [line]));
   expect(createUnifiedDiff("f", `${lines.join("\n")}\n`, `${changedLines.join("\n")}\n`)).toBe(
@@ -90,9 +90,9 @@ test("[TO-10] an exact match is preferred to a similar one, and `$` is not a pat
   expect(apply("x", "   ", "y")).toEqual({ field: "old_text", problem: "is not in the file." });
 });
 
-test("[TO-25] a lookalike passage is found, and unedited text stays as it is in the file", () => {
+test("[TO-25] finds a lookalike passage and leaves unedited text unchanged", () => {
   const apply = (text: string, old_text: string, new_text: string) => applyEdit(text, { old_text, new_text });
-  const rows: [text: string, old_text: string, new_text: string, after: string][] = [
+  const rows: [text: string, old_text: string, new_text: string, expected: string][] = [
     // Decomposed letters in the file.
     ["un cafe\u0301 noir\n", "un caf\u00e9 noir", "un caf\u00e9 blanc", "un cafe\u0301 blanc\n"],
     // Composed letters in the file.
@@ -120,8 +120,8 @@ test("[TO-25] a lookalike passage is found, and unedited text stays as it is in 
     // With the line endings of another system.
     ["say \u201ca\u201d\r\nthen\r\n", 'say "a"\nthen', 'say "a"\nnow', "say \u201ca\u201d\r\nnow\r\n"],
   ];
-  for (const [text, old_text, new_text, after] of rows)
-    expect(apply(text, old_text, new_text)).toEqual({ text: after });
+  for (const [text, old_text, new_text, expected] of rows)
+    expect(apply(text, old_text, new_text)).toEqual({ text: expected });
   // Passages copied from read_file, with its line numbers.
   expect(apply("a\nb\nc\n", "2\tb\n3\tc", "2\tx\n3\tc")).toEqual({ text: "a\nx\nc\n" });
   // Lines keep the endings of their neighbors, and a lone carriage return is not a line end.
@@ -131,7 +131,7 @@ test("[TO-25] a lookalike passage is found, and unedited text stays as it is in 
   expect(apply("\u201ca\u201d \u201ca\u201d", '"a"', "b")).toMatchObject({ field: "old_text" });
 });
 
-test("[TO-25] a missing passage is answered with the most similar line, and an edit that changes nothing is refused", () => {
+test("[TO-25] reports the most similar line for a missing passage, and refuses an edit that changes nothing", () => {
   const text = "import a from 'a';\nexport const total = (one: number) => one + 1;\n";
   expect(applyEdit(text, { old_text: "export const total = (one) => one + 1;", new_text: "x" })).toEqual({
     field: "old_text",
@@ -151,6 +151,6 @@ test("[TO-25] a missing passage is answered with the most similar line, and an e
   });
 });
 
-test("[TO-3] a result may take about a third of the model's context, but at least 16 KB; 64 KB if the context size is unknown", () => {
+test("[TO-3] a result may fill about a third of the model's context, at least 16 KB, or 64 KB if the size is unknown", () => {
   expect([0, 4_000, 100_000, 1_000_000].map(computeResultLimit)).toEqual([65_536, 16_384, 100_000, 262_144]);
 });

@@ -8,7 +8,7 @@ import { joinOutput, listMessages } from "./world.ts";
 
 type NamedItem = { id: string; name: string };
 
-test("[TO-13] with the demo model `run: <command>` runs it in the chat's workspace: the command, its live output and its result are shown", async () => {
+test("[TO-13] the demo model runs the command of `run: <command>` in the chat's workspace and shows its output and result", async () => {
   await using world = await openWorld();
   const { admin } = world;
   const local = (await admin.get<NamedItem[]>("/api/v2/templates")).find(({ name }) => name === "local");
@@ -35,7 +35,7 @@ test("[TO-13] with the demo model `run: <command>` runs it in the chat's workspa
   expect(result?.content).toMatchObject([{ type: "tool-result", result: { success: true, exit_code: 0 } }]);
   expect(answer?.content[0]?.text).toContain("hello there\n.\n..\n");
   expect(answer?.content[0]?.text).toContain("Command succeeded.");
-  // A follower from the start has seen the output arrive.
+  // A follower that connected in time has received the live output.
   if (joinOutput(follower) !== "") expect(joinOutput(follower)).toStartWith("hello there\n");
   const chatWithoutWorkspace = await createChat(author, "run: ls");
   using secondFollower = await Follower.open(owner, chatWithoutWorkspace.id);

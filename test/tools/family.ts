@@ -12,16 +12,16 @@ export class Family {
   readonly #name: string;
   readonly #waiting: ScriptedCall[] = [];
 
-  /** `name` is the start of the root's first message: families on one server must not share them. */
+  /** `name` is the root chat's first message. It must be unique among the families on a server. */
   constructor(world: Pick<ChatWorld, "owner" | "organization_id" | "models">, name = "root") {
     this.world = world;
     this.#name = name;
   }
 
-  /** Returns the next model call of the chat that began with these words. Only one caller may wait at a time. */
-  async call(opening: string): Promise<ScriptedCall> {
+  /** Returns the next model call of the chat with this first message. Only one caller may wait at a time. */
+  async call(firstPrompt: string): Promise<ScriptedCall> {
     for (;;) {
-      const index = this.#waiting.findIndex((one) => getFirstPrompt(one) === opening);
+      const index = this.#waiting.findIndex((call) => getFirstPrompt(call) === firstPrompt);
       const [call] = index < 0 ? [] : this.#waiting.splice(index, 1);
       if (call) return call;
       this.#waiting.push(await this.world.models.next());
@@ -29,18 +29,18 @@ export class Family {
   }
 
   /** Creates the root chat, and returns its first call. */
-  async root(more: Record<string, unknown> = {}): Promise<{ id: string; call: ScriptedCall }> {
-    const { id } = await createChat(this.world, this.#name, more);
+  async root(options: Record<string, unknown> = {}): Promise<{ id: string; call: ScriptedCall }> {
+    const { id } = await createChat(this.world, this.#name, options);
     return { id, call: await this.call(this.#name) };
   }
 
   /** Makes the root call these tools in one step, and returns the results. */
   async step(call: ScriptedCall, ...calls: readonly (readonly [name: string, args?: unknown])[]) {
-    this.begin(call, ...calls);
+    this.startCalls(call, ...calls);
     return this.nextResults();
   }
 
-  begin(call: ScriptedCall, ...calls: readonly (readonly [name: string, args?: unknown])[]): void {
+  startCalls(call: ScriptedCall, ...calls: readonly (readonly [name: string, args?: unknown])[]): void {
     for (const [index, [name, args]] of calls.entries()) call.callTool(`call-${index}`, name, args ?? {});
     call.finish("tool_calls");
   }
@@ -56,8 +56,8 @@ export class Family {
   }
 
   /** Starts a sub-chat with this first message. Returns its ID and first call, and the root's next call. */
-  async spawn(call: ScriptedCall, prompt: string, more: Record<string, unknown> = {}) {
-    const { results, next } = await this.step(call, ["spawn_agent", { type: "general", prompt, ...more }]);
+  async spawn(call: ScriptedCall, prompt: string, options: Record<string, unknown> = {}) {
+    const { results, next } = await this.step(call, ["spawn_agent", { type: "general", prompt, ...options }]);
     return { id: String(results[0]?.chat_id), call: await this.call(prompt), next, result: results[0] };
   }
 

@@ -6,7 +6,7 @@ import type { Chat } from "#schema/chats/chat.ts";
 import { until } from "#test/support/until.ts";
 import { callTools, openChat, openToolWorld } from "./world.ts";
 
-test("[TO-9] read_file returns numbered lines from the requested one, within its limits; unreadable files are explained", async () => {
+test("[TO-9] read_file returns numbered lines from the requested one, within its limits, and explains unreadable files", async () => {
   await using world = await openToolWorld();
   const { call } = await openChat(world);
   const lines = Array.from({ length: 5_000 }, (_, index) => `line ${index + 1}`);
@@ -34,7 +34,7 @@ test("[TO-9] read_file returns numbered lines from the requested one, within its
   expect(parts.map(({ is_error }) => is_error)).toEqual([false, false, false, false, true, true]);
 });
 
-test("[TO-9] [TO-10] an image, a PDF or a program is not text: read_file names its type and size, edit_files refuses it, and other encodings are not damaged", async () => {
+test("[TO-9] [TO-10] read_file reports the type and size of binary files, edit_files refuses them, and other encodings stay intact", async () => {
   await using world = await openToolWorld();
   const { call } = await openChat(world);
   const toHomePath = (name: string): string => join(world.home, name);
@@ -44,7 +44,7 @@ test("[TO-9] [TO-10] an image, a PDF or a program is not text: read_file names i
   await Bun.write(toHomePath("program"), Buffer.concat([Buffer.from("\u007fELF"), Buffer.alloc(40_000_000)]));
   await Bun.write(toHomePath("old.txt"), Buffer.from("caf\u00e9\n", "latin1"));
   await Bun.write(toHomePath("marked.txt"), "\ufeffone\n");
-  const toEdit = (path: string, old_text: string) =>
+  const makeEdit = (path: string, old_text: string) =>
     ["edit_files", { files: [{ path, edits: [{ old_text, new_text: "x" }] }] }] as const;
   const { results } = await callTools(
     world,
@@ -54,9 +54,9 @@ test("[TO-9] [TO-10] an image, a PDF or a program is not text: read_file names i
     ["read_file", { path: "program" }],
     ["read_file", { path: "old.txt" }],
     ["read_file", { path: "marked.txt" }],
-    toEdit("photo.txt", "PNG"),
-    toEdit("old.txt", "caf"),
-    toEdit("marked.txt", "one"),
+    makeEdit("photo.txt", "PNG"),
+    makeEdit("old.txt", "caf"),
+    makeEdit("marked.txt", "one"),
   );
   expect(results[0]?.error).toContain("image/png (121016 bytes)");
   expect(results[0]?.error).toContain("attach_file");
@@ -73,7 +73,7 @@ test("[TO-9] [TO-10] an image, a PDF or a program is not text: read_file names i
   expect(readFileSync(toHomePath("marked.txt"), "utf8")).toBe("\ufeffx\n");
 });
 
-test("[TO-10] write_file replaces the whole file; edit_files replaces passages, tolerates differences in whitespace and line endings, and returns a diff", async () => {
+test("[TO-10] write_file replaces the file; edit_files replaces passages despite differences in whitespace, and returns a diff", async () => {
   await using world = await openToolWorld();
   const { call } = await openChat(world);
   const toHomePath = (name: string): string => join(world.home, name);
@@ -109,22 +109,22 @@ test("[TO-10] write_file replaces the whole file; edit_files replaces passages, 
   });
 });
 
-test("[TO-11] all edits are validated before any file changes; invalid ones are named", async () => {
+test("[TO-11] validates all edits before any file changes, and names the invalid ones", async () => {
   await using world = await openToolWorld();
   const { call } = await openChat(world);
   const toHomePath = (name: string): string => join(world.home, name);
   await Bun.write(toHomePath("a.txt"), "one\ntwo\ntwo\n");
   const validEdit = { path: "a.txt", edits: [{ old_text: "one", new_text: "1" }] };
-  const toEdit = (path: string, old_text: string, more = {}) => ({
+  const makeEdit = (path: string, old_text: string, options = {}) => ({
     path,
-    edits: [{ old_text, new_text: "x", ...more }],
+    edits: [{ old_text, new_text: "x", ...options }],
   });
   const { results, next } = await callTools(
     world,
     call,
-    ["edit_files", { files: [validEdit, toEdit("a.txt", "three")] }],
-    ["edit_files", { files: [validEdit, toEdit("a.txt", "two")] }],
-    ["edit_files", { files: [validEdit, toEdit("b.txt", "two")] }],
+    ["edit_files", { files: [validEdit, makeEdit("a.txt", "three")] }],
+    ["edit_files", { files: [validEdit, makeEdit("a.txt", "two")] }],
+    ["edit_files", { files: [validEdit, makeEdit("b.txt", "two")] }],
     ["edit_files", { files: [] }],
     ["edit_files", { files: [{ path: "a.txt", edits: [] }] }],
   );
@@ -136,11 +136,11 @@ test("[TO-11] all edits are validated before any file changes; invalid ones are 
     expect.stringContaining("files.0.edits: "),
   ]);
   expect(readFileSync(toHomePath("a.txt"), "utf8")).toBe("one\ntwo\ntwo\n");
-  await callTools(world, next, ["edit_files", { files: [toEdit("a.txt", "two", { replace_all: true })] }]);
+  await callTools(world, next, ["edit_files", { files: [makeEdit("a.txt", "two", { replace_all: true })] }]);
   expect(readFileSync(toHomePath("a.txt"), "utf8")).toBe("one\nx\nx\n");
 });
 
-test("[TO-18] attach_file stores a file of the workspace with the chat, with the type of its content, within its limits; a chat keeps the newest fifty", async () => {
+test("[TO-18] attach_file stores a workspace file with the chat, within its limits; a chat keeps its newest fifty files", async () => {
   await using world = await openToolWorld();
   const { id, call } = await openChat(world);
   const png = Buffer.from("89504e470d0a1a0a0000000d49484452", "hex");
@@ -173,40 +173,42 @@ test("[TO-18] attach_file stores a file of the workspace with the chat, with the
   expect([file.headers.get("content-type"), Buffer.from(await file.arrayBuffer())]).toEqual(["image/png", png]);
   const listFileNames = async () => (await world.owner.get<Chat>(`/api/v2/chats/${id}`)).files.map(({ name }) => name);
   expect((await listFileNames()).sort()).toEqual(["chart.png", "notes.md"]);
-  const many = Array.from(
+  const attachCalls = Array.from(
     { length: 50 },
     (_, index) => ["attach_file", { path: "notes.md", name: `${index}.md` }] as const,
   );
-  await callTools(world, next, ...many);
-  const kept = await listFileNames();
-  expect([kept.length, kept.includes("chart.png"), kept.includes("49.md")]).toEqual([50, false, true]);
+  await callTools(world, next, ...attachCalls);
+  const fileNames = await listFileNames();
+  expect([fileNames.length, fileNames.includes("chart.png"), fileNames.includes("49.md")]).toEqual([50, false, true]);
 });
 
-test("[TO-32] an answer with many calls runs eight at a time, and their results share one size limit: calls beyond it are not run, and say so", async () => {
+test("[TO-32] runs eight of a response's calls at a time; their results share one size limit, and calls beyond it do not run", async () => {
   await using world = await openToolWorld();
   const permissions = { default: "allow", rules: [{ tool: "edit_files", action: "deny" }] };
   const { call } = await openChat(world, { permissions });
   const toHomePath = (name: string): string => join(world.home, name);
   await Bun.write(toHomePath("wide.txt"), `${"x".repeat(90_000)}\n`);
-  const waits = (index: number) => [
+  const waitForGate = (index: number) => [
     "execute",
     { command: `touch began-${index}; until [ -e gate ]; do sleep 0.05; done` },
   ];
-  const many = Array.from({ length: 12 }, (_, index) => waits(index) as [string, object]);
-  const calling = callTools(world, call, ...many);
-  const started = (): string[] => readdirSync(world.home).filter((name) => name.startsWith("began-"));
-  await until(() => started().length >= 8);
-  expect(started()).toHaveLength(8);
+  const waitingCalls = Array.from({ length: 12 }, (_, index) => waitForGate(index) as [string, object]);
+  const allResults = callTools(world, call, ...waitingCalls);
+  const listStarted = (): string[] => readdirSync(world.home).filter((name) => name.startsWith("began-"));
+  await until(() => listStarted().length >= 8);
+  expect(listStarted()).toHaveLength(8);
   await Bun.write(toHomePath("gate"), "");
-  const { next, parts } = await calling;
-  expect([parts.map(({ is_error }) => is_error), started().length]).toEqual([many.map(() => false), 12]);
+  const { next, parts } = await allResults;
+  expect([parts.map(({ is_error }) => is_error), listStarted().length]).toEqual([waitingCalls.map(() => false), 12]);
   const reads = Array.from({ length: 40 }, () => ["read_file", { path: "wide.txt" }] as [string, object]);
-  const read = await callTools(world, next, ...reads, ["edit_files", {}]);
-  const bytes = read.results.map((result) => JSON.stringify(result).length);
-  expect(bytes.reduce((sum, one) => sum + one, 0)).toBeLessThan(600_000);
-  expect(bytes.filter((size) => size > 60_000)).toHaveLength(8);
-  // What a rule has decided stays.
-  expect(read.results.at(-1)?.error).toStartWith("The rules of this chat do not allow this call.");
-  expect(read.results.at(-2)?.error).toStartWith("Not run: the results of this answer's other calls already take up");
-  expect(read.results.filter(({ truncated }) => truncated).length).toBeLessThan(17);
+  const readResults = await callTools(world, next, ...reads, ["edit_files", {}]);
+  const resultSizes = readResults.results.map((result) => JSON.stringify(result).length);
+  expect(resultSizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(600_000);
+  expect(resultSizes.filter((size) => size > 60_000)).toHaveLength(8);
+  // The decision of a rule takes precedence over the size limit.
+  expect(readResults.results.at(-1)?.error).toStartWith("The rules of this chat do not allow this call.");
+  expect(readResults.results.at(-2)?.error).toStartWith(
+    "Not run: the results of this answer's other calls already take up",
+  );
+  expect(readResults.results.filter(({ truncated }) => truncated).length).toBeLessThan(17);
 });

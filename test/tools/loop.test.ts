@@ -18,7 +18,7 @@ const isAlive = (pid: number): boolean => existsSync(`/proc/${pid}`);
 const updateWorkspace = updateBy(workspaces, workspaces.id);
 const WORKSPACE_TOOLS = "read_file write_file edit_files execute process_output process_list process_signal".split(" ");
 
-test("[TO-12] a chat has only suitable tools: no workspace tools without a workspace, read-only ones in plan mode; calls of others are refused", async () => {
+test("[TO-12] a chat has only suitable tools: none for workspaces without a workspace, and read-only tools in plan mode", async () => {
   await using world = await openToolWorld();
   const { id, call } = await openChat(world);
   const listToolNames = ({ request }: typeof call): string[] => request.tools.map(({ name }) => name);
@@ -27,7 +27,7 @@ test("[TO-12] a chat has only suitable tools: no workspace tools without a works
     expect(description.length).toBeGreaterThan(20);
     expect(input_schema).toMatchObject({ type: "object" });
   }
-  // The chat enters plan mode during the model call: the tools that the model was offered before are now refused.
+  // The chat enters plan mode during the model call, so tools that were offered before are now refused.
   await world.owner.patch(`/api/v2/chats/${id}`, { plan_mode: "plan" });
   const { results, next } = await callTools(
     world,
@@ -39,13 +39,13 @@ test("[TO-12] a chat has only suitable tools: no workspace tools without a works
     { error: expect.stringContaining("only its plan may be written") },
     { error: expect.stringContaining("cannot be used in this chat now") },
   ]);
-  const planning = ["read_file", "write_file", "edit_files", "execute", "process_output"];
-  expect(listToolNames(next).filter((name) => WORKSPACE_TOOLS.includes(name))).toEqual(planning);
-  const alone = await openChat(world, { workspace_id: undefined });
-  expect(listToolNames(alone.call).filter((name) => WORKSPACE_TOOLS.includes(name))).toEqual([]);
+  const planModeTools = ["read_file", "write_file", "edit_files", "execute", "process_output"];
+  expect(listToolNames(next).filter((name) => WORKSPACE_TOOLS.includes(name))).toEqual(planModeTools);
+  const withoutWorkspace = await openChat(world, { workspace_id: undefined });
+  expect(listToolNames(withoutWorkspace.call).filter((name) => WORKSPACE_TOOLS.includes(name))).toEqual([]);
 });
 
-test("[TO-7] unknown tools and invalid arguments are answered with an error, and the model continues", async () => {
+test("[TO-7] the model receives an error for unknown tools and invalid arguments, and continues", async () => {
   await using world = await openToolWorld();
   const { call } = await openChat(world);
   const { results, parts } = await callTools(
@@ -71,7 +71,7 @@ test("[TO-7] unknown tools and invalid arguments are answered with an error, and
   ]);
 });
 
-test("[TO-30] nearly valid arguments are repaired once: rules, history and tool get the same, and the result reports the repair", async () => {
+test("[TO-30] nearly valid arguments are repaired once for rules, history and tool, and the result reports the repair", async () => {
   await using world = await openToolWorld();
   const { id, call } = await openChat(world);
   const permissions = { default: "allow", rules: [{ tool: "execute", command: "touch", action: "deny" }] };
@@ -112,7 +112,7 @@ test("[TO-30] nearly valid arguments are repaired once: rules, history and tool 
   next.say("done").finish();
 });
 
-test("[TO-14] the server's tools run and are stored before the client's tools are requested; a client's tool with the name of a server's tool is never requested", async () => {
+test("[TO-14] the server's tools run before the client's are requested; a client tool with a server tool's name is never requested", async () => {
   await using world = await openToolWorld();
   const ask = { name: "ask", description: "asks", input_schema: { type: "object" } };
   const { id, call } = await openChat(world, { unsafe_dynamic_tools: [ask, { ...ask, name: "execute" }] });
@@ -138,7 +138,7 @@ test("[TO-14] the server's tools run and are stored before the client's tools ar
   ]);
 });
 
-test("[TO-6] the model learns that a workspace has failed, is dormant, deleted or unreachable, and the chat continues", async () => {
+test("[TO-6] the model learns that a workspace failed or is dormant, deleted or unreachable, and the chat continues", async () => {
   await using world = await openToolWorld();
   const { call } = await openChat(world);
   const { store, clock } = getContext(world.server);
@@ -166,12 +166,12 @@ test("[TO-6] the model learns that a workspace has failed, is dormant, deleted o
   expect(deleted.results).toMatchObject([{ error: expect.stringContaining("was deleted") }]);
 });
 
-test("[TO-6] a workspace that is replaced in the middle of a command gives the model an error, and the chat continues", async () => {
+test("[TO-6] when a workspace is replaced during a command, the model gets an error and the chat continues", async () => {
   await using world = await openToolWorld();
   const { id, call } = await openChat(world);
   using follower = await Follower.open(world.owner, id);
   call.callTool("call", "execute", { command: "echo begun; sleep 600", timeout: "1h" }).finish("tool_calls");
-  await follower.until((one) => joinOutput(one) === "begun\n");
+  await follower.until((events) => joinOutput(events) === "begun\n");
   const { store } = getContext(world.server);
   const stopped = { status: "stopped", latest_build_id: world.seeded.resource_id };
   await store.commit([updateWorkspace(world.seeded.workspace_id, stopped)]);
@@ -181,7 +181,7 @@ test("[TO-6] a workspace that is replaced in the middle of a command gives the m
   expect(result).toMatchObject({ is_error: true, result: { error: expect.stringContaining("it is stopped") } });
 });
 
-test("[TO-20] a workspace whose daemon dies, is replaced or is stopped during a command gives the model an error with the output", async () => {
+test("[TO-20] when a workspace's daemon dies or is stopped during a command, the model gets an error with the output", async () => {
   await using world = await openToolWorld();
   const { id, call } = await openChat(world);
   const toHomePath = (name: string): string => join(world.home, name);
@@ -192,7 +192,7 @@ test("[TO-20] a workspace whose daemon dies, is replaced or is stopped during a 
     const outputLength = joinOutput(follower).length;
     const command = `echo $$ > ${toHomePath(name)}; echo begun; exec sleep 600`;
     modelCall.callTool(name, "execute", { command, timeout: "1h" }).finish("tool_calls");
-    await follower.until((one) => joinOutput(one).slice(outputLength).includes("begun\n"));
+    await follower.until((events) => joinOutput(events).slice(outputLength).includes("begun\n"));
     pids.push(Number(readFileSync(toHomePath(name), "utf8")));
   };
   const getLastPart = ({ request }: typeof call) => request.messages.at(-1)?.content.at(-1);
@@ -221,12 +221,12 @@ test("[TO-20] a workspace whose daemon dies, is replaced or is stopped during a 
     await follower.until(({ status }) => status === "waiting");
     expect(follower.history.at(-1)).toBe("assistant: I see.");
   } finally {
-    // Nothing else ends the processes of a killed daemon.
+    // A killed daemon leaves its processes behind.
     for (const pid of pids.filter(isAlive)) process.kill(pid, "SIGKILL");
   }
 });
 
-test("[TO-8] a server that restarts during a command finds the command again: it runs once and returns its complete result", async () => {
+test("[TO-8] a command runs once and returns its complete result even if the server restarts meanwhile", async () => {
   await using world = await openToolWorld();
   const { id, call } = await openChat(world);
   const toHomePath = (name: string): string => join(world.home, name);
@@ -238,12 +238,12 @@ test("[TO-8] a server that restarts during a command finds the command again: it
     call.callTool("edit", "edit_files", { files: [{ path: "a.txt", edits }] });
     call.callTool("run", "execute", { command, timeout: "1h" }).finish("tool_calls");
     await follower.until(
-      (one) => joinOutput(one) === "begun\n" && readFileSync(toHomePath("a.txt"), "utf8") !== "one\n",
+      (events) => joinOutput(events) === "begun\n" && readFileSync(toHomePath("a.txt"), "utf8") !== "one\n",
     );
   }
   await world.restart();
   using follower = await Follower.open(world.owner, id);
-  await follower.until((one) => joinOutput(one) === "begun\n");
+  await follower.until((events) => joinOutput(events) === "begun\n");
   await Bun.write(toHomePath("gate"), "");
   const next = await world.models.next();
   const results = next.request.messages.flatMap(({ role, content }) => (role === "tool" ? content : []));
@@ -259,7 +259,7 @@ test("[TO-8] a server that restarts during a command finds the command again: it
   expect((await world.owner.get<Chat>(`/api/v2/chats/${id}`)).status).toBe("waiting");
 });
 
-test("[TO-17] an interrupt that no longer knows the calls still answers each of them", () => {
+test("[TO-17] an interrupt stores an error result for every pending call, even after the turn was lost", () => {
   const pending_calls = [{ message_id: 5, tool_call_id: "call", tool_name: "execute", args: {} }];
   const decision = transition(
     { ...sample("I0", 0), pending_calls },

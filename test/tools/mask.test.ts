@@ -7,19 +7,19 @@ import { HIDDEN, SecretMask } from "#src/tools/mask.ts";
 
 const TOKEN = "3f2a8c1e-0b5d-4e6f-9a7b-1c2d3e4f5a6b";
 const KEY = "AbCdEf1234-0123456789abcdefghijKL";
-const LINKED = "gho_16C7e42F292c6912E7710c838347Ae178B4a";
-const MODEL = "sk-test-0123456789";
+const ACCOUNT_TOKEN = "gho_16C7e42F292c6912E7710c838347Ae178B4a";
+const MODEL_KEY = "sk-test-0123456789";
 const mask = new SecretMask({
-  texts: [LINKED, MODEL, "short"],
+  texts: [ACCOUNT_TOKEN, MODEL_KEY, "short"],
   agent_tokens: new Set([sha256(TOKEN)]),
   keys: new Map([[KEY.slice(0, 10), sha256(KEY.slice(11))]]),
 });
-const SECRETS = [TOKEN, TOKEN.toUpperCase(), KEY, LINKED, MODEL];
+const SECRETS = [TOKEN, TOKEN.toUpperCase(), KEY, ACCOUNT_TOKEN, MODEL_KEY];
 const makeMask = (...texts: readonly string[]): SecretMask =>
   new SecretMask({ texts, agent_tokens: new Set(), keys: new Map() });
 
-const maskInPieces = (pieces: readonly string[], usedMask = mask): string => {
-  const stream = usedMask.stream();
+const maskInPieces = (pieces: readonly string[], secretMask = mask): string => {
+  const stream = secretMask.stream();
   return pieces.map((piece) => stream.push(piece)).join("") + stream.end();
 };
 
@@ -36,35 +36,37 @@ describe("a mask", () => {
     }
   });
 
-  test("[TO-21] redacts encoded text: base64 in any context, JSON, URLs; also in pieces", () => {
+  test("[TO-21] redacts secrets encoded as base64, JSON or URLs, even when split into pieces", () => {
     const secret = 'pa$$ "word"/with+all=of&it%';
-    const ownMask = makeMask(secret);
+    const secretMask = makeMask(secret);
     const encodedTexts = ["", "a", "ab"].map((before) => Buffer.from(`${before}${secret}:more`).toString("base64"));
     const url = new URL("https://example.com");
     url.password = secret;
     url.searchParams.set("q", secret);
-    for (const written of [...encodedTexts, JSON.stringify({ secret }), encodeURIComponent(secret), url.href]) {
-      const masked = ownMask.text(written);
-      expect([written, masked]).toEqual([written, expect.stringContaining(HIDDEN)]);
-      const stream = ownMask.stream();
-      expect([...written].map((one) => stream.push(one)).join("") + stream.end()).toBe(masked);
+    for (const encoded of [...encodedTexts, JSON.stringify({ secret }), encodeURIComponent(secret), url.href]) {
+      const masked = secretMask.text(encoded);
+      expect([encoded, masked]).toEqual([encoded, expect.stringContaining(HIDDEN)]);
+      const stream = secretMask.stream();
+      expect([...encoded].map((character) => stream.push(character)).join("") + stream.end()).toBe(masked);
     }
-    for (const written of encodedTexts) {
-      // The bits shared with neighbors at the boundaries reveal only a few bits of the secret.
-      expect(Buffer.from(ownMask.text(written).replace(HIDDEN, ""), "base64").toString("latin1")).not.toContain("word");
+    for (const encoded of encodedTexts) {
+      // Characters at the boundaries, which also encode neighboring bytes, reveal only a few bits of the secret.
+      expect(Buffer.from(secretMask.text(encoded).replace(HIDDEN, ""), "base64").toString("latin1")).not.toContain(
+        "word",
+      );
     }
-    expect(ownMask.text(Buffer.from("something else entirely").toString("base64"))).toBe(
+    expect(secretMask.text(Buffer.from("something else entirely").toString("base64"))).toBe(
       "c29tZXRoaW5nIGVsc2UgZW50aXJlbHk=",
     );
   });
 
   test("[TO-21] leaves lookalikes of secrets unchanged", () => {
-    const other = `${uuid()} AbCdEf1234-0123456789abcdefghijXX ${KEY.slice(0, 30)} short ${"-".repeat(50)}`;
-    expect(mask.text(other)).toBe(other);
+    const lookalikes = `${uuid()} AbCdEf1234-0123456789abcdefghijXX ${KEY.slice(0, 30)} short ${"-".repeat(50)}`;
+    expect(mask.text(lookalikes)).toBe(lookalikes);
   });
 
   test("[TO-21] covers every text of a result, including names and lists", () => {
-    const result = { output: `a ${TOKEN}`, [KEY]: [{ deep: LINKED }, 7, null, true] };
+    const result = { output: `a ${TOKEN}`, [KEY]: [{ deep: ACCOUNT_TOKEN }, 7, null, true] };
     expect(mask.result(result)).toEqual({
       output: `a ${HIDDEN}`,
       [HIDDEN]: [{ deep: HIDDEN }, 7, null, true],
@@ -74,23 +76,23 @@ describe("a mask", () => {
   test("[TO-21] redacts a secret that is split anywhere, or arrives byte by byte", () => {
     for (const secret of SECRETS) {
       const text = `before ${secret} after ${secret}`;
-      for (let at = 0; at <= text.length; at++) {
-        expect(maskInPieces([text.slice(0, at), text.slice(at)])).toBe(mask.text(text));
+      for (let position = 0; position <= text.length; position++) {
+        expect(maskInPieces([text.slice(0, position), text.slice(position)])).toBe(mask.text(text));
       }
       expect(maskInPieces([...text])).toBe(mask.text(text));
     }
   });
 
-  test("[TO-21] has the same output for any text in any pieces, and completes it at the end", () => {
+  test("[TO-21] hides secrets and nothing else, however the text is split", () => {
     const part = fc.oneof(fc.constantFrom(...SECRETS, "sk-", "3f2a8c1e-", "AbCdEf1234-", " ", "\n"), fc.string());
     fc.assert(
       fc.property(fc.array(part), fc.infiniteStream(fc.integer({ min: 1, max: 40 })), (parts, sizes) => {
         const text = parts.join("");
         const pieces: string[] = [];
-        for (let at = 0; at < text.length; ) {
+        for (let position = 0; position < text.length; ) {
           const size = sizes.next().value as number;
-          pieces.push(text.slice(at, at + size));
-          at += size;
+          pieces.push(text.slice(position, position + size));
+          position += size;
         }
         const shown = maskInPieces(pieces);
         for (const secret of SECRETS) expect(shown).not.toContain(secret);
@@ -99,35 +101,36 @@ describe("a mask", () => {
     );
   });
 
-  test("[TO-21] holds back no more than the beginning of a secret", () => {
+  test("[TO-21] holds back only the possible beginning of a secret", () => {
     const stream = mask.stream();
     expect(stream.push("50 % done, !!!")).toBe("50 % done, !!!");
-    expect(stream.push(` ${LINKED.slice(0, 12)}`)).toBe(" ");
-    expect(stream.push("?")).toBe(`${LINKED.slice(0, 12)}?`);
+    expect(stream.push(` ${ACCOUNT_TOKEN.slice(0, 12)}`)).toBe(" ");
+    expect(stream.push("?")).toBe(`${ACCOUNT_TOKEN.slice(0, 12)}?`);
   });
 
   test("[TO-21] is fast for a MiB of lookalikes of secrets in 128 KiB pieces", () => {
     const text = `${uuid()} abcdefghij-0123456789abcdefghijKL `.repeat(15_000);
-    const began = performance.now();
+    const startedAt = performance.now();
     const stream = mask.stream();
     let length = 0;
-    for (let at = 0; at < text.length; at += 131_072) length += stream.push(text.slice(at, at + 131_072)).length;
+    for (let position = 0; position < text.length; position += 131_072)
+      length += stream.push(text.slice(position, position + 131_072)).length;
     expect(length + stream.end().length).toBe(text.length);
     // Measured: about 40 ms.
-    expect(performance.now() - began).toBeLessThan(2_000);
+    expect(performance.now() - startedAt).toBeLessThan(2_000);
   });
 
-  test("[TO-21] redacts secrets that overlap, and one that continues where a shorter one ends", () => {
-    const own = makeMask("first-half-0001", "half-0001-second", "first-half-0001-and-more");
-    expect(own.text("a first-half-0001-second b")).toBe(`a ${HIDDEN} b`);
-    expect(maskInPieces([..."a first-half-0001-second b"], own)).toBe(`a ${HIDDEN} b`);
-    expect(maskInPieces(["first-half-0001", "-and-more"], own)).toBe(HIDDEN);
+  test("[TO-21] redacts overlapping secrets, and a secret that begins with another one", () => {
+    const overlapMask = makeMask("first-half-0001", "half-0001-second", "first-half-0001-and-more");
+    expect(overlapMask.text("a first-half-0001-second b")).toBe(`a ${HIDDEN} b`);
+    expect(maskInPieces([..."a first-half-0001-second b"], overlapMask)).toBe(`a ${HIDDEN} b`);
+    expect(maskInPieces(["first-half-0001", "-and-more"], overlapMask)).toBe(HIDDEN);
     // The end of this UUID is the beginning of the token.
-    const joined = `11111111-2222-3333-4444-5555${TOKEN}`;
-    expect(mask.text(joined)).toBe(`11111111-2222-3333-4444-5555${HIDDEN}`);
+    const uuidAndToken = `11111111-2222-3333-4444-5555${TOKEN}`;
+    expect(mask.text(uuidAndToken)).toBe(`11111111-2222-3333-4444-5555${HIDDEN}`);
   });
 
-  test("[TO-21] takes steps in proportion to the text, however many secrets begin with the same characters", () => {
+  test("[TO-21] takes time proportional to the text, even if many secrets begin with the same characters", () => {
     const lines = Array.from({ length: 20_000 }, (_, index) => `aaaaaaaa${`${index}`.padStart(6, "0")}`);
     const finder = new TextFinder([...lines, "a".repeat(16_000), `${"a".repeat(16_000)}b`]);
     const text = "a".repeat(65_536);
@@ -138,43 +141,45 @@ describe("a mask", () => {
     expect(finder.steps).toBeLessThan(2_500_000);
   });
 
-  test("[TO-21] finds each of many similar texts, and the beginnings of others at the end", () => {
+  test("[TO-21] finds every similar text, and a possible beginning at the end", () => {
     const word = fc.string({ unit: fc.constantFrom("a", "b"), minLength: 8, maxLength: 14 });
     const letters = fc.string({ unit: fc.constantFrom("a", "b", "c"), maxLength: 60 });
     fc.assert(
       fc.property(fc.array(word, { minLength: 1, maxLength: 8 }), letters, (texts, text) => {
         const finder = new TextFinder(texts);
-        const starts = [...text].map((_, at) => at);
+        const starts = [...text].map((_, position) => position);
         const found = finder.findAll(text);
-        for (const at of starts) {
-          for (const one of texts.filter((known) => text.startsWith(known, at))) {
-            expect(found.some(({ from, to }) => from <= at && to === at + one.length)).toBe(true);
+        for (const start of starts) {
+          for (const match of texts.filter((known) => text.startsWith(known, start))) {
+            expect(found.some(({ from, to }) => from <= start && to === start + match.length)).toBe(true);
           }
         }
         for (const { from, to } of found) expect(texts).toContain(text.slice(from, to));
-        const isOpen = (tail: string): boolean => texts.some((one) => one.startsWith(tail) && one !== tail);
-        expect(finder.findOpenStart(text)).toBe(starts.find((at) => isOpen(text.slice(at))) ?? text.length);
+        const isOpen = (tail: string): boolean => texts.some((known) => known.startsWith(tail) && known !== tail);
+        expect(finder.findOpenStart(text)).toBe(starts.find((start) => isOpen(text.slice(start))) ?? text.length);
       }),
     );
   });
 
-  test("[TO-21] hides the start of a secret if the stream is left before its end", () => {
+  test("[TO-21] hides the start of a secret if the stream is abandoned before its end", () => {
     const stream = mask.stream();
-    expect(stream.push(`key ${LINKED.slice(0, 30)}`) + stream.leave()).toBe(`key ${HIDDEN}`);
+    expect(stream.push(`key ${ACCOUNT_TOKEN.slice(0, 30)}`) + stream.leave()).toBe(`key ${HIDDEN}`);
     expect(stream.push("gho") + stream.leave()).toBe("gho");
-    expect(mask.open(`key ${LINKED.slice(0, 30)}`)).toBe("key ");
+    expect(mask.open(`key ${ACCOUNT_TOKEN.slice(0, 30)}`)).toBe("key ");
   });
 });
 
-const LINES = [
+const KEY_LINES = [
   "b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAAAMwAAAAtzc2gtZW",
   "QyNTUxOQAAACBTk2m3Jq0v8yXlR7c1w5ZbN4hU6dPfGtEoSaKiMjLxVwAAAJgTqRzUE6kc",
   "1AAAAAtzc2gtZWQyNTUxOQ==",
 ];
-const SSH_KEY = ["-----BEGIN OPENSSH PRIVATE KEY-----", ...LINES, "-----END OPENSSH PRIVATE KEY-----", ""].join("\n");
+const SSH_KEY = ["-----BEGIN OPENSSH PRIVATE KEY-----", ...KEY_LINES, "-----END OPENSSH PRIVATE KEY-----", ""].join(
+  "\n",
+);
 
-/** How programs show a text of several lines. */
-const SHOWN: [name: string, show: (text: string) => string][] = [
+/** The ways in which programs print a text of several lines. */
+const REPRESENTATIONS: [name: string, show: (text: string) => string][] = [
   ["as it is", (text) => text],
   ["with line numbers", (text) => text.replace(/^/gm, "     7\t")],
   ["quoted", (text) => text.replace(/^/gm, "> ")],
@@ -188,28 +193,28 @@ const SHOWN: [name: string, show: (text: string) => string][] = [
   ["as a patch with CRLF", (text) => text.replace(/^/gm, "-").replaceAll("\n", "\r\n")],
 ];
 
-describe("a secret of several lines", () => {
-  const own = makeMask(SSH_KEY);
+describe("a multi-line secret", () => {
+  const keyMask = makeMask(SSH_KEY);
 
-  test.each(SHOWN)("[TO-21] is redacted %s, also in pieces", (_, show) => {
+  test.each(REPRESENTATIONS)("[TO-21] is redacted %s, even when split into pieces", (_, show) => {
     for (const secret of [SSH_KEY, SSH_KEY.replaceAll("\n", "\r\n"), SSH_KEY.replaceAll("\n", "\\n")]) {
-      const one = makeMask(secret);
-      const written = `before\n${show(SSH_KEY)}\nafter`;
+      const secretMask = makeMask(secret);
+      const text = `before\n${show(SSH_KEY)}\nafter`;
       for (const shown of [
-        one.text(written),
-        maskInPieces([...written], one),
-        maskInPieces(written.split("\n"), one),
+        secretMask.text(text),
+        maskInPieces([...text], secretMask),
+        maskInPieces(text.split("\n"), secretMask),
       ]) {
-        for (const line of LINES) expect(shown).not.toContain(line.slice(0, 20));
+        for (const line of KEY_LINES) expect(shown).not.toContain(line.slice(0, 20));
         expect(shown).toContain(HIDDEN);
       }
-      expect(maskInPieces([...written], one)).toBe(one.text(written));
+      expect(maskInPieces([...text], secretMask)).toBe(secretMask.text(text));
     }
   });
 
-  test("[TO-21] keeps its number of lines where lines are numbered", () => {
+  test("[TO-21] keeps its number of lines, so that line numbers stay correct", () => {
     const text = `a\n${SSH_KEY}b\n`;
-    expect(own.lines(text)).toEqual(["a", HIDDEN, HIDDEN, HIDDEN, HIDDEN, HIDDEN, "b", ""]);
+    expect(keyMask.lines(text)).toEqual(["a", HIDDEN, HIDDEN, HIDDEN, HIDDEN, HIDDEN, "b", ""]);
   });
 
   test("[TO-21] does not redact ordinary lines that it contains", () => {
@@ -238,7 +243,7 @@ SMTP_PORT=587
       private_key: SSH_KEY,
       token_uri: "https://oauth2.googleapis.com/token",
     };
-    const all = makeMask(
+    const secretMask = makeMask(
       SSH_KEY,
       kubeconfig,
       env,
@@ -257,15 +262,15 @@ ENV NODE_ENV=production REGION=us-east-1 SMTP_PORT=587
 password: PASSWORD
 import os
 `;
-    expect(all.text(ordinary)).toBe(ordinary);
-    const secret = [
+    expect(secretMask.text(ordinary)).toBe(ordinary);
+    const secrets = [
       ...["LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSUJk", "kEpSvCCRnQo4wKz7xm2T", "password: hunter2"],
-      ...["postgres://app:p4ssw0rd99@db.internal:5432/app", "p4ssw0rd99", "correct-horse", ...LINES],
+      ...["postgres://app:p4ssw0rd99@db.internal:5432/app", "p4ssw0rd99", "correct-horse", ...KEY_LINES],
     ];
-    for (const one of secret) expect(all.text(`: ${one} :`)).toBe(`: ${HIDDEN} :`);
+    for (const secret of secrets) expect(secretMask.text(`: ${secret} :`)).toBe(`: ${HIDDEN} :`);
   });
 
-  test("[TO-21] does not redact ordinary words, comments, and lines of programs and settings", () => {
+  test("[TO-21] does not redact ordinary words, comments, or lines of programs and settings", () => {
     const env = `# Connection to the database
 AUTH_METHOD=password
 X_AUTH=required
@@ -291,26 +296,29 @@ credential_source = Ec2InstanceMetadata
     const netrc = "machine github.com\nlogin ada\npassword sunny-weather\n";
     const codes = "# Recovery\n4f2a-9c1e-77b0\nk3Jf-9sLq-2mNp\nfoo-bar-baz\n";
     const extra = JSON.stringify({ token_type: "installation", scope: "repository" });
-    const all = makeMask(env, program, ssh, netrc, codes, extra, "# For the archive\nhorse battery staple\n");
+    const secretMask = makeMask(env, program, ssh, netrc, codes, extra, "# For the archive\nhorse battery staple\n");
     const ordinary = `<input type="password" required> // Connection to the database, see database.ts and postgres
 /etc/ssl/private/server.pem \${DB_PASSWORD} foo-bar-baz installation repository For the archive
 machine github.com
 ${`${program}${ssh}`.split("\n").reverse().join("\n")}`;
-    expect(all.text(ordinary)).toBe(ordinary);
-    const secret = ["DB_PASSWORD=postgres", "correct-horse", "former-horse", "sunny-weather", "4f2a-9c1e-77b0"];
-    for (const one of [...secret, "k3Jf-9sLq-2mNp", "horse battery staple"])
-      expect(all.text(`: ${one} :`)).toBe(`: ${HIDDEN} :`);
+    expect(secretMask.text(ordinary)).toBe(ordinary);
+    const secrets = ["DB_PASSWORD=postgres", "correct-horse", "former-horse", "sunny-weather", "4f2a-9c1e-77b0"];
+    for (const secret of [...secrets, "k3Jf-9sLq-2mNp", "horse battery staple"])
+      expect(secretMask.text(`: ${secret} :`)).toBe(`: ${HIDDEN} :`);
   });
 
   test("[TO-21] is cheap to evaluate for any text", () => {
     const rows = Array.from({ length: 250 }, (_, index) => `${index}`.padStart(4, "0").repeat(16)).join("\n");
-    const evil = ["#", "a", "\\", "://:", "<a", '"', "export ", "-----BEGIN ", "a\n", " ", "aB", "- "].map((one) =>
-      `${one.repeat(16_000 / one.length)}\nx`.slice(0, 16_384),
+    const hardTexts = ["#", "a", "\\", "://:", "<a", '"', "export ", "-----BEGIN ", "a\n", " ", "aB", "- "].map(
+      (part) => `${part.repeat(16_000 / part.length)}\nx`.slice(0, 16_384),
     );
-    const began = performance.now();
-    const one = makeMask(...evil, ...Array.from({ length: 40 }, (_, index) => rows.replaceAll("\n", `-${index}\n`)));
+    const startedAt = performance.now();
+    const secretMask = makeMask(
+      ...hardTexts,
+      ...Array.from({ length: 40 }, (_, index) => rows.replaceAll("\n", `-${index}\n`)),
+    );
     const text = `${rows}\n`.repeat(16);
-    expect(one.text(text).length).toBeGreaterThan(0);
-    expect(performance.now() - began).toBeLessThan(2_000);
+    expect(secretMask.text(text).length).toBeGreaterThan(0);
+    expect(performance.now() - startedAt).toBeLessThan(2_000);
   });
 });

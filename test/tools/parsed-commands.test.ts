@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { parseCommands } from "#src/tools/processes/parsed-commands.ts";
 
-test("[TO-19] every simple command of a text is named with its first argument, however they are combined and nested", () => {
+test("[TO-19] lists every simple command of a shell text with its first argument, however commands are nested", () => {
   const cases: [string, string[][] | undefined][] = [
     ["ls", [["ls"]]],
     ["/usr/bin/git -c a=b status -s", [["git", "a=b"]]],
@@ -45,5 +45,5 @@ test("[TO-19] every simple command of a text is named with its first argument, h
   expect(parseCommands({})).toBeUndefined();
   expect(parseCommands("true; ".repeat(500))).toHaveLength(100);
   expect(parseCommands("x".repeat(6_001))).toBeUndefined();
-  for (const deep of ["(", "$(", "`", "{ ", '"$(']) expect(() => parseCommands(deep.repeat(1_500))).not.toThrow();
+  for (const opening of ["(", "$(", "`", "{ ", '"$(']) expect(() => parseCommands(opening.repeat(1_500))).not.toThrow();
 });

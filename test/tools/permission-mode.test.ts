@@ -30,8 +30,8 @@ const getPermissions = (mode: PermissionMode) => applyPermissionMode(mode, NO_PE
 const decide = (mode: PermissionMode, tool_name: string, args: unknown, context?: CallContext) =>
   decidePermission(getPermissions(mode), { tool_name, args }, context);
 
-test("[PE-11] in ask mode a chat reads without approval and asks for everything else, with any tool", () => {
-  // The whole list, so that no tool is added to it unnoticed: every other tool asks.
+test("[PE-11] in ask mode, a chat reads without approval and asks before any other call", () => {
+  // The complete list, so that a new tool is not allowed by accident.
   expect(
     listServerToolNames()
       .filter((name) => decide("ask", name, {}) === "allow")
@@ -44,12 +44,12 @@ test("[PE-11] in ask mode a chat reads without approval and asks for everything 
       ...["propose_plan", "ask_user_question"],
     ].sort(),
   );
-  for (const other of ["execute", "write_file", "edit_files", "github__merge", "a_client_tool", "computer"]) {
-    expect([other, decide("ask", other, { command: "ls", path: "a" })]).toEqual([other, "ask"]);
+  for (const toolName of ["execute", "write_file", "edit_files", "github__merge", "a_client_tool", "computer"]) {
+    expect([toolName, decide("ask", toolName, { command: "ls", path: "a" })]).toEqual([toolName, "ask"]);
   }
 });
 
-test("[PE-11] in accept_edits mode a chat also edits below the agent's folder without approval, except hidden files", () => {
+test("[PE-11] in accept_edits mode, a chat also edits below the agent's folder without approval, except hidden files", () => {
   const context = { use: "yes", folder: "/home/ada/work" } as const;
   const edit = (path: string) => decide("accept_edits", "edit_files", { files: [{ path: "a.ts" }, { path }] }, context);
   for (const path of ["b.ts", "src/b.ts", "./b.ts", "/home/ada/work/src/b.ts"]) {
@@ -71,10 +71,10 @@ test("[PE-11] in accept_edits mode a chat also edits below the agent's folder wi
   expect(decide("accept_edits", "execute", { command: "ls" }, context)).toBe("ask");
 });
 
-test("[PE-11] in plan mode the plan file and read-only programs need no approval; other programs do", () => {
-  const reading = { use: "read_only", folder: undefined } as const;
-  expect(decide("ask", "execute", { command: "git log | head" }, reading)).toBe("allow");
-  expect(decide("ask", "execute", { command: "curl example.com" }, reading)).toBe("ask");
+test("[PE-11] in plan mode, only other programs than read-only ones need approval, and the plan file does not", () => {
+  const readOnlyContext = { use: "read_only", folder: undefined } as const;
+  expect(decide("ask", "execute", { command: "git log | head" }, readOnlyContext)).toBe("allow");
+  expect(decide("ask", "execute", { command: "curl example.com" }, readOnlyContext)).toBe("ask");
   expect(decide("ask", "write_file", { path: "~/.slipway/plans/x.md" }, { use: "plan_file", folder: undefined })).toBe(
     "allow",
   );
@@ -102,11 +102,12 @@ test("[PE-11] rules take precedence over the mode, and a stricter default is kep
   expect(toPermissionMode({ ...planning, plan_mode: null })).toBe("accept_edits");
 });
 
-test("[PE-12] chats that people create in, or move to, a workspace on the server's machine are in ask mode; chats created by programs or on other machines are not", async () => {
+test("[PE-12] chats of people in a workspace on the server's machine start in ask mode; other chats do not", async () => {
   await using world = await openToolWorld({ seed: { provisioner: "local" } });
   const { owner } = world;
   const { workspace_id } = world.seeded;
-  const getCreatedMode = async (more: Record<string, unknown>) => (await createChat(world, "x", more)).permission_mode;
+  const getCreatedMode = async (options: Record<string, unknown>) =>
+    (await createChat(world, "x", options)).permission_mode;
   const config = "/api/v2/chats/config";
   const loadStartingMode = (query = "") =>
     owner.get<Pick<Chat, "permission_mode">>(`${config}/starting-permissions${query}`);
@@ -144,7 +145,7 @@ test("[PE-12] chats that people create in, or move to, a workspace on the server
   }
 });
 
-test("[PE-13] the mode changes while a turn runs, for sub-chats too, keeps the rules, and is in the audit log", async () => {
+test("[PE-13] the mode can change during a turn, keeps the rules, and is in the audit log", async () => {
   await using world = await openToolWorld();
   const { owner, home } = world;
   const rules = [{ tool: "execute", command: "touch never", action: "deny" }];
@@ -209,7 +210,7 @@ test("[PE-13] a running sub-chat only reads from the moment its root plans, and 
   expect(existsSync(join(world.home, "allowed"))).toBe(true);
 });
 
-test("[PE-17] an accepted edit never follows a symbolic link out of the folder or to a hidden file; the real path requires approval", async () => {
+test("[PE-17] an accepted edit never follows a symbolic link out of the folder or to a hidden file", async () => {
   await using world = await openToolWorld();
   const { owner, home } = world;
   using elsewhere = tempDirectory();
@@ -230,7 +231,7 @@ test("[PE-17] an accepted edit never follows a symbolic link out of the folder o
   const { id, call } = await openChat(world, { permission_mode: "accept_edits" });
   using follower = await Follower.open(owner, id);
   const edits = [{ old_text: "one", new_text: "two" }];
-  const refused = await callTools(
+  const linkedEdits = await callTools(
     world,
     call,
     ["write_file", { path: "away/new", content: "x" }],
@@ -241,8 +242,8 @@ test("[PE-17] an accepted edit never follows a symbolic link out of the folder o
     ["write_file", { path: "inner/deep/new", content: "x" }],
     ["write_file", { path: join(home, "fresh/new"), content: "x" }],
   );
-  expect(refused.parts.map(({ is_error }) => is_error)).toEqual([true, true, true, true, true, false, false]);
-  expect(refused.results.slice(0, 5).map(({ error }) => error)).toEqual(
+  expect(linkedEdits.parts.map(({ is_error }) => is_error)).toEqual([true, true, true, true, true, false, false]);
+  expect(linkedEdits.results.slice(0, 5).map(({ error }) => error)).toEqual(
     [
       join(outside, "new"),
       join(outside, "deep/er/new"),
@@ -254,7 +255,9 @@ test("[PE-17] an accepted edit never follows a symbolic link out of the folder o
   expect(readdirSync(outside)).toEqual(["keep"]);
   expect(readFileSync(join(home, "config"), "utf8") + readFileSync(join(outside, "keep"), "utf8")).toBe("one\none\n");
   expect(existsSync(join(home, "src/deep/new"))).toBe(true);
-  refused.next.callTool("real", "edit_files", { files: [{ path: join(outside, "keep"), edits }] }).finish("tool_calls");
+  linkedEdits.next
+    .callTool("real", "edit_files", { files: [{ path: join(outside, "keep"), edits }] })
+    .finish("tool_calls");
   await follower.until(({ status }) => status === "requires_action");
   const path = `/api/v2/chats/${id}`;
   await owner.patch(path, { permission_mode: "ask" });
@@ -262,7 +265,7 @@ test("[PE-17] an accepted edit never follows a symbolic link out of the folder o
   const nextCall = await world.models.next();
   expect(readFileSync(join(outside, "keep"), "utf8")).toBe("two\n");
 
-  // A person who approves an edit sees only the written path. It must be the file's real path then, and also when the edit runs.
+  // A person who approves an edit sees only the written path, so it must be the real path, both then and when the edit runs.
   writeFileSync(join(home, "plain"), "one\n");
   nextCall.callTool("linked", "write_file", { path: "inner/deep/new", content: "x" });
   nextCall.callTool("dotted", "write_file", { path: "src/../src/keep", content: "x" }).finish("tool_calls");

@@ -1,18 +1,18 @@
-// Which calls are allowed, denied or asked for by rules; above all, that shell text cannot bypass the rules. Needs no server.
+// Which calls the rules allow, deny or ask about; above all, that shell text cannot bypass the rules. Needs no server.
 import { expect, test } from "bun:test";
 import type { ChatPermissions } from "#schema/chats/chat-permissions.ts";
 import { decidePermission, isCommandPrefix, makeRules } from "#src/tools/permission.ts";
 import { parsePlainCommands } from "#src/tools/processes/plain-commands.ts";
 
-const toCall = (command: string) => ({ tool_name: "execute", args: { command } });
-const call = (tool_name: string) => ({ tool_name, args: {} });
+const makeCommandCall = (command: string) => ({ tool_name: "execute", args: { command } });
+const makeCall = (tool_name: string) => ({ tool_name, args: {} });
 const allowCommands = (...commands: string[]): ChatPermissions => ({
   default: "ask",
   rules: commands.map((command) => ({ tool: "execute", command, action: "allow" })),
 });
 
-test("[PE-1] the first matching rule decides, by a tool's name or prefix; without rules everything is allowed", () => {
-  expect(decidePermission(null, toCall("rm -rf /"))).toBe("allow");
+test("[PE-1] the first rule that matches a tool's name or prefix decides; without rules, everything is allowed", () => {
+  expect(decidePermission(null, makeCommandCall("rm -rf /"))).toBe("allow");
   const rules: ChatPermissions = {
     default: "allow",
     rules: [
@@ -24,7 +24,7 @@ test("[PE-1] the first matching rule decides, by a tool's name or prefix; withou
     ],
   };
   const names = ["read_file", "github__merge", "github", "write_file", "process_list", "execute"];
-  expect(names.map((name) => decidePermission(rules, call(name)))).toEqual([
+  expect(names.map((name) => decidePermission(rules, makeCall(name)))).toEqual([
     "allow",
     "ask",
     "allow",
@@ -53,9 +53,9 @@ test("[PE-2] a command in another folder is allowed only if the change of the fo
   expect(decide(remembered, { command: "rm -f notes.txt", workdir: "others" })).toBe("ask");
 });
 
-test("[PE-2] a command is allowed if the first words of each of its simple commands are, and only as written", () => {
+test("[PE-2] a command is allowed only if rules allow the first words of each of its simple commands", () => {
   const rules = allowCommands("git status", "ls", "npm test", "cd src");
-  const decide = (command: string) => decidePermission(rules, toCall(command));
+  const decide = (command: string) => decidePermission(rules, makeCommandCall(command));
   for (const allowed of [
     "git status",
     "git status -s",
@@ -82,7 +82,7 @@ test("[PE-2] a command is allowed if the first words of each of its simple comma
   }
 });
 
-test("[PE-3] text that the shell would expand is not interpreted, so it asks", () => {
+test("[PE-3] shell text that is not plain commands asks for approval", () => {
   const tricks = [
     "git status; rm x",
     "git status && rm x",
@@ -127,16 +127,16 @@ test("[PE-3] text that the shell would expand is not interpreted, so it asks", (
     ";",
   ];
   for (const trick of tricks)
-    expect([trick, decidePermission(allowCommands("git status"), toCall(trick))]).toEqual([trick, "ask"]);
+    expect([trick, decidePermission(allowCommands("git status"), makeCommandCall(trick))]).toEqual([trick, "ask"]);
   // 30,000 commands are too many to review, and each would be compared with every rule.
-  expect(decidePermission(allowCommands("ls"), toCall("ls;".repeat(199)))).toBe("allow");
-  expect(decidePermission(allowCommands("ls"), toCall("ls;".repeat(30_000)))).toBe("ask");
+  expect(decidePermission(allowCommands("ls"), makeCommandCall("ls;".repeat(199)))).toBe("allow");
+  expect(decidePermission(allowCommands("ls"), makeCommandCall("ls;".repeat(30_000)))).toBe("ask");
   for (const args of [undefined, null, {}, { command: 5 }, { command: ["git status"] }]) {
     expect(decidePermission(allowCommands("git status"), { tool_name: "execute", args })).toBe("ask");
   }
 });
 
-test("[PE-4] a denied program is found in lists and under any path; if one is denied, unparseable commands and commands that run others ask", () => {
+test("[PE-4] rules find a denied program in lists and under any path; commands that might run it ask", () => {
   const rules: ChatPermissions = {
     default: "allow",
     rules: [
@@ -145,7 +145,7 @@ test("[PE-4] a denied program is found in lists and under any path; if one is de
       { tool: "execute", action: "allow" },
     ],
   };
-  const decide = (command: string) => decidePermission(rules, toCall(command));
+  const decide = (command: string) => decidePermission(rules, makeCommandCall(command));
   for (const denied of ["rm x", "ls; rm x", "true && /bin/rm x", "ls | rm x", "'rm' x"])
     expect([denied, decide(denied)]).toEqual([denied, "deny"]);
   for (const asked of [
@@ -172,24 +172,24 @@ test("[PE-4] a denied program is found in lists and under any path; if one is de
     default: "deny",
     rules: [{ tool: "execute", command: "ls", action: "allow" }],
   };
-  expect(["ls", "ls $(x)", "rm"].map((one) => decidePermission(denyByDefault, toCall(one)))).toEqual([
+  expect(["ls", "ls $(x)", "rm"].map((command) => decidePermission(denyByDefault, makeCommandCall(command)))).toEqual([
     "allow",
     "deny",
     "deny",
   ]);
 });
 
-test("[PE-14] a program allowed for reading asks when an argument makes it write, unless the rule names that argument", () => {
-  const readers =
+test("[PE-14] an allowed reading program asks if an argument makes it write, unless the rule contains that argument", () => {
+  const readingPrograms =
     "find|git log|git diff|git grep|git ls-remote|sort|sed|tree|uniq|xxd|curl|date|fd|rg|yq|less|shuf".split("|");
   const rules: ChatPermissions = {
     default: "allow",
     rules: [
-      ...readers.map((command) => ({ tool: "execute", command, action: "allow" as const })),
+      ...readingPrograms.map((command) => ({ tool: "execute", command, action: "allow" as const })),
       { tool: "execute", command: "rm", action: "deny" },
     ],
   };
-  const decide = (command: string) => decidePermission(rules, toCall(command));
+  const decide = (command: string) => decidePermission(rules, makeCommandCall(command));
   for (const asked of [
     "find . -name x -delete",
     "find . -fprint out",
@@ -281,17 +281,17 @@ test("[PE-14] a program allowed for reading asks when an argument makes it write
     default: "ask",
     rules: [{ tool: "execute", command: "sed -i", action: "allow" }],
   };
-  expect(decidePermission(namedArgument, toCall("sed -i s/a/b/ file"))).toBe("allow");
+  expect(decidePermission(namedArgument, makeCommandCall("sed -i s/a/b/ file"))).toBe("allow");
   // An argument that the rule names cannot hide another argument.
-  expect(decidePermission(namedArgument, toCall("sed -i 'e touch x' file"))).toBe("ask");
-  const deleting = allowCommands("find . -name x -delete");
-  expect(decidePermission(deleting, toCall("find . -name x -delete -exec rm y"))).toBe("ask");
+  expect(decidePermission(namedArgument, makeCommandCall("sed -i 'e touch x' file"))).toBe("ask");
+  const allowDelete = allowCommands("find . -name x -delete");
+  expect(decidePermission(allowDelete, makeCommandCall("find . -name x -delete -exec rm y"))).toBe("ask");
 });
 
-test("[PE-7] a remembered answer applies to the tool, or to the first words of each plain command", () => {
+test("[PE-7] a remembered answer applies to the tool, or to the first words of each command", () => {
   const listCommands = (command: string, action: "allow" | "deny" = "allow") =>
-    makeRules(toCall(command), action).map((rule) => rule.command);
-  expect(makeRules(call("write_file"), "deny")).toEqual([{ tool: "write_file", action: "deny" }]);
+    makeRules(makeCommandCall(command), action).map((rule) => rule.command);
+  expect(makeRules(makeCall("write_file"), "deny")).toEqual([{ tool: "write_file", action: "deny" }]);
   expect(listCommands("git commit -m 'two words'")).toEqual(["git commit"]);
   expect(listCommands("rm -rf build")).toEqual(["rm -rf build"]);
   expect(listCommands("ls")).toEqual(["ls"]);
@@ -299,10 +299,14 @@ test("[PE-7] a remembered answer applies to the tool, or to the first words of e
   expect(listCommands("cat 'a b'")).toEqual(["cat 'a b'"]);
   // A remembered rule allows the same command again, even one that writes.
   expect(listCommands("find . -name x -delete; sort -o out in")).toEqual(["find . -name x -delete", "sort -o out in"]);
-  expect(decidePermission(allowCommands("find . -name x -delete"), toCall("find . -name x -delete"))).toBe("allow");
+  expect(decidePermission(allowCommands("find . -name x -delete"), makeCommandCall("find . -name x -delete"))).toBe(
+    "allow",
+  );
   const compound = "cd src && npm test -- --watch | tail -5; npm test";
   expect(listCommands(compound)).toEqual(["cd src", "npm test", "tail -5"]);
-  expect(decidePermission(allowCommands(...(listCommands(compound) as string[])), toCall(compound))).toBe("allow");
+  expect(decidePermission(allowCommands(...(listCommands(compound) as string[])), makeCommandCall(compound))).toBe(
+    "allow",
+  );
   // Only a command like the approved one may run afterwards.
   for (const [approved, ...others] of [
     ["timeout 5 true", "timeout 5 touch x", "timeout 5 true; timeout 5 touch x"],
@@ -316,7 +320,7 @@ test("[PE-7] a remembered answer applies to the tool, or to the first words of e
     ["sudo rm x", "sudo rm x y", "sudo ls"],
     ["sh -c true", "sh -c 'touch x'", "sh -c true x"],
     ["python3 -c pass", "python3 -c pass 2"],
-    // Programs that run other programs, known or unknown, and programs whose further arguments could be anything.
+    // Known and unknown programs that run other programs, and programs whose further arguments could do anything.
     ["chrt 1 true", "chrt 1 sh -c 'touch x'", "chrt 1 true x"],
     ["tmux new true", "tmux new -d 'touch x'"],
     ["screen -dm true", "screen -dm true x"],
@@ -340,11 +344,12 @@ test("[PE-7] a remembered answer applies to the tool, or to the first words of e
     ["go test ./...", "go test ./... -exec ./x"],
     ["cargo test", "cargo test --config x"],
   ] as const) {
-    const permissions = { default: "ask" as const, rules: [...makeRules(toCall(approved), "allow")] };
-    expect([approved, decidePermission(permissions, toCall(approved))]).toEqual([approved, "allow"]);
-    for (const other of others) expect([other, decidePermission(permissions, toCall(other))]).toEqual([other, "ask"]);
+    const permissions = { default: "ask" as const, rules: [...makeRules(makeCommandCall(approved), "allow")] };
+    expect([approved, decidePermission(permissions, makeCommandCall(approved))]).toEqual([approved, "allow"]);
+    for (const other of others)
+      expect([other, decidePermission(permissions, makeCommandCall(other))]).toEqual([other, "ask"]);
   }
-  const withInput = [
+  const commandsWithoutRule = [
     "echo a | sh",
     "a | bash -s x",
     "a | python3",
@@ -355,11 +360,11 @@ test("[PE-7] a remembered answer applies to the tool, or to the first words of e
     "env",
     "sudo -i",
   ];
-  for (const command of withInput) expect([command, listCommands(command)]).toEqual([command, []]);
+  for (const command of commandsWithoutRule) expect([command, listCommands(command)]).toEqual([command, []]);
   const prefixes =
     "python3 tool.py|./check.sh all|git push|npm run lint|go test|cargo build|pytest tests|touch a".split("|");
   for (const prefix of prefixes) expect(listCommands(`${prefix} --more b`)).toEqual([prefix]);
-  // One of these commands alone may be allowed.
+  // Each of these commands may be allowed separately, so a denial of their combination creates no rule.
   expect(listCommands(compound, "deny")).toEqual([]);
   expect(listCommands("rm -rf build", "deny")).toEqual(["rm -rf build"]);
   for (const command of ["a $(b)", "X=1 a", "a > b; c", "a &"]) expect(listCommands(command)).toEqual([]);

@@ -1,4 +1,4 @@
-// Permissions of client tools: denied calls never reach the client, and others reach it once a person allows them.
+// Permissions of client tools: denied calls never reach the client, and other calls reach it once a person allows them.
 import { expect, test } from "bun:test";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { ActionRequired } from "#schema/chats/chat-event.ts";
@@ -13,7 +13,7 @@ const listRequests = ({ events }: Follower): [string | undefined, string[]][] =>
     return [[kind, tool_calls.map(({ tool_call_id }) => tool_call_id)]];
   });
 
-test("[PE-10] a client's tools follow the chat's rules: denied calls are errors, others wait for approval, also over a restart, and only allowed calls reach the client", async () => {
+test("[PE-10] rules apply to client tools: denied calls fail, others wait for approval, and only allowed calls reach the client", async () => {
   await using world = await openToolWorld();
   const { owner } = world;
   const permissions = {
@@ -26,7 +26,7 @@ test("[PE-10] a client's tools follow the chat's rules: denied calls are errors,
   const unsafe_dynamic_tools = ["look", "send_mail", "send_fax", "drop_table"].map(makeTool);
   const { id } = await createChat(world, "go", { permissions, unsafe_dynamic_tools });
   const path = `/api/v2/chats/${id}`;
-  const answer = (answers: object[]) => owner.fetch("POST", `${path}/permissions`, { answers });
+  const sendAnswers = (answers: object[]) => owner.fetch("POST", `${path}/permissions`, { answers });
   const sendResults = async (...ids: string[]): Promise<number> => {
     const results = ids.map((tool_call_id) => ({ tool_call_id, output: tool_call_id }));
     return (await owner.fetch("POST", `${path}/tool-results`, { results: results })).status;
@@ -44,7 +44,7 @@ test("[PE-10] a client's tools follow the chat's rules: denied calls are errors,
       .callTool("fax", "send_fax", {})
       .callTool("drop", "drop_table", {})
       .finish("tool_calls");
-    await follower.until((one) => listRequests(one).length > 0);
+    await follower.until((events) => listRequests(events).length > 0);
     expect(listRequests(follower)).toEqual([["permission", ["mail", "fax"]]]);
     expect((await findResult("drop"))?.error).toContain("do not allow this call");
     // The client cannot answer instead of the person.
@@ -52,24 +52,24 @@ test("[PE-10] a client's tools follow the chat's rules: denied calls are errors,
   }
   await world.restart();
   using follower = await Follower.open(owner, id);
-  await follower.until((one) => listRequests(one).length > 0);
-  const answered = await answer([
+  await follower.until((events) => listRequests(events).length > 0);
+  const answered = await sendAnswers([
     { tool_call_id: "mail", decision: "allow", scope: "always" },
     { tool_call_id: "fax", decision: "deny" },
   ]);
   expect(answered.status).toBe(204);
-  await follower.until((one) => listRequests(one).length > 1);
+  await follower.until((events) => listRequests(events).length > 1);
   expect(listRequests(follower).at(-1)).toEqual([undefined, ["look", "mail"]]);
   expect((await findResult("fax"))?.error).toContain("The user denied this call");
   expect(await sendResults("look", "mail", "fax")).toBe(400);
   expect(await sendResults("look", "mail")).toBe(204);
   expect((await owner.get<Chat>(path)).permissions?.rules[0]).toEqual({ tool: "send_mail", action: "allow" });
 
-  // The answer is remembered: the next call reaches the client immediately. A rule that was changed in the meantime applies, and a step
-  // with only denied calls continues.
+  // The answer is remembered, so the next call reaches the client immediately. Changed rules apply to later calls, and a step with only
+  // denied calls continues.
   call = await world.models.next();
   call.callTool("again", "send_mail", {}).finish("tool_calls");
-  await follower.until((one) => listRequests(one).length > 2);
+  await follower.until((events) => listRequests(events).length > 2);
   expect(listRequests(follower).at(-1)).toEqual([undefined, ["again"]]);
   await owner.patch(path, { permissions: { default: "deny", rules: [] } });
   expect(await sendResults("again")).toBe(204);
@@ -80,10 +80,10 @@ test("[PE-10] a client's tools follow the chat's rules: denied calls are errors,
   expect(await findResult("again")).toBe("again" as never);
   await owner.patch(path, { permissions: { default: "ask", rules: [] } });
   call.callTool("alone", "look", {}).finish("tool_calls");
-  await follower.until((one) => listRequests(one).length > 3);
+  await follower.until((events) => listRequests(events).length > 3);
   expect(listRequests(follower).at(-1)).toEqual(["permission", ["alone"]]);
-  expect((await answer([{ tool_call_id: "alone", decision: "allow" }])).status).toBe(204);
-  await follower.until((one) => listRequests(one).length > 4);
+  expect((await sendAnswers([{ tool_call_id: "alone", decision: "allow" }])).status).toBe(204);
+  await follower.until((events) => listRequests(events).length > 4);
   expect(listRequests(follower).at(-1)).toEqual([undefined, ["alone"]]);
   expect(await sendResults("alone")).toBe(204);
   (await world.models.next()).say("done").finish();

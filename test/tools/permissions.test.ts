@@ -1,4 +1,4 @@
-// Permissions in a real chat with a real workspace: calls wait for approval, also across a restart, and answers take effect.
+// Permissions in a real chat with a real workspace: calls wait for approval, even across a restart, and answers take effect.
 import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ const listRequests = ({ events }: Follower): ActionRequired[] =>
   events.flatMap((event) => (event.type === "action_required" ? [event.action_required] : []));
 
 test(
-  "[PE-5][PE-6][PE-7][PE-8] allowed calls run, denied ones are errors, others wait over a restart and are answered once or permanently; the client's tools follow",
+  "[PE-5][PE-6][PE-7][PE-8] allowed calls run, denied calls fail, and others wait for an answer, even across a restart",
   async () => {
     await using world = await openToolWorld();
     const { owner, home } = world;
@@ -28,10 +28,10 @@ test(
     const unsafe_dynamic_tools = [{ name: "ask", description: "asks", input_schema: { type: "object" } }];
     const { id, call } = await openChat(world, { permissions, unsafe_dynamic_tools });
     const path = `/api/v2/chats/${id}`;
-    const answer = (answers: unknown) =>
+    const sendAnswers = (answers: unknown) =>
       owner.fetch("POST", `${path}/permissions`, { answers }).then(({ status }) => status);
     expect((await owner.get<Chat>(path)).permissions).toEqual(permissions as Chat["permissions"]);
-    expect(await answer([{ tool_call_id: "one", decision: "allow" }])).toBe(409);
+    expect(await sendAnswers([{ tool_call_id: "one", decision: "allow" }])).toBe(409);
     {
       using follower = await Follower.open(owner, id);
       call
@@ -42,7 +42,7 @@ test(
         .callTool("client", "ask", {})
         .finish("tool_calls");
       await follower.until(({ status }) => status === "requires_action");
-      await follower.until((one) => listRequests(one).length > 0);
+      await follower.until((events) => listRequests(events).length > 0);
       expect(listRequests(follower)).toMatchObject([
         { kind: "permission", tool_calls: [{ tool_call_id: "one" }, { tool_call_id: "two" }] },
       ]);
@@ -55,7 +55,7 @@ test(
     ]);
     await world.restart();
     using follower = await Follower.open(owner, id);
-    await follower.until((one) => listRequests(one).length > 0);
+    await follower.until((events) => listRequests(events).length > 0);
     expect(listRequests(follower)).toMatchObject([{ kind: "permission" }]);
     const results = [{ tool_call_id: "client", output: 1 }];
     expect((await owner.fetch("POST", `${path}/tool-results`, { results })).status).toBe(409);
@@ -71,14 +71,14 @@ test(
         { tool_call_id: "two", decision: "deny" },
       ],
     ]) {
-      expect(await answer(invalid)).toBe(400);
+      expect(await sendAnswers(invalid)).toBe(400);
     }
     const answers = [
       { tool_call_id: "one", decision: "allow", scope: "always" },
       { tool_call_id: "two", decision: "deny" },
     ];
-    expect(await answer(answers)).toBe(204);
-    await follower.until((one) => listRequests(one).length > 1);
+    expect(await sendAnswers(answers)).toBe(204);
+    await follower.until((events) => listRequests(events).length > 1);
     expect(listRequests(follower).at(-1)).toEqual({
       tool_calls: [{ tool_call_id: "client", tool_name: "ask", args: "{}" }],
     });
@@ -100,23 +100,23 @@ test(
       ["two", true],
       ["client", false],
     ]);
-    // The answer is remembered: the same call does not ask again, but a call that cannot be parsed does.
+    // The answer is remembered, so the same call does not ask again. A call with another command does.
     const repeated = await callTools(world, next, ["execute", { command: "touch one -c", timeout: "60s" }]);
     expect(repeated.parts).toMatchObject([{ is_error: false }]);
     repeated.next.callTool("three", "execute", { command: "touch one; touch three" }).finish("tool_calls");
-    await follower.until((one) => listRequests(one).length > 2);
+    await follower.until((events) => listRequests(events).length > 2);
     await owner.post(`${path}/interrupt`, {});
-    const last = await world.models.next();
-    expect(last.request.messages.at(-1)?.content).toMatchObject([{ tool_call_id: "three", is_error: true }]);
+    const lastCall = await world.models.next();
+    expect(lastCall.request.messages.at(-1)?.content).toMatchObject([{ tool_call_id: "three", is_error: true }]);
     await owner.patch(path, { permissions: null });
     expect(
-      (await callTools(world, last, ["execute", { command: "touch one; touch three", timeout: "60s" }])).parts,
+      (await callTools(world, lastCall, ["execute", { command: "touch one; touch three", timeout: "60s" }])).parts,
     ).toMatchObject([{ is_error: false }]);
   },
   scaleTimeout(180_000),
 );
 
-test("[PE-18] an approval is awaited for the configured time", async () => {
+test("[PE-18] a call waits for approval for the configured time", async () => {
   await using world = await openToolWorld({ env: { SLIPWAY_APPROVAL_TIMEOUT: "3h" } });
   const { id, call } = await openChat(world, { permission_mode: "ask" });
   using follower = await Follower.open(world.owner, id);
@@ -129,7 +129,7 @@ test("[PE-18] an approval is awaited for the configured time", async () => {
   expect(timeoutMs).toBeLessThan(3 * 3_600_000 + 60_000);
 });
 
-test("[PE-9] a user's new chats start with the user's rules unless the request has some; invalid rules are refused", async () => {
+test("[PE-9] new chats start with the user's rules unless the request contains rules; invalid rules are rejected", async () => {
   await using world = await openToolWorld();
   const { owner } = world;
   const ownPermissions = { default: "ask", rules: [] };

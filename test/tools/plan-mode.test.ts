@@ -1,4 +1,4 @@
-// A chat in plan mode: what it may do, how it shows its plan and asks questions, and how a person lets it continue.
+// A chat in plan mode: what it may do, how it proposes its plan and asks questions, and how a person approves the plan.
 import { expect } from "bun:test";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -20,7 +20,7 @@ const question = {
 };
 
 testInside(
-  "[PM-1] [PM-2] [PM-3] [PM-4] [PM-5] a chat reads, asks, writes only its plan, presents it, and works on it once a person agrees",
+  "[PM-1] [PM-2] [PM-3] [PM-4] [PM-5] a chat reads, asks, writes only its plan, proposes it, and implements it once a person agrees",
   async () => {
     await using world = await openToolWorld();
     const { id, call } = await openChat(world, { plan_mode: "plan" });
@@ -41,7 +41,7 @@ testInside(
     );
     expect(attempts.parts.every(({ is_error }) => is_error)).toBe(true);
     expect(attempts.results.map(({ error }) => error)).toEqual([
-      // A call of a tool that was not offered is answered when the step is stored, before the others run.
+      // A call of a tool that was not offered gets its error when the step is stored, before the other calls run.
       expect.stringContaining('no tool "process_list"'),
       expect.stringContaining("only its plan may be written"),
       expect.stringContaining("only agents of the type explore"),
@@ -52,24 +52,23 @@ testInside(
     expect(existsSync(join(world.home, "code.ts"))).toBe(false);
 
     // A question ends the turn; the answer is an ordinary message.
-    const calls = world.models.calls.length;
+    const callCount = world.models.calls.length;
     attempts.next.callTool("ask", "ask_user_question", { questions: [question] }).finish("tool_calls");
     await follower.until(isWaiting);
     expect([...follower.messages.values()].at(-1)?.content).toMatchObject([
       { type: "tool-result", tool_name: "ask_user_question", is_error: false, result: { questions: [question] } },
     ]);
-    expect(world.models.calls).toHaveLength(calls);
-    const getAwaits = async () => (await world.owner.get<Chat>(`/api/v2/chats/${id}`)).awaits;
-    expect(await getAwaits()).toBe("answer");
+    expect(world.models.calls).toHaveLength(callCount);
+    const loadAwaits = async () => (await world.owner.get<Chat>(`/api/v2/chats/${id}`)).awaits;
+    expect(await loadAwaits()).toBe("answer");
     const chats = await world.owner.get<Chat[]>("/api/v2/chats");
-    expect(chats.find((one) => one.id === id)?.awaits).toBe("answer");
+    expect(chats.find((chat) => chat.id === id)?.awaits).toBe("answer");
     await sendMessage(world, id, "SQLite");
-    expect(await getAwaits()).toBeUndefined();
+    expect(await loadAwaits()).toBeUndefined();
     const nextCall = await world.models.next();
     expect(nextCall.prompt).toBe("SQLite");
 
-    // Three plans are proposed: one that is too long, an empty one, and a valid one. The queued message follows because a proposal ends the
-    // turn.
+    // The first plan is too long, the second is empty, and the third is valid. Its proposal ends the turn, so the queued message follows.
     const longPlan = await callTools(world, nextCall, ["write_file", { path, content: "x".repeat(32_769) }]);
     const refused = await callTools(world, longPlan.next, ["propose_plan", { path }]);
     expect(refused.results).toMatchObject([{ error: expect.stringContaining("the maximum is 32768") }]);
@@ -89,23 +88,23 @@ testInside(
     const file = await world.owner.fetch("GET", `/api/v2/chats/files/${file_id}`);
     expect(await file.text()).toBe(plan);
     const chat = await world.owner.get<{ plan_mode?: string; files: { id: string }[] }>(`/api/v2/chats/${id}`);
-    expect(chat.files.map((one) => one.id)).toEqual([file_id]);
-    // A proposed plan does not end plan mode: only a person does.
+    expect(chat.files.map((chatFile) => chatFile.id)).toEqual([file_id]);
+    // Only a person can end plan mode, not a proposed plan.
     expect(chat.plan_mode).toBe("plan");
     queuedCall.say("I will add them.").finish();
-    await follower.until((one) => isWaiting(one) && one.history.at(-1) === "assistant: I will add them.");
-    expect(await getAwaits()).toBeUndefined();
+    await follower.until((events) => isWaiting(events) && events.history.at(-1) === "assistant: I will add them.");
+    expect(await loadAwaits()).toBeUndefined();
     await sendMessage(world, id, "show it again");
     (await world.models.next()).callTool("again", "propose_plan", { path }).finish("tool_calls");
-    await follower.until((one) => isWaiting(one) && /^tool/.test(one.history.at(-1) ?? ""));
-    expect(await getAwaits()).toBe("approval");
+    await follower.until((events) => isWaiting(events) && /^tool/.test(events.history.at(-1) ?? ""));
+    expect(await loadAwaits()).toBe("approval");
     await sendMessage(world, id, "Implement the plan", { plan_mode: "" });
-    const working = await world.models.next();
-    expect(getSystemPrompt(working)).not.toContain(path);
-    expect(listToolNames(working)).not.toContain("propose_plan");
+    const implementationCall = await world.models.next();
+    expect(getSystemPrompt(implementationCall)).not.toContain(path);
+    expect(listToolNames(implementationCall)).not.toContain("propose_plan");
     const done = await callTools(
       world,
-      working,
+      implementationCall,
       ["write_file", { path: "code.ts", content: "x" }],
       ["propose_plan", { path }],
     );
@@ -116,7 +115,7 @@ testInside(
   },
 );
 
-testInside("[PM-6] in plan mode commands and their child processes write no file but the plan", async () => {
+testInside("[PM-6] in plan mode, commands and their child processes can write only the plan", async () => {
   await using world = await openToolWorld();
   const { id, call } = await openChat(world, { plan_mode: "plan" });
   using follower = await Follower.open(world.owner, id);
@@ -147,8 +146,8 @@ testInside("[PM-6] in plan mode commands and their child processes write no file
   await follower.until(isWaiting);
   // After plan mode, commands may write files again.
   await sendMessage(world, id, "go", { plan_mode: "" });
-  const working = await world.models.next();
-  const done = await callTools(world, working, ["execute", { command: `${enterHome} echo x > new.txt` }]);
+  const workCall = await world.models.next();
+  const done = await callTools(world, workCall, ["execute", { command: `${enterHome} echo x > new.txt` }]);
   expect(done.results).toMatchObject([{ success: true }]);
   done.next.finish();
   await follower.until(isWaiting);

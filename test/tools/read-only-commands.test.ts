@@ -1,4 +1,4 @@
-// Shell texts in a workspace that cannot keep programs from writing: read-only commands run, everything else is refused.
+// Shell text in a workspace that cannot keep programs from writing: read-only commands run, everything else is refused.
 import { expect, test } from "bun:test";
 import { execute } from "#src/tools/processes/execute.ts";
 import { findWriteReason } from "#src/tools/processes/read-only-commands.ts";

@@ -1,5 +1,5 @@
-// A coding chat from start to end, with a real server, a real model server and a real local workspace: what followers see, the repository
-// at the end, and a command that is stopped halfway.
+// A coding chat from start to end, with a real server, a real model server and a real local workspace: the events of followers, the final
+// repository, and an interrupted command.
 import { expect } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -17,7 +17,7 @@ const followGit = (socket: ClientSocket) => {
   const waiters = new Set<() => void>();
   const repository = {
     current: undefined as GitRepository | undefined,
-    async until(matches: (one: GitRepository) => boolean): Promise<void> {
+    async until(matches: (repository: GitRepository) => boolean): Promise<void> {
       while (!repository.current || !matches(repository.current))
         await new Promise<void>((resolve) => waiters.add(resolve));
     },
@@ -40,12 +40,12 @@ const summarizeFollower = ({ messages }: Follower): string => outlineMessages([.
 
 testNeeding(
   [needs.git],
-  "[EE-1] a chat clones a repository, reads, edits, sees its test fail, fixes it and commits; followers of the chat and of its repository end with the current state, and an interrupt ends the command",
+  "[EE-1] a chat clones a repository, edits, sees a test fail, fixes it and commits; followers see the final state; an interrupt ends a command",
   async () => {
     await using story = await openStory();
     const { admin } = story.world;
     const wrongSumSeen = Promise.withResolvers<void>();
-    // The model continues once the error was seen in the repository.
+    // The model continues once the git stream has shown the error.
     story.model.onStep = (step) => (step === 4 ? wrongSumSeen.promise : undefined);
     const { id } = await beginChat(story, "Fix work");
     using git = await admin.socket(`/api/v2/chats/${id}/stream/git`);
@@ -55,7 +55,7 @@ testNeeding(
     using second = await Follower.openEventStream(admin, id);
     const followers = [first, second];
     await Promise.all(
-      followers.map((one) => one.until(({ status, messages }) => status === "waiting" && messages.size > 2)),
+      followers.map((follower) => follower.until(({ status, messages }) => status === "waiting" && messages.size > 2)),
     );
     await repository.until(({ unified_diff }) => unified_diff === "");
     expect(repository.current).toMatchObject({ branch: "main", remote_origin: join(story.place.scratch, "origin") });
@@ -63,11 +63,11 @@ testNeeding(
     const history = await listMessages(admin, id);
     expect(history.map(({ role }) => role.charAt(0)).join("")).toBe("uatattatatatatata");
     expect(followers.map(summarizeFollower)).toEqual([outlineMessages(history), outlineMessages(history)]);
-    for (const one of followers) expect(joinOutput(one)).toContain("looking 5\nfailed\n");
+    for (const follower of followers) expect(joinOutput(follower)).toContain("looking 5\nfailed\n");
 
     await admin.post(`/api/v2/chats/${id}/messages`, { content: [{ type: "text", text: "Wait" }] });
-    const parsePid = (one: Follower) => Number(/(\d+)\n$/.exec(joinOutput(one))?.[1] ?? 0);
-    await first.until((one) => one.status === "running" && parsePid(one) > 0);
+    const parsePid = (follower: Follower) => Number(/(\d+)\n$/.exec(joinOutput(follower))?.[1] ?? 0);
+    await first.until((events) => events.status === "running" && parsePid(events) > 0);
     const pid = parsePid(first);
     expect(existsSync(`/proc/${pid}`)).toBe(true);
     const startedAt = performance.now();
@@ -76,12 +76,12 @@ testNeeding(
     // An idle machine needs less than a second.
     expect(performance.now() - startedAt).toBeLessThan(10_000);
     await Promise.all(
-      followers.map((one) =>
-        one.until(({ status, messages }) => status === "waiting" && messages.size > history.length),
+      followers.map((follower) =>
+        follower.until(({ status, messages }) => status === "waiting" && messages.size > history.length),
       ),
     );
     const outline = outlineMessages(await listMessages(admin, id));
-    await Promise.all(followers.map((one) => one.until(() => summarizeFollower(one) === outline)));
+    await Promise.all(followers.map((follower) => follower.until(() => summarizeFollower(follower) === outline)));
     expect(outline).toEndWith("tool: tool-result s0c0 true");
   },
   scaleTimeout(240_000),

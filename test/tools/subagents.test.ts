@@ -1,5 +1,5 @@
-// Sub-chats that a chat starts: their results and live output, and their state when their root is
-// stopped, archived, deleted or resumed after a crash.
+// Sub-chats that a chat starts: their results and live output, and their state when their root is stopped, archived, deleted or resumed
+// after a crash.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { ChatSubagents } from "#actors/chat/subagents/subagents.ts";
 import { upsertChatSetting, upsertModelOverride } from "#db/chats/settings.ts";
@@ -13,7 +13,7 @@ import { tempDirectory } from "#test/support/server.ts";
 import { Family, getSystemPrompt, listToolNames } from "./family.ts";
 import { joinOutput } from "./world.ts";
 
-const AGENTS = ["spawn_agent", "wait_agent", "message_agent", "interrupt_agent", "list_agents"];
+const AGENT_TOOLS = ["spawn_agent", "wait_agent", "message_agent", "interrupt_agent", "list_agents"];
 const isWaiting = ({ status }: Follower): boolean => status === "waiting";
 
 describeInside("one server with a manual clock", () => {
@@ -24,17 +24,17 @@ describeInside("one server with a manual clock", () => {
   });
   afterAll(() => world[Symbol.asyncDispose]());
 
-  test("[SB-1] [SB-2] [SB-4] [SB-5] a chat starts two agents that know only their task, waits for one, sees its live output, and gets its report", async () => {
+  test("[SB-1] [SB-2] [SB-4] [SB-5] a chat starts two agents that know only their task, and gets one's live output and report", async () => {
     const family = new Family(world, "proud");
     const permissions = { default: "allow", rules: [{ tool: "execute", action: "ask" }] };
     const { id, call } = await family.root({ labels: { team: "a" }, permissions });
-    expect(listToolNames(call)).toEqual(expect.arrayContaining(AGENTS));
+    expect(listToolNames(call)).toEqual(expect.arrayContaining(AGENT_TOOLS));
     const spawned = await family.step(
       call,
       ["spawn_agent", { type: "general", prompt: "count the files", title: " The  counter\n" }],
       ["spawn_agent", { type: "explore", prompt: "look around you and say what there is" }],
     );
-    const [counter, viewer] = spawned.results.map(({ chat_id }) => String(chat_id));
+    const [counter, explorer] = spawned.results.map(({ chat_id }) => String(chat_id));
     expect(spawned.results).toMatchObject([
       { title: "The counter", status: "running", type: "general" },
       { title: "look around you and say what…", status: "running", type: "explore" },
@@ -42,15 +42,15 @@ describeInside("one server with a manual clock", () => {
     const first = await family.call("count the files");
     expect(first.request.messages.filter(({ role }) => role !== "system")).toHaveLength(1);
     expect(getSystemPrompt(first)).toContain("another chat has started for one task");
-    expect(listToolNames(first).filter((name) => AGENTS.includes(name))).toEqual([]);
+    expect(listToolNames(first).filter((name) => AGENT_TOOLS.includes(name))).toEqual([]);
     const second = await family.call("look around you and say what there is");
     expect(getSystemPrompt(second)).toContain("change nothing");
 
     using follower = await Follower.open(world.owner, id);
-    using own = await Follower.open(world.owner, String(counter));
-    family.begin(spawned.next, ["wait_agent", { chat_id: counter }]);
+    using counterFollower = await Follower.open(world.owner, String(counter));
+    family.startCalls(spawned.next, ["wait_agent", { chat_id: counter }]);
     first.say("I look", " first").callTool("deeper", "spawn_agent", { type: "general", prompt: "deeper" });
-    await follower.until((one) => joinOutput(one) === "I look first");
+    await follower.until((events) => joinOutput(events) === "I look first");
     first.finish("tool_calls");
     const third = await family.call("count the files");
     expect(third.request.messages.at(-1)?.content).toMatchObject([
@@ -61,19 +61,21 @@ describeInside("one server with a manual clock", () => {
     expect(waited.results).toEqual([
       { chat_id: counter, title: "The counter", status: "waiting", report: "There are three." },
     ]);
-    await follower.until((one) => joinOutput(one).endsWith("three."));
-    const live = follower.events.flatMap((event) => (event.type === "message_part" ? [event.message_part.part] : []));
+    await follower.until((events) => joinOutput(events).endsWith("three."));
+    const liveParts = follower.events.flatMap((event) =>
+      event.type === "message_part" ? [event.message_part.part] : [],
+    );
     // The text of the next message replaces the text of the previous one.
-    expect(live.filter(({ result_reset }) => result_reset)).toHaveLength(1);
-    await own.until(isWaiting);
-    expect(own.history).toEqual([
+    expect(liveParts.filter(({ result_reset }) => result_reset)).toHaveLength(1);
+    await counterFollower.until(isWaiting);
+    expect(counterFollower.history).toEqual([
       "user: count the files",
       "assistant: I look firsttool-call",
       "tool: tool-result",
       "assistant: There are three.",
     ]);
     const { children, labels } = await family.read(id);
-    expect(children.map((child) => child.id).sort()).toEqual([String(counter), String(viewer)].sort());
+    expect(children.map((child) => child.id).sort()).toEqual([String(counter), String(explorer)].sort());
     expect(children.find((child) => child.id === counter)).toMatchObject({
       parent_chat_id: id,
       root_chat_id: id,
@@ -88,7 +90,7 @@ describeInside("one server with a manual clock", () => {
     expect(childDefaults).toEqual(["deny", "deny"]);
   });
 
-  test("[SB-4] a wait ends with the agent's turn, its failure, or its timeout: 300 seconds by default", async () => {
+  test("[SB-4] a wait ends with the agent's turn, the agent's failure, or a timeout, which is 300 seconds by default", async () => {
     const family = new Family(world, "patient");
     const root = await family.root();
     const agent = await family.spawn(root.call, "toil");
@@ -96,18 +98,18 @@ describeInside("one server with a manual clock", () => {
     const firstWait = await family.step(agent.next, ["wait_agent", { chat_id, timeout_seconds: 0 }]);
     expect(firstWait.results).toEqual([{ chat_id, title: "toil", status: "running", timed_out: true }]);
     using follower = await Follower.open(world.owner, root.id);
-    using waiting = await Follower.open(world.owner, chat_id);
-    family.begin(firstWait.next, ["wait_agent", { chat_id }]);
+    using agentFollower = await Follower.open(world.owner, chat_id);
+    family.startCalls(firstWait.next, ["wait_agent", { chat_id }]);
     agent.call.say("still at it");
-    await follower.until((one) => joinOutput(one) === "still at it");
-    const { length } = world.models.calls;
+    await follower.until((events) => joinOutput(events) === "still at it");
+    const { length: callCount } = world.models.calls;
     clock.advance(299_999);
-    await waiting.until(({ preview }) => preview === "still at it");
-    expect(world.models.calls).toHaveLength(length);
+    await agentFollower.until(({ preview }) => preview === "still at it");
+    expect(world.models.calls).toHaveLength(callCount);
     clock.advance(1);
     const lateWait = await family.nextResults();
     expect(lateWait.results).toMatchObject([{ timed_out: true, status: "running" }]);
-    family.begin(lateWait.next, ["wait_agent", { chat_id, timeout_seconds: 14_400 }]);
+    family.startCalls(lateWait.next, ["wait_agent", { chat_id, timeout_seconds: 14_400 }]);
     agent.call.fail("auth");
     const failed = await family.nextResults();
     expect(failed.results).toMatchObject([
@@ -116,16 +118,16 @@ describeInside("one server with a manual clock", () => {
     // The agent continues after a message; its report is then its newest text.
     const continued = await family.step(failed.next, ["message_agent", { chat_id, message: "try again" }]);
     expect(continued.results).toEqual([{ chat_id, status: "running", interrupted: false }]);
-    family.begin(continued.next, ["wait_agent", { chat_id }]);
-    const again = await family.call("toil");
-    expect(again.prompt).toBe("try again");
-    again.say("now it is done").finish();
+    family.startCalls(continued.next, ["wait_agent", { chat_id }]);
+    const retriedCall = await family.call("toil");
+    expect(retriedCall.prompt).toBe("try again");
+    retriedCall.say("now it is done").finish();
     expect((await family.nextResults()).results).toMatchObject([{ status: "waiting", report: "now it is done" }]);
   });
 
-  test("[SB-6] agents are messaged, stopped and listed; other chats' agents, full queues and invalid arguments return an error", async () => {
+  test("[SB-6] a chat messages, stops and lists its agents; other chats' agents, full queues and invalid arguments return errors", async () => {
     const family = new Family(world, "busy");
-    const other = await createChat(world, "another chat");
+    const otherChat = await createChat(world, "another chat");
     (await family.call("another chat")).finish();
     const root = await family.root();
     const agent = await family.spawn(root.call, "work");
@@ -133,21 +135,21 @@ describeInside("one server with a manual clock", () => {
     const busy = await family.step(
       agent.next,
       ["message_agent", { chat_id, message: "and then this" }],
-      ["message_agent", { chat_id: other.id, message: "hello" }],
+      ["message_agent", { chat_id: otherChat.id, message: "hello" }],
       ["wait_agent", { chat_id: root.id }],
       ["interrupt_agent", { chat_id: "missing" }],
       ["spawn_agent", { type: "wizard", prompt: "click" }],
       ["spawn_agent", { type: "general", prompt: "  " }],
-      ["spawn_agent", { type: "general", prompt: "x", model_config_id: other.id }],
+      ["spawn_agent", { type: "general", prompt: "x", model_config_id: otherChat.id }],
       ["wait_agent", { chat_id, timeout_seconds: 14_401 }],
       ["list_agents", { limit: 51 }],
       ["list_subagent_models"],
     );
-    const none = { error: expect.stringContaining("has not started an agent with this chat_id") };
+    const unknownAgent = { error: expect.stringContaining("has not started an agent with this chat_id") };
     const invalid = { error: expect.stringContaining("do not fit") };
     expect(busy.results).toMatchObject([
       { chat_id, status: "running", interrupted: false },
-      ...[none, none, none, invalid, invalid],
+      ...[unknownAgent, unknownAgent, unknownAgent, invalid, invalid],
       { error: expect.stringContaining("No usable model has this model_config_id") },
       ...[invalid, invalid],
       { models: [{ model_config_id: SCRIPTED.id, display_name: SCRIPTED.display_name, is_default: true }] },
@@ -179,47 +181,48 @@ describeInside("one server with a manual clock", () => {
       (_, index) => ["message_agent", { chat_id, message: `${index}` }] as const,
     );
     const filled = await family.step(next, ...manyCalls);
-    const refused = filled.results.filter(({ error }) => error !== undefined);
-    expect(refused).toMatchObject([{ error: expect.stringContaining("queue is full") }]);
-    const more = await family.spawn(filled.next, "more");
-    const page = await family.step(more.next, ["list_agents", { limit: 1 }], ["list_agents", { offset: 1 }]);
+    const refusedMessages = filled.results.filter(({ error }) => error !== undefined);
+    expect(refusedMessages).toMatchObject([{ error: expect.stringContaining("queue is full") }]);
+    const secondAgent = await family.spawn(filled.next, "more");
+    const page = await family.step(secondAgent.next, ["list_agents", { limit: 1 }], ["list_agents", { offset: 1 }]);
     expect(page.results).toMatchObject([
       { count: 2, has_more: true, agents: [{ title: "more" }] },
       { count: 2, has_more: false, agents: [{ title: "work" }] },
     ]);
   });
 
-  test("[SB-3] [SB-7] stopping a chat stops the agent it waits for and no other; they are archived, restored and deleted with their root", async () => {
+  test("[SB-3] [SB-7] stopping a chat stops only the agent it waits for; agents are archived, restored and deleted with their root", async () => {
     const { chats } = getContext(world.server);
     const family = new Family(world, "tired");
     const root = await family.root();
-    const nearAgent = await family.spawn(root.call, "near");
-    const farAgent = await family.spawn(nearAgent.next, "far");
+    const awaitedAgent = await family.spawn(root.call, "near");
+    const otherAgent = await family.spawn(awaitedAgent.next, "far");
     using follower = await Follower.open(world.owner, root.id);
-    using nearby = await Follower.open(world.owner, nearAgent.id);
-    family.begin(farAgent.next, ["wait_agent", { chat_id: nearAgent.id }]);
-    nearAgent.call.say("half of it");
-    await follower.until((one) => joinOutput(one) === "half of it");
+    using awaitedFollower = await Follower.open(world.owner, awaitedAgent.id);
+    family.startCalls(otherAgent.next, ["wait_agent", { chat_id: awaitedAgent.id }]);
+    awaitedAgent.call.say("half of it");
+    await follower.until((events) => joinOutput(events) === "half of it");
     const interrupt = (id: string) => world.owner.post<unknown>(`/api/v2/chats/${id}/interrupt`, {});
     await interrupt(root.id);
     await follower.until(isWaiting);
-    await nearby.until(isWaiting);
+    await awaitedFollower.until(isWaiting);
     expect([...follower.messages.values()].at(-1)?.content).toMatchObject([
       { is_error: true, result: { output: "half of it", error: expect.stringContaining("interrupted") } },
     ]);
-    expect(nearby.history).toEqual(["user: near", "assistant: half of it"]);
-    expect((await family.read(farAgent.id)).status).toBe("running");
-    const patch = (id: string, archived: boolean) => world.owner.fetch("PATCH", `/api/v2/chats/${id}`, { archived });
-    expect((await patch(root.id, true)).status).toBe(409);
-    expect((await patch(farAgent.id, true)).status).toBe(400);
+    expect(awaitedFollower.history).toEqual(["user: near", "assistant: half of it"]);
+    expect((await family.read(otherAgent.id)).status).toBe("running");
+    const setArchived = (id: string, archived: boolean) =>
+      world.owner.fetch("PATCH", `/api/v2/chats/${id}`, { archived });
+    expect((await setArchived(root.id, true)).status).toBe(409);
+    expect((await setArchived(otherAgent.id, true)).status).toBe(400);
     {
-      using distant = await Follower.open(world.owner, farAgent.id);
-      await interrupt(farAgent.id);
-      await distant.until(isWaiting);
+      using otherFollower = await Follower.open(world.owner, otherAgent.id);
+      await interrupt(otherAgent.id);
+      await otherFollower.until(isWaiting);
     }
-    expect((await patch(root.id, true)).status).toBe(204);
-    // A call whose wait has ended must not start anything.
-    const late = {
+    expect((await setArchived(root.id, true)).status).toBe(204);
+    // A call whose turn has ended must not start an agent.
+    const lateSpawn = {
       id: crypto.randomUUID(),
       call: { message_id: 1, tool_call_id: "call-0" },
       type: "general" as const,
@@ -228,26 +231,26 @@ describeInside("one server with a manual clock", () => {
       model_config_id: SCRIPTED.id,
       reasoning_effort: "",
     };
-    expect(await chats.ask(root.id, "spawn", late)).toBe("stale");
+    expect(await chats.ask(root.id, "spawn", lateSpawn)).toBe("stale");
     const archived = await family.read(root.id);
     expect(archived.children.map((child) => child.archived)).toEqual([true, true]);
-    expect((await patch(root.id, false)).status).toBe(204);
+    expect((await setArchived(root.id, false)).status).toBe(204);
     expect((await family.read(root.id)).children.map((child) => child.archived)).toEqual([false, false]);
     // The agents accept messages again; then the whole family is deleted.
-    await world.owner.post(`/api/v2/chats/${nearAgent.id}/messages`, { content: [{ type: "text", text: "go on" }] });
+    await world.owner.post(`/api/v2/chats/${awaitedAgent.id}/messages`, { content: [{ type: "text", text: "go on" }] });
     (await family.call("near")).say("gone on").finish();
-    await nearby.until(({ history }) => history.at(-1) === "assistant: gone on");
-    await nearby.until(isWaiting);
-    expect((await patch(root.id, true)).status).toBe(204);
+    await awaitedFollower.until(({ history }) => history.at(-1) === "assistant: gone on");
+    await awaitedFollower.until(isWaiting);
+    expect((await setArchived(root.id, true)).status).toBe(204);
     expect(await chats.ask(root.id, "purge", { before: Number.MAX_SAFE_INTEGER })).toBe("done");
-    for (const id of [root.id, nearAgent.id, farAgent.id]) {
+    for (const id of [root.id, awaitedAgent.id, otherAgent.id]) {
       expect((await world.owner.fetch("GET", `/api/v2/chats/${id}`)).status).toBe(404);
     }
   });
 });
 
 testInside(
-  "[SB-7] [SB-8] a restarted server resumes the wait, and no call starts an agent twice; an interrupt before the restart stops the agent",
+  "[SB-7] [SB-8] a restarted server resumes the wait without starting an agent twice; an earlier interrupt stops the agent",
   async () => {
     using directory = tempDirectory();
     let root = "";
@@ -262,9 +265,9 @@ testInside(
       const agent = await family.spawn(started.call, "work");
       chat_id = agent.id;
       using follower = await Follower.open(world.owner, root);
-      family.begin(agent.next, ["wait_agent", { chat_id, timeout_seconds: 3_600 }]);
+      family.startCalls(agent.next, ["wait_agent", { chat_id, timeout_seconds: 3_600 }]);
       agent.call.say("before");
-      await follower.until((one) => joinOutput(one) === "before");
+      await follower.until((events) => joinOutput(events) === "before");
     }
     {
       await using world = await openChatWorld({ directory: directory.path });
@@ -278,7 +281,7 @@ testInside(
       });
       const [call] = pendingCalls ?? [];
       if (!call) throw new Error("the root waits for nothing");
-      // The same calls again, as after a crash before their results were stored.
+      // Repeats the calls, as after a crash before their results were stored.
       const makeAgents = (run_id: string) =>
         new ChatSubagents(
           { store, clock, topics, hooks, models: world.models, chats: () => chats },
@@ -306,11 +309,11 @@ testInside(
       const continued = await family.step(next, ["message_agent", { chat_id, message: "again" }]);
       const third = await family.call("work");
       using follower = await Follower.open(new Client(world.server.url, owner), root);
-      family.begin(continued.next, ["wait_agent", { chat_id }]);
+      family.startCalls(continued.next, ["wait_agent", { chat_id }]);
       third.say("once more");
-      await follower.until((one) => joinOutput(one).endsWith("once more"));
+      await follower.until((events) => joinOutput(events).endsWith("once more"));
     }
-    // Another chat occupies the only slot: the interrupted root does not wait for the agent.
+    // Another chat occupies the only slot, and the interrupted root does not wait for the agent.
     await using world = await openChatWorld({ directory: directory.path, env: { SLIPWAY_CHAT_SLOTS: "1" } });
     const { chats, topics } = getContext(world.server);
     const family = new Family(world);
@@ -325,7 +328,7 @@ testInside(
 );
 
 testInside(
-  "[SB-9] [SB-10] agents have separate slots, use the model their owner has set for them, and are limited to a hundred",
+  "[SB-9] [SB-10] agents have separate slots, use the model that their owner has set, and are limited to a hundred",
   async () => {
     await using world = await openChatWorld({ env: { SLIPWAY_CHAT_SLOTS: "1", SLIPWAY_SUBCHAT_SLOTS: "1" } });
     const { store } = getContext(world.server);
@@ -341,13 +344,13 @@ testInside(
     const root = await family.root({ reasoning_effort: "high" });
     const first = await family.spawn(root.call, "first", { type: "explore" });
     expect(first.call.request.reasoning_effort).toBe("low");
-    const one = await family.step(first.next, ["spawn_agent", { type: "general", prompt: "second" }]);
+    const spawnedSecond = await family.step(first.next, ["spawn_agent", { type: "general", prompt: "second" }]);
     const input = { type: "explore", prompt: "third", reasoning_effort: "max" };
-    const { results, next } = await family.step(one.next, ["spawn_agent", input]);
-    const [second, third] = [...one.results, ...results].map(({ chat_id }) => String(chat_id));
+    const { results, next } = await family.step(spawnedSecond.next, ["spawn_agent", input]);
+    const [second, third] = [...spawnedSecond.results, ...results].map(({ chat_id }) => String(chat_id));
     expect((await family.read(String(second))).queued_for_capacity).toBe(true);
-    // The root occupies the only slot of its kind while it waits; the agents take turns in theirs.
-    family.begin(next, ["wait_agent", { chat_id: second }], ["wait_agent", { chat_id: third }]);
+    // While the root waits in the only slot for root chats, the agents take turns in theirs.
+    family.startCalls(next, ["wait_agent", { chat_id: second }], ["wait_agent", { chat_id: third }]);
     first.call.say("1").finish();
     const secondCall = await family.call("second");
     expect(secondCall.request.reasoning_effort).toBe("high");
@@ -359,7 +362,7 @@ testInside(
     expect(waited.results).toMatchObject([{ report: "2" }, { report: "3" }]);
     const manyCalls = Array.from(
       { length: 98 },
-      (_, n) => ["spawn_agent", { type: "explore", prompt: `n${n}` }] as const,
+      (_, index) => ["spawn_agent", { type: "explore", prompt: `n${index}` }] as const,
     );
     const filled = await family.step(waited.next, ...manyCalls);
     expect(filled.results.filter(({ error }) => error !== undefined)).toMatchObject([

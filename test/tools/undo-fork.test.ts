@@ -1,4 +1,4 @@
-// Checkpoints of a forked chat for its copied messages.
+// Restoring files in a forked chat, from the checkpoints of its copied messages.
 import { expect } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import { callTools, Follower, listMessages, openChat, openToolWorld } from "./wo
 
 testNeeding(
   [needs.git],
-  "[UN-14] a copy of a chat restores the files of a copied message, also after the original was deleted, and has a warning if the workspace is unreachable",
+  "[UN-14] a fork restores a copied message's files after the original was deleted, and warns if the workspace is unreachable",
   async () => {
     await using world = await openToolWorld();
     const { owner, home } = world;
@@ -39,7 +39,7 @@ testNeeding(
     const unreachableFork = await fork(secondFork.id);
     await until(async () => {
       const { warnings = [] } = await owner.get<Chat>(`/api/v2/chats/${unreachableFork.id}`);
-      return warnings.some((words) => words.startsWith("Undo does not cover the copied messages"));
+      return warnings.some((warning) => warning.startsWith("Undo does not cover the copied messages"));
     });
   },
 );

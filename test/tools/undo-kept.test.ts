@@ -13,7 +13,7 @@ const UNKNOWN_CHAT_ID = "33333333-3333-4333-8333-333333333333";
 
 testNeeding(
   [needs.git],
-  "[UN-9][UN-10] files can be restored for the newest 100 messages, including edited ones, and for 30 days; a deleted chat's checkpoints are removed immediately, or within a day if its workspace was unreachable",
+  "[UN-9][UN-10] files can be restored for the newest 100 messages and for 30 days; checkpoints are removed with their chat",
   async () => {
     await using world = await openToolWorld();
     const { owner, home, server } = world;
@@ -26,9 +26,9 @@ testNeeding(
       next.say("done").finish();
       await follower.until(({ status }) => status === "waiting");
     };
-    const edit = async (message: number) => {
+    const edit = async (editedId: number) => {
       const body = { content: [{ type: "text", text: "again" }], restore_files: true };
-      const response = await owner.fetch("PATCH", `/api/v2/chats/${id}/messages/${message}`, body);
+      const response = await owner.fetch("PATCH", `/api/v2/chats/${id}/messages/${editedId}`, body);
       return [response.status, ((await response.json()) as { message?: unknown }).message];
     };
     const checkpoints = join(home, ".local/state/slipway/checkpoints");
@@ -36,32 +36,34 @@ testNeeding(
     const waitUntilGone = async (path: string): Promise<void> => {
       await until(() => !existsSync(path));
     };
-    const expiredAnswer = [
+    const expiredResponse = [
       409,
       `Files are kept for the newest ${MAX_CHECKPOINTS_PER_CHAT} messages of a chat, and for ${CHECKPOINT_DAYS} days.`,
     ];
     await write(call, "one");
     const [first] = await listMessages(owner, id);
-    const target = first?.id ?? 0;
+    const messageId = first?.id ?? 0;
 
-    const { created_at } = database.query("SELECT created_at FROM messages WHERE id = ?").get(target) as {
+    const { created_at } = database.query("SELECT created_at FROM messages WHERE id = ?").get(messageId) as {
       created_at: number;
     };
-    const setCreatedAt = (at: number) => database.run("UPDATE messages SET created_at = ? WHERE id = ?", [at, target]);
+    const setCreatedAt = (createdAt: number) =>
+      database.run("UPDATE messages SET created_at = ? WHERE id = ?", [createdAt, messageId]);
     setCreatedAt(created_at - CHECKPOINT_DAYS * DAY_MS - 1);
-    expect(await edit(target)).toEqual(expiredAnswer);
+    expect(await edit(messageId)).toEqual(expiredResponse);
     setCreatedAt(created_at);
     const insertMessage = database.query(
       "INSERT INTO messages (id, chat, revision, deleted, role, visibility, content, created_at) SELECT ?, chat, revision, 1, role, visibility, content, created_at FROM messages WHERE id = ?",
     );
-    for (let offset = 0; offset < MAX_CHECKPOINTS_PER_CHAT; offset++) insertMessage.run(1_000_000_000 + offset, target);
-    expect(await edit(target)).toEqual(expiredAnswer);
+    for (let offset = 0; offset < MAX_CHECKPOINTS_PER_CHAT; offset++)
+      insertMessage.run(1_000_000_000 + offset, messageId);
+    expect(await edit(messageId)).toEqual(expiredResponse);
     expect(readFileSync(join(home, "notes"), "utf8")).toBe("one");
     database.run("DELETE FROM messages WHERE id = 1000000000");
-    expect(await edit(target)).toEqual([200, expect.anything()]);
+    expect(await edit(messageId)).toEqual([200, expect.anything()]);
     expect(existsSync(join(home, "notes"))).toBe(false);
 
-    // The next day, the workspace reports which chats have checkpoints, and the server answers which of them no longer exist.
+    // A day later, the workspace reports the chats that have checkpoints, and the server answers which of them no longer exist.
     await write(await world.models.next(), "two");
     cpSync(checkpointsPath(id), checkpointsPath(UNKNOWN_CHAT_ID), { recursive: true });
     const yesterday = new Date(Date.now() - DAY_MS - 1_000);

@@ -13,7 +13,7 @@ const GIT = "git -c user.name=Slip -c user.email=slip@example.com";
 
 testNeeding(
   [needs.git],
-  "[UN-1][UN-2][UN-3][UN-4][UN-5][UN-6][UN-8][UN-12] an edit with restore_files restores files that were changed, created and removed since the message, in repositories and outside of them, and keeps commits, indexes and ignored files;otherwise nothing changes and the response has the reason",
+  "[UN-1][UN-2][UN-3][UN-4][UN-5][UN-6][UN-8][UN-12] an edit with restore_files restores all files since the message, but keeps commits, indexes and ignored files",
   async () => {
     await using world = await openToolWorld();
     const { owner, home } = world;
@@ -48,8 +48,8 @@ testNeeding(
       call.say("done").finish();
       await follower.until(({ status }) => status === "waiting");
     };
-    const edit = async (message: number, content: string, more: object = { restore_files: true }) => {
-      const body = { content: [{ type: "text", text: content }], ...more };
+    const edit = async (message: number, content: string, options: object = { restore_files: true }) => {
+      const body = { content: [{ type: "text", text: content }], ...options };
       const response = await owner.fetch("PATCH", `/api/v2/chats/${id}/messages/${message}`, body);
       return {
         status: response.status,
@@ -68,23 +68,23 @@ testNeeding(
     );
     expect(first.parts).toMatchObject([{ is_error: false }, { is_error: false }]);
     const [message] = await listMessages(owner, id);
-    const target = message?.id ?? 0;
-    const running = await edit(target, "too early");
+    const messageId = message?.id ?? 0;
+    const running = await edit(messageId, "too early");
     expect([running.status, running.body.message]).toEqual([409, expect.stringContaining("Interrupt it first")]);
     await finish(first.next);
     const scopes = ["chat:read", "chat:update"];
     const { key } = await owner.post<{ key: string }>("/api/v2/users/me/keys/tokens", { scopes });
-    const requested = { content: [{ type: "text", text: "with a narrow key" }], restore_files: true };
+    const editBody = { content: [{ type: "text", text: "with a narrow key" }], restore_files: true };
     const withNarrowKey = await owner
       .withToken(key)
-      .fetch("PATCH", `/api/v2/chats/${id}/messages/${target}`, requested);
+      .fetch("PATCH", `/api/v2/chats/${id}/messages/${messageId}`, editBody);
     expect(withNarrowKey.status).toBe(403);
 
-    // A folder with files that git would ignore has replaced a file: it stays, and the response names it.
+    // A folder that replaced a file stays if it contains ignored files, and the response names it.
     rmSync(join(repository, "a"));
     mkdirSync(join(repository, "a"));
     writeFileSync(join(repository, "a", "ignored"), "not captured");
-    const restored = await edit(target, "again");
+    const restored = await edit(messageId, "again");
     expect([restored.status, restored.body.warnings]).toEqual([
       200,
       [`Not restored: ${join(repository, "a")} (a folder with files that are not kept is in its place).`],
@@ -117,7 +117,7 @@ testNeeding(
       undefined,
     ]);
     expect(existsSync(join(repository, "deep"))).toBe(false);
-    // The agent's commit stays. Compared with the commit before it, everything is unchanged.
+    // The agent's commit stays. Compared with the previous commit, everything is unchanged.
     expect(sh("git log --format=%s")).toBe("agent\none\n");
     expect(
       sh(
@@ -126,7 +126,7 @@ testNeeding(
     ).toBe(before);
     expect(sh("git for-each-ref --format='%(refname)'")).toBe("refs/heads/main\n");
 
-    // Without the option, or with a missing checkpoint, files stay.
+    // Without the option, or without a checkpoint, files stay as they are.
     const second = await callTools(world, await world.models.next(), [
       "write_file",
       { path: "work/a", content: "again" },
@@ -143,7 +143,7 @@ testNeeding(
       409,
       expect.stringContaining("no checkpoint"),
     ]);
-    // A checkpoint that failed gives the reason.
+    // For a failed checkpoint, the error contains the reason.
     await Bun.write(checkpointFile, JSON.stringify({ folders: [], problems: ["work is too large"] }));
     const withFailedCheckpoint = await edit(body.message.id, "in part");
     expect([withFailedCheckpoint.status, withFailedCheckpoint.body.message]).toEqual([
@@ -155,9 +155,9 @@ testNeeding(
   scaleTimeout(180_000),
 );
 
-test("[UN-12] a chat whose files cannot be saved says so during its turn, and the tools run anyway", async () => {
+test("[UN-12] a chat shows a warning during its turn if its files cannot be saved, and its tools run anyway", async () => {
   await using world = await openToolWorld();
-  // A file in place of their folder keeps checkpoints from being written.
+  // No checkpoint can be written, because a file takes the place of their folder.
   mkdirSync(join(world.home, ".local/state/slipway"), { recursive: true });
   writeFileSync(join(world.home, ".local/state/slipway/checkpoints"), "");
   const { id, call } = await openChat(world);

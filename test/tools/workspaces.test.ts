@@ -13,15 +13,15 @@ import { callTools } from "./world.ts";
 
 type NamedItem = { id: string; name: string };
 
-/** A server with the built-in template `local`, and a chat of its first user without a workspace. */
+/** Starts a server with the built-in template `local`. `startChat` creates a chat of the first user, without a workspace. */
 const openServices = async () => {
   const models = new ScriptedModels();
   const world = await openWorld({ models, clock: systemClock });
   const [organization] = await world.admin.get<NamedItem[]>("/api/v2/organizations");
   const organization_id = organization?.id ?? "";
   const owner = new Client(world.server.url, world.admin.token);
-  const startChat = async (more: Record<string, unknown> = {}) => {
-    const chat = await createChat({ owner, organization_id }, "go", more);
+  const startChat = async (options: Record<string, unknown> = {}) => {
+    const chat = await createChat({ owner, organization_id }, "go", options);
     return { id: chat.id, call: await models.next() };
   };
   return {
@@ -34,7 +34,7 @@ const openServices = async () => {
   };
 };
 
-test("[TO-15] [WO-9] a chat without a workspace finds a template, creates a workspace, works in it, stops it and starts it", async () => {
+test("[TO-15] [WO-9] a chat finds a template, creates a workspace from it, works in it, stops it and starts it", async () => {
   await using services = await openServices();
   const { id, call } = await services.startChat();
   const search = await callTools(
@@ -56,15 +56,15 @@ test("[TO-15] [WO-9] a chat without a workspace finds a template, creates a work
   expect(built.results).toMatchObject([{ created: true, workspace_name: "made", status: "running" }]);
   const [{ workspace_id } = {}] = built.results;
   expect(await services.owner.get<Chat>(`/api/v2/chats/${id}`)).toMatchObject({ workspace_id });
-  // The workspace's tools are available from the next step on, and no second workspace is created.
-  const worked = await callTools(
+  // The next step has the workspace's tools. A second create_workspace returns the same workspace.
+  const firstCommand = await callTools(
     services,
     built.next,
     ["execute", { command: "echo here > file; cat file", timeout: "60s" }],
     ["create_workspace", { template_id }],
   );
-  expect(worked.results).toMatchObject([{ output: "here\n" }, { created: false, existing: true, workspace_id }]);
-  const stopped = await callTools(services, worked.next, ["stop_workspace"]);
+  expect(firstCommand.results).toMatchObject([{ output: "here\n" }, { created: false, existing: true, workspace_id }]);
+  const stopped = await callTools(services, firstCommand.next, ["stop_workspace"]);
   expect(stopped.results).toMatchObject([{ stopped: true, workspace_name: "made" }]);
   const setWake = (wake_on_connect: WakeLevel) =>
     services.owner.patch(`/api/v2/templates/${template_id}`, { wake_on_connect });
@@ -74,14 +74,14 @@ test("[TO-15] [WO-9] a chat without a workspace finds a template, creates a work
   await setWake("people");
   const started = await callTools(services, refused.next, ["start_workspace"]);
   expect(started.results).toMatchObject([{ started: true, workspace_id, status: "running" }]);
-  const again = await callTools(
+  const secondCommand = await callTools(
     services,
     started.next,
     ["execute", { command: "cat file", timeout: "60s" }],
     ["start_workspace"],
   );
-  expect(again.results).toMatchObject([{ output: "here\n" }, { started: true }]);
-  const ended = await callTools(services, again.next, ["stop_workspace"]);
+  expect(secondCommand.results).toMatchObject([{ output: "here\n" }, { started: true }]);
+  const ended = await callTools(services, secondCommand.next, ["stop_workspace"]);
   const wokenByCall = await callTools(services, ended.next, ["read_file", { path: "file" }]);
   expect(wokenByCall.results).toMatchObject([{ content: expect.stringContaining("here") }]);
   expect((await services.owner.get<Workspace>(`/api/v2/workspaces/${workspace_id}`)).latest_build.status).toBe(
@@ -114,14 +114,14 @@ test("[TO-16] templates and workspaces follow the owner's current permissions", 
   expect(
     (await new Client(services.server.url, outsider.token).get<Chat>(`/api/v2/chats/${otherChat.id}`)).workspace_id,
   ).toBeFalsy();
-  const wrong = await services.startChat();
-  const requested = await callTools(
+  const ownerChat = await services.startChat();
+  const invalidRequests = await callTools(
     services,
-    wrong.call,
+    ownerChat.call,
     ["create_workspace", { template_id: seeded.template_id, name: "not a name" }],
     ["create_workspace", { template_id: seeded.template_id, parameters: { nothing: "1" } }],
   );
-  expect(requested.results).toMatchObject([
+  expect(invalidRequests.results).toMatchObject([
     { error: expect.stringContaining("name ") },
     { error: expect.stringContaining("nothing") },
   ]);

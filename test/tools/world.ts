@@ -15,7 +15,10 @@ import { startTestServer, tempDirectory } from "#test/support/server.ts";
 
 export type Result = Record<string, unknown> & { output?: string; error?: string };
 
-/** With `models`, the chat uses another model, and `models.next` of the world waits forever. */
+/**
+ * Starts a server and a daemon whose workspace chats can use. With `models`, chats use those instead of the scripted models, and
+ * `models.next` of the world waits forever.
+ */
 export const openToolWorld = async (
   options: {
     models?: LanguageModels;
@@ -66,12 +69,12 @@ export const openToolWorld = async (
 export type ToolWorld = Awaited<ReturnType<typeof openToolWorld>>;
 
 /** Creates a chat in the world's workspace, and returns the first call of its model. */
-export const openChat = async (world: ToolWorld, more: Record<string, unknown> = {}) => {
-  const chat = await createChat(world, "go", { workspace_id: world.seeded.workspace_id, ...more });
+export const openChat = async (world: ToolWorld, options: Record<string, unknown> = {}) => {
+  const chat = await createChat(world, "go", { workspace_id: world.seeded.workspace_id, ...options });
   return { id: chat.id, call: await world.models.next() };
 };
 
-/** Makes the model call these tools in one step; returns the results. */
+/** Lets the model call these tools in one step. Returns the results and the model's next call. */
 export const callTools = async (
   world: Pick<ToolWorld, "models">,
   call: ScriptedCall,
@@ -92,7 +95,7 @@ export const listMessages = async (client: Client, id: string): Promise<ChatMess
   return messages.reverse();
 };
 
-/** Returns the output of a call that followers have received so far. */
+/** Returns the live output of calls that this follower has received so far. */
 export const joinOutput = ({ events }: Follower): string =>
   events
     .flatMap((event) => (event.type === "message_part" ? [event.message_part] : []))

@@ -27,8 +27,8 @@ describe("a byte stream over messages", () => {
 
   test("[WI-2] disconnects a peer that outruns the reader", async () => {
     let code: number | undefined;
-    const close = (given?: number): void => {
-      code = given;
+    const close = (closeCode?: number): void => {
+      code = closeCode;
     };
     const stream = new ByteStream({ send: () => 1, close }, { max_unread: 100 });
     stream.push(new Uint8Array(60));
@@ -38,7 +38,7 @@ describe("a byte stream over messages", () => {
     await expect(stream.read()).rejects.toMatchObject({ failure: "too_slow" });
   });
 
-  test("[WI-3] a writer waits while the socket is full, and control frames are sent before its bytes once the socket drains", async () => {
+  test("[WI-3] a writer waits while the socket is full; control frames overtake it when the socket drains", async () => {
     const { a } = streamPair();
     a.block();
     await a.stream.write(bytes("1"));
@@ -54,7 +54,7 @@ describe("a byte stream over messages", () => {
     expect(a.sent.map((message) => new TextDecoder().decode(message))).toEqual(["1", "!", "2", "3"]);
   });
 
-  test("[WI-3] disconnects a peer that reads no control frames once too many are queued", async () => {
+  test("[WI-3] disconnects a peer that leaves too many control frames unread", async () => {
     const { a } = streamPair();
     a.block();
     for (let i = 0; i < 100_000 && !a.closed; i++) a.stream.send(new Uint8Array(12));
@@ -63,12 +63,12 @@ describe("a byte stream over messages", () => {
   });
 
   test("[WI-3] a dropped message breaks the stream and every waiting writer", async () => {
-    let answer = -1;
-    const stream = new ByteStream({ send: () => answer, close() {} });
+    let sendResult = -1;
+    const stream = new ByteStream({ send: () => sendResult, close() {} });
     await stream.write(bytes("1"));
     const second = stream.write(bytes("2"));
     const third = stream.write(bytes("3"));
-    answer = 0;
+    sendResult = 0;
     stream.drain();
     await expect(second).rejects.toMatchObject({ failure: "closed" });
     await expect(third).rejects.toMatchObject({ failure: "closed" });
@@ -77,7 +77,7 @@ describe("a byte stream over messages", () => {
 });
 
 describe("the queue of unread bytes", () => {
-  test("[WI-6] one-byte pieces of large messages are joined, and do not retain the messages", () => {
+  test("[WI-6] joins one-byte pieces of large messages and does not retain the messages", () => {
     const queue = new ChunkQueue();
     const expected = makePattern(20_000);
     for (let i = 0; i < expected.byteLength; i++) {
@@ -89,8 +89,8 @@ describe("the queue of unread bytes", () => {
     for (let chunk = queue.shift(); chunk; chunk = queue.shift()) chunks.push(chunk);
     expect(Buffer.concat(chunks)).toEqual(Buffer.from(expected));
     expect(chunks.length).toBeLessThan(5);
-    const held = new Set(chunks.map((chunk) => chunk.buffer));
-    expect([...held].reduce((sum, buffer) => sum + buffer.byteLength, 0)).toBeLessThan(3 * 20_000);
+    const buffers = new Set(chunks.map((chunk) => chunk.buffer));
+    expect([...buffers].reduce((sum, buffer) => sum + buffer.byteLength, 0)).toBeLessThan(3 * 20_000);
   });
 
   test("[WI-6] a delivered chunk never changes", () => {
@@ -105,7 +105,7 @@ describe("the queue of unread bytes", () => {
     expect(queue.unread).toBe(2);
   });
 
-  test("[WI-6] a large piece is kept as received, without a copy", () => {
+  test("[WI-6] keeps a large piece without copying it", () => {
     const queue = new ChunkQueue();
     const message = new Uint8Array(10_000);
     queue.push(message.subarray(12));

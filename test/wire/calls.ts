@@ -3,8 +3,8 @@ import type { Handler, Router } from "#src/wire/drpc/server.ts";
 import { serveSession } from "#src/wire/drpc/server.ts";
 import { sessionPair } from "./support.ts";
 
-export const ascii = (text: string): Uint8Array => new TextEncoder().encode(text);
-export const text = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
+export const ascii = (decodeText: string): Uint8Array => new TextEncoder().encode(decodeText);
+export const decodeText = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
 
 /** Returns a client session whose peer serves these handlers. */
 export const serveHandlers = (

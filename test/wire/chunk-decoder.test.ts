@@ -3,14 +3,14 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { ChunkDecoder } from "#src/wire/chunk-decoder.ts";
 
-const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
-const text = (parts: readonly Uint8Array[]): string => Buffer.concat(parts).toString();
+const bytes = (joinText: string): Uint8Array => new TextEncoder().encode(joinText);
+const joinText = (parts: readonly Uint8Array[]): string => Buffer.concat(parts).toString();
 
 /** Decodes these pieces. Returns the payload, the bytes after the body, and whether the body is complete. */
 const decodePieces = (...pieces: string[]): [payload: string, rest: string, isOver: boolean] => {
   const decoder = new ChunkDecoder();
-  const all = pieces.map((piece) => decoder.push(bytes(piece)));
-  return [text(all.map(({ payload }) => payload)), text(all.map(({ rest }) => rest)), decoder.isOver];
+  const decoded = pieces.map((piece) => decoder.push(bytes(piece)));
+  return [joinText(decoded.map(({ payload }) => payload)), joinText(decoded.map(({ rest }) => rest)), decoder.isOver];
 };
 const getFailure = (...pieces: string[]): string => {
   try {
@@ -21,36 +21,36 @@ const getFailure = (...pieces: string[]): string => {
   }
 };
 
-test("[TN-8] chunks of any size, split anywhere, decode to the sent bytes, and the bytes after the body are returned", () => {
+test("[TN-8] decodes chunks of any size, split anywhere, and returns the bytes after the body", () => {
   fc.assert(
     fc.property(fc.array(fc.string({ minLength: 1, maxLength: 40 })), fc.array(fc.nat(300)), (parts, cuts) => {
       const chunks = parts.map((part) => {
         const size = bytes(part).byteLength.toString(16);
         return `${size}; name="a"\r\n${part}\r\n`;
       });
-      const whole = Buffer.from(`${chunks.join("")}0\r\nx: y\r\n\r\nHTTP/1.1`);
-      const positions = [...new Set(cuts.map((cut) => cut % whole.length))].sort((a, b) => a - b);
+      const body = Buffer.from(`${chunks.join("")}0\r\nx: y\r\n\r\nHTTP/1.1`);
+      const positions = [...new Set(cuts.map((cut) => cut % body.length))].sort((a, b) => a - b);
       const decoder = new ChunkDecoder();
-      const all = [...positions, whole.length].map((end, i) => {
-        const from = i === 0 ? 0 : (positions[i - 1] as number);
+      const decoded = [...positions, body.length].map((end, i) => {
+        const start = i === 0 ? 0 : (positions[i - 1] as number);
         return decoder.isOver
-          ? { payload: new Uint8Array(), rest: whole.subarray(from, end) }
-          : decoder.push(whole.subarray(from, end));
+          ? { payload: new Uint8Array(), rest: body.subarray(start, end) }
+          : decoder.push(body.subarray(start, end));
       });
-      expect(text(all.map(({ payload }) => payload))).toBe(parts.join(""));
-      expect(text(all.map(({ rest }) => rest))).toBe("HTTP/1.1");
+      expect(joinText(decoded.map(({ payload }) => payload))).toBe(parts.join(""));
+      expect(joinText(decoded.map(({ rest }) => rest))).toBe("HTTP/1.1");
       expect(decoder.isOver).toBe(true);
     }),
   );
 });
 
-test("[TN-8] one-byte chunks are joined, and malformed or endless ones are refused", () => {
+test("[TN-8] joins one-byte chunks and rejects malformed or endless ones", () => {
   const decoder = new ChunkDecoder();
   const { payload } = decoder.push(bytes("1\r\na\r\n".repeat(40_000)));
   expect([payload.byteLength, decoder.isOver]).toEqual([40_000, false]);
   expect(decodePieces("0\r\n\r\n")).toEqual(["", "", true]);
-  for (const bad of ["\r\n", "x\r\n", "-1\r\n", "1\na\r\n", "1\r\nab\r\n", "1\r\na\n", "1 2\r\n"]) {
-    expect([bad, getFailure(bad)]).toEqual([bad, "The response's chunked encoding is malformed."]);
+  for (const malformed of ["\r\n", "x\r\n", "-1\r\n", "1\na\r\n", "1\r\nab\r\n", "1\r\na\n", "1 2\r\n"]) {
+    expect([malformed, getFailure(malformed)]).toEqual([malformed, "The response's chunked encoding is malformed."]);
   }
   expect(getFailure("0".repeat(2_000))).toBe("A chunk size or the trailers are too long.");
   expect(

@@ -86,11 +86,11 @@ describe("DRPC packets", () => {
     );
   });
 
-  test("[WI-12] with IDs that decrease, repeat, or change their kind midway are refused", () => {
-    const two = encodePackets(packet(KIND.message, 2));
-    expect(() => parse([two, encodePackets(packet(KIND.message, 1))])).toThrow("backwards");
-    expect(() => parse([two, two])).toThrow("twice");
-    expect(() => parse([encodePackets(packet(KIND.message, 1, NO_BODY, 2)), two])).toThrow("backwards");
+  test("[WI-12] are refused if their IDs decrease or repeat, or their kind changes midway", () => {
+    const packetTwo = encodePackets(packet(KIND.message, 2));
+    expect(() => parse([packetTwo, encodePackets(packet(KIND.message, 1))])).toThrow("backwards");
+    expect(() => parse([packetTwo, packetTwo])).toThrow("twice");
+    expect(() => parse([encodePackets(packet(KIND.message, 1, NO_BODY, 2)), packetTwo])).toThrow("backwards");
     expect(() => parse([hex("04 01 01 01 aa"), hex("03 01 01 01 bb")])).toThrow("kind");
     // A new packet may start before the previous one is complete, which is then dropped.
     expect(parse([hex("04 01 01 01 aa"), hex("05 01 02 01 bb")])).toEqual([packet(KIND.message, 2, hex("bb"))]);
@@ -105,14 +105,14 @@ describe("DRPC packets", () => {
     const parser = new PacketParser();
     parser.push(hex("05 01 01 81 80 80 02"));
     expect(() => parser.next()).toThrow("4 MiB");
-    const gathering = new PacketParser();
+    const accumulating = new PacketParser();
     const half = hex("04 01 01 80 80 80 01");
-    gathering.push(Buffer.concat([half, new Uint8Array(2 * 1024 * 1024)]));
-    expect(gathering.next()).toBeUndefined();
-    gathering.push(Buffer.concat([half, new Uint8Array(2 * 1024 * 1024)]));
-    expect(gathering.next()).toBeUndefined();
-    gathering.push(hex("05 01 01 01 aa"));
-    expect(() => gathering.next()).toThrow("4 MiB");
+    accumulating.push(Buffer.concat([half, new Uint8Array(2 * 1024 * 1024)]));
+    expect(accumulating.next()).toBeUndefined();
+    accumulating.push(Buffer.concat([half, new Uint8Array(2 * 1024 * 1024)]));
+    expect(accumulating.next()).toBeUndefined();
+    accumulating.push(hex("05 01 01 01 aa"));
+    expect(() => accumulating.next()).toThrow("4 MiB");
     const largest = new Uint8Array(MAX_PACKET);
     expect(parse([encodePackets(packet(KIND.message, 1, largest))])[0]?.body.byteLength).toBe(MAX_PACKET);
     expect(() => encodePackets(packet(KIND.message, 1, new Uint8Array(MAX_PACKET + 1)))).toThrow("4 MiB");

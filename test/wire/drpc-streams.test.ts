@@ -2,22 +2,22 @@ import { describe, expect, test } from "bun:test";
 import { callBidi, callServerStream } from "#src/wire/drpc/client.ts";
 import { encodePackets, KIND, NO_BODY, RpcError } from "#src/wire/drpc/frame.ts";
 import type { Handler } from "#src/wire/drpc/server.ts";
-import { ascii, serveHandlers, text, waitForAbort } from "./calls.ts";
+import { ascii, decodeText, serveHandlers, waitForAbort } from "./calls.ts";
 import { nextTurn } from "./support.ts";
 
 describe("a streaming call", () => {
   const counting: Handler = {
     kind: "server_streaming",
     async *run(request) {
-      for (let i = 0; i < Number(text(request)); i++) yield ascii(`${i}`);
+      for (let i = 0; i < Number(decodeText(request)); i++) yield ascii(`${i}`);
     },
   };
 
   test("[WI-13] from the server ends with CloseSend after all messages", async () => {
     const { client, server } = serveHandlers({ "/svc/Count": counting });
-    const seen: string[] = [];
-    for await (const answer of callServerStream(client, "/svc/Count", ascii("100"))) seen.push(text(answer));
-    expect(seen).toEqual(Array.from({ length: 100 }, (_, i) => `${i}`));
+    const numbers: string[] = [];
+    for await (const answer of callServerStream(client, "/svc/Count", ascii("100"))) numbers.push(decodeText(answer));
+    expect(numbers).toEqual(Array.from({ length: 100 }, (_, i) => `${i}`));
     await nextTurn();
     expect(client.streams + server.streams).toBe(0);
   });
@@ -38,14 +38,14 @@ describe("a streaming call", () => {
     const answers = callServerStream(client, "/svc/Flood", NO_BODY);
     await answers.next();
     await nextTurn();
-    const reached = created;
-    expect(reached).toBeLessThan(16);
+    const createdBefore = created;
+    expect(createdBefore).toBeLessThan(16);
     await nextTurn();
-    expect(created).toBe(reached);
+    expect(created).toBe(createdBefore);
     await answers.return();
   });
 
-  test("[WI-15] whose caller ends its side drops a response that waits for window", async () => {
+  test("[WI-15] drops a response that waits for a window update when the caller ends its side", async () => {
     const finished = Promise.withResolvers<void>();
     const { client, server } = serveHandlers({
       "/svc/Flood": {
@@ -107,7 +107,7 @@ describe("a streaming call", () => {
   const shouting: Handler = {
     kind: "bidi_streaming",
     async *run(requests) {
-      for await (const request of requests) yield ascii(text(request).toUpperCase());
+      for await (const request of requests) yield ascii(decodeText(request).toUpperCase());
       yield ascii("END");
     },
   };

@@ -4,7 +4,7 @@ import { call, callBidi } from "#src/wire/drpc/client.ts";
 import { encodePackets, KIND, MAX_PACKET, NO_BODY, RpcError } from "#src/wire/drpc/frame.ts";
 import { PacketReader } from "#src/wire/drpc/packets.ts";
 import { serve } from "#src/wire/drpc/server.ts";
-import { ascii, serveHandlers, text, unary, waitForAbort } from "./calls.ts";
+import { ascii, decodeText, serveHandlers, unary, waitForAbort } from "./calls.ts";
 import { hex, makePattern, nextTurn, readAll, sessionPair } from "./support.ts";
 
 describe("a call", () => {
@@ -24,13 +24,13 @@ describe("a call", () => {
       ),
     );
     await stream.write(hex("05 01 01 05 776f726c64 0d 01 02 00"));
-    expect(text(await answer)).toBe("world");
+    expect(decodeText(await answer)).toBe("world");
     expect(await readAll(stream)).toEqual(Buffer.from(hex("0b 01 04 00")));
     await stream.end();
 
     const raw = await client.open();
-    const theirs = await server.accept();
-    void serve(theirs!, new Map([["/svc/Echo", unary((request) => request)]]), { clock });
+    const accepted = await server.accept();
+    void serve(accepted!, new Map([["/svc/Echo", unary((request) => request)]]), { clock });
     await raw.write(requested!);
     expect(await raw.read()).toEqual(hex("05 01 01 05 68656c6c6f 0d 01 02 00"));
     await raw.write(hex("0b 01 04 00"));
@@ -77,37 +77,37 @@ describe("a call", () => {
     await raw.write(hex("05 01 02 81 80 80 02"));
     const answer = await new PacketReader(raw).next();
     expect(answer?.kind).toBe(KIND.error);
-    expect(text(answer!.body.subarray(8))).toContain("4 MiB");
+    expect(decodeText(answer!.body.subarray(8))).toContain("4 MiB");
     expect(await raw.read()).toBeUndefined();
   });
 
-  test("[WI-19] is refused when unfinished messages on all streams exceed 8 MiB, until some are finished, handled or reset", async () => {
+  test("[WI-19] is refused while unfinished messages on all streams exceed 8 MiB", async () => {
     const { client } = serveHandlers({ "/svc/Size": unary(({ byteLength }) => ascii(String(byteLength))) });
     const size = 3 * 1024 * 1024;
     const [start, end] = (() => {
-      const whole = encodePackets(
+      const packets = encodePackets(
         { kind: KIND.invoke, stream_id: 1, message_id: 1, body: ascii("/svc/Size") },
         { kind: KIND.message, stream_id: 1, message_id: 2, body: makePattern(size) },
       );
-      return [whole.subarray(0, -1), whole.subarray(-1)];
+      return [packets.subarray(0, -1), packets.subarray(-1)];
     })();
-    const begin = async () => {
+    const startCall = async () => {
       const stream = await client.open();
       await stream.write(start);
       return stream;
     };
-    const readAnswer = async (stream: Awaited<ReturnType<typeof begin>>): Promise<string> => {
+    const readAnswer = async (stream: Awaited<ReturnType<typeof startCall>>): Promise<string> => {
       const answer = await new PacketReader(stream).next();
-      return answer?.kind === KIND.error ? text(answer.body.subarray(8)) : text(answer?.body ?? NO_BODY);
+      return answer?.kind === KIND.error ? decodeText(answer.body.subarray(8)) : decodeText(answer?.body ?? NO_BODY);
     };
-    const [first, second, third] = [await begin(), await begin(), await begin()];
+    const [first, second, third] = [await startCall(), await startCall(), await startCall()];
     expect(await readAnswer(third)).toBe("The streams of the connection hold too many bytes of unfinished messages.");
     second.reset();
     await nextTurn();
-    const fourth = await begin();
+    const fourth = await startCall();
     await first.write(end);
     expect(await readAnswer(first)).toBe(String(size));
-    const fifth = await begin();
+    const fifth = await startCall();
     await fourth.write(end);
     await fifth.write(end);
     expect([await readAnswer(fourth), await readAnswer(fifth)]).toEqual([String(size), String(size)]);
@@ -116,7 +116,7 @@ describe("a call", () => {
     await expect(long.read()).rejects.toMatchObject({ failure: "reset" });
   });
 
-  test("[WI-19] whose handler never reads its messages is refused when they exceed 8 MiB, and frees the memory when it ends", async () => {
+  test("[WI-19] is refused when its unread messages exceed 8 MiB, and frees the memory when it ends", async () => {
     const { client } = serveHandlers({
       "/svc/Size": unary(({ byteLength }) => ascii(String(byteLength))),
       "/svc/Watch": {
@@ -134,11 +134,11 @@ describe("a call", () => {
       message_id,
       body: makePattern(size),
     });
-    const opening = { kind: KIND.invoke, stream_id: 1, message_id: 1, body: ascii("/svc/Watch") };
+    const invocation = { kind: KIND.invoke, stream_id: 1, message_id: 1, body: ascii("/svc/Watch") };
     const watch = async () => {
       const stream = await client.open();
       const packets = new PacketReader(stream);
-      await stream.write(encodePackets(opening, message(2, 0)));
+      await stream.write(encodePackets(invocation, message(2, 0)));
       expect((await packets.next())?.kind).toBe(KIND.message);
       await stream.write(encodePackets(message(3, 1), message(4, 3 * 1024 * 1024)));
       return { stream, packets };
@@ -146,12 +146,12 @@ describe("a call", () => {
     const [first, second, third, fourth] = [await watch(), await watch(), await watch(), await watch()];
     for (const { packets } of [third, fourth]) {
       const answer = await packets.next();
-      expect(text(answer!.body.subarray(8))).toContain("too many bytes of unfinished messages");
+      expect(decodeText(answer!.body.subarray(8))).toContain("too many bytes of unfinished messages");
     }
     first.stream.reset();
     second.stream.reset();
     await nextTurn();
-    expect(text(await call(client, "/svc/Size", makePattern(MAX_PACKET)))).toBe(String(MAX_PACKET));
+    expect(decodeText(await call(client, "/svc/Size", makePattern(MAX_PACKET)))).toBe(String(MAX_PACKET));
   });
 
   test("[WI-14] of an unknown method returns code 12", async () => {
@@ -160,7 +160,7 @@ describe("a call", () => {
     await expect(failed).rejects.toMatchObject({ code: 12, message: "unknown rpc: /svc/Nothing" });
   });
 
-  test("[WI-14] of an unknown method is answered after a second even if the caller sends no request", async () => {
+  test("[WI-14] of an unknown method fails after a second even if the caller sends no request", async () => {
     const { client, clock } = serveHandlers({});
     const bidi = await callBidi(client, "/svc/Nothing");
     const refused = bidi[Symbol.asyncIterator]()
@@ -171,7 +171,7 @@ describe("a call", () => {
     expect(await refused).toMatchObject({ code: 12 });
   });
 
-  test("[WI-13] is ended by the server only after the caller has ended its side, not at its Close packet", async () => {
+  test("[WI-13] stays open after the caller's Close packet until the caller ends its side", async () => {
     const { client, server } = serveHandlers({ "/svc/Echo": unary((request) => request) });
     const raw = await client.open();
     await raw.write(
@@ -182,20 +182,20 @@ describe("a call", () => {
       ),
     );
     expect(await raw.read()).toBeDefined();
-    let ended = false;
+    let hasEnded = false;
     const end = raw.read().then((chunk) => {
-      ended = chunk === undefined;
+      hasEnded = chunk === undefined;
     });
     await raw.write(hex("0b 01 04 00"));
     await nextTurn();
-    expect(ended).toBe(false);
+    expect(hasEnded).toBe(false);
     await raw.end();
     await end;
-    expect(ended).toBe(true);
+    expect(hasEnded).toBe(true);
     expect(server.streams).toBe(0);
   });
 
-  test("[WI-14] that fails carries code and text; an unexpected error is hidden and reported", async () => {
+  test("[WI-14] that fails carries its code and message; an unexpected error is hidden and reported", async () => {
     const errors: unknown[] = [];
     const { client } = serveHandlers(
       {
@@ -218,11 +218,11 @@ describe("a call", () => {
   });
 
   test("[WI-15] that is canceled resets its stream and aborts the handler", async () => {
-    const seen = Promise.withResolvers<AbortSignal>();
+    const receivedSignal = Promise.withResolvers<AbortSignal>();
     const finished = Promise.withResolvers<void>();
     const { client, server } = serveHandlers({
       "/svc/Wait": unary(async (_, signal) => {
-        seen.resolve(signal);
+        receivedSignal.resolve(signal);
         await waitForAbort(signal);
         finished.resolve();
         return NO_BODY;
@@ -230,7 +230,7 @@ describe("a call", () => {
     });
     const controller = new AbortController();
     const answer = call(client, "/svc/Wait", NO_BODY, controller.signal);
-    const signal = await seen.promise;
+    const signal = await receivedSignal.promise;
     expect(signal.aborted).toBe(false);
     controller.abort();
     await expect(answer).rejects.toMatchObject({ failure: "reset" });
@@ -244,7 +244,7 @@ describe("a call", () => {
     ["a Cancel packet", hex("89 01 03 00"), false],
     ["a Close packet", hex("0b 01 03 00"), false],
     ["the end of the caller's side", hex(""), true],
-  ])("[WI-15] is aborted by %s", async (_what, bytes, ends) => {
+  ])("[WI-15] is aborted by %s", async (_cause, bytes, endsStream) => {
     const finished = Promise.withResolvers<void>();
     const { client } = serveHandlers({
       "/svc/Wait": unary(async (_request, signal) => {
@@ -261,7 +261,7 @@ describe("a call", () => {
       ),
     );
     await raw.write(bytes);
-    if (ends) await raw.end();
+    if (endsStream) await raw.end();
     await finished.promise;
   });
 
@@ -300,11 +300,11 @@ describe("a call", () => {
     expect(await raw.closed).toMatchObject({ failure: "reset" });
   });
 
-  test("[WI-13] with a malformed start resets its stream and does not affect the session", async () => {
+  test("[WI-13] with a malformed start resets only its stream, not the session", async () => {
     const { client } = serveHandlers({ "/svc/Echo": unary((request) => request) });
     const raw = await client.open();
     await raw.write(hex("05 01 01 00"));
     expect(await raw.closed).toMatchObject({ failure: "reset" });
-    expect(text(await call(client, "/svc/Echo", ascii("fine")))).toBe("fine");
+    expect(decodeText(await call(client, "/svc/Echo", ascii("fine")))).toBe("fine");
   });
 });

@@ -13,7 +13,7 @@ afterEach(async () => {
 
 type CloseInfo = { code: number; reason: string };
 
-/** Bun's own WebSocket server. `message` returns the response. */
+/** Starts Bun's own WebSocket server, which passes messages to `message`. */
 const listen = (
   message: (ws: Bun.ServerWebSocket, data: Buffer) => void,
   open = (_: Bun.ServerWebSocket): void => {},
@@ -37,8 +37,8 @@ const listen = (
   return { url: new URL(`ws://127.0.0.1:${server.port}/way?q=1`), closed: closed.promise, requests };
 };
 
-/** Starts a TCP server that answers the upgrade with `answer`, and sends `after` after it. */
-const startRawServer = (answer: (key: string) => string, after: readonly Uint8Array[] = []): URL => {
+/** Starts a TCP server that answers the upgrade with `answer`, then sends `messages`. */
+const startRawServer = (answer: (key: string) => string, messages: readonly Uint8Array[] = []): URL => {
   const received = new WeakMap<object, string>();
   const server = Bun.listen({
     hostname: "127.0.0.1",
@@ -50,7 +50,7 @@ const startRawServer = (answer: (key: string) => string, after: readonly Uint8Ar
         if (before.includes("\r\n\r\n") || !received.get(socket)?.includes("\r\n\r\n")) return;
         const key = /sec-websocket-key: (.*)\r\n/i.exec(received.get(socket) ?? "")?.[1] ?? "";
         socket.write(answer(key));
-        for (const bytes of after) socket.write(bytes);
+        for (const bytes of messages) socket.write(bytes);
       },
     },
   });
@@ -58,12 +58,10 @@ const startRawServer = (answer: (key: string) => string, after: readonly Uint8Ar
   return new URL(`ws://127.0.0.1:${server.port}/`);
 };
 
-const acceptResponse = (key: string): string =>
-  `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${new Bun.CryptoHasher(
-    "sha1",
-  )
-    .update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`)
-    .digest("base64")}\r\n\r\n`;
+const acceptResponse = (key: string): string => {
+  const accept = new Bun.CryptoHasher("sha1").update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest("base64");
+  return `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`;
+};
 
 const connect = (url: URL, signal?: AbortSignal): Promise<ByteStream> =>
   connectPlainWebSocket({ url, headers: { "X-Token": "secret" }, clock: systemClock, signal });
@@ -100,15 +98,15 @@ describe("a plain WebSocket", () => {
     stream.close();
   });
 
-  test("[WI-17] waits while the server does not read, keeps every byte, and continues automatically", async () => {
+  test("[WI-17] waits while the server does not read, then continues without losing a byte", async () => {
     let size = 0;
-    const whole = Promise.withResolvers<void>();
+    const receivedAll = Promise.withResolvers<void>();
     const total = 24 * 1024 * 1024;
     const hasher = new Bun.CryptoHasher("sha256");
     const { url } = listen((_, data) => {
       hasher.update(data);
       size += data.byteLength;
-      if (size === total) whole.resolve();
+      if (size === total) receivedAll.resolve();
     });
     const stream = await connect(url);
     const expected = new Bun.CryptoHasher("sha256");
@@ -117,27 +115,27 @@ describe("a plain WebSocket", () => {
       const part = shared.subarray(0, Math.min(shared.byteLength, total - sent)).fill(i);
       expected.update(part);
       sent += part.byteLength;
-      // The written buffer may be changed once the write has resolved.
+      // The loop reuses the buffer, which is safe once the write has resolved.
       await stream.write(part);
     }
-    await whole.promise;
+    await receivedAll.promise;
     expect(hasher.digest("hex")).toBe(expected.digest("hex"));
     stream.close();
   });
 
-  test("[WI-17] sends the code and reason of its close, and receives those of the server's", async () => {
-    const ours = listen(() => {});
-    const stream = await connect(ours.url);
+  test("[WI-17] sends the code and reason of its close, and receives the server's", async () => {
+    const silentServer = listen(() => {});
+    const stream = await connect(silentServer.url);
     stream.close(1002, "enough");
-    expect(await ours.closed).toEqual({ code: 1002, reason: "enough" });
-    const theirs = listen((ws) => ws.close(1008, "go away"));
-    const other = await connect(theirs.url);
-    await other.write(makePattern(1));
-    expect((await other.closed)?.message).toContain("1008 go away");
-    const clean = listen((ws) => ws.close(1000, ""));
-    const last = await connect(clean.url);
-    await last.write(makePattern(1));
-    expect(await last.closed).toBeUndefined();
+    expect(await silentServer.closed).toEqual({ code: 1002, reason: "enough" });
+    const refusingServer = listen((ws) => ws.close(1008, "go away"));
+    const refused = await connect(refusingServer.url);
+    await refused.write(makePattern(1));
+    expect((await refused.closed)?.message).toContain("1008 go away");
+    const closingServer = listen((ws) => ws.close(1000, ""));
+    const closed = await connect(closingServer.url);
+    await closed.write(makePattern(1));
+    expect(await closed.closed).toBeUndefined();
   });
 
   test("[WI-17] answers pings with their payload", async () => {
@@ -158,7 +156,7 @@ describe("a plain WebSocket", () => {
     stream.close();
   });
 
-  test("[WI-17] frames may arrive in pieces, with control frames in between", async () => {
+  test("[WI-17] accepts frames that arrive in pieces, with control frames in between", async () => {
     const frames = Buffer.from([0x02, 2, 1, 2, 0x89, 1, 9, 0x80, 126, 0, 1, 3, 0x82, 0, 0x82, 1, 4, 0x88, 2, 3, 0xe8]);
     const url = startRawServer(
       acceptResponse,
@@ -179,7 +177,7 @@ describe("a misbehaving server", () => {
     expect((failure as UpgradeRefusedError).status).toBe(401);
   });
 
-  const nonsense: [string, (key: string) => string][] = [
+  const invalidResponses: [string, (key: string) => string][] = [
     ["a response to another key", () => acceptResponse("another")],
     [
       "an unrequested extension",
@@ -188,7 +186,7 @@ describe("a misbehaving server", () => {
     ["a response that is not HTTP", () => "SSH-2.0-hello\r\n\r\n"],
     ["an endless head", () => `HTTP/1.1 101 OK\r\nx: ${"y".repeat(40_000)}`],
   ];
-  test.each(nonsense)("[WI-17] %s does not open a connection", async (_, answer) => {
+  test.each(invalidResponses)("[WI-17] %s does not open a connection", async (_, answer) => {
     const failure = await catchError(connect(startRawServer(answer)));
     expect(failure).toBeInstanceOf(WireError);
     expect((failure as WireError).failure).toBe("protocol");
@@ -197,10 +195,10 @@ describe("a misbehaving server", () => {
   test("[WI-17] fails without a listener, and when the caller gives up", async () => {
     const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
     const { port } = listener;
-    const cut = new AbortController();
-    const waiting = catchError(connect(new URL(`ws://127.0.0.1:${port}/`), cut.signal));
-    cut.abort();
-    expect(((await waiting) as WireError).failure).toBe("closed");
+    const controller = new AbortController();
+    const pending = catchError(connect(new URL(`ws://127.0.0.1:${port}/`), controller.signal));
+    controller.abort();
+    expect(((await pending) as WireError).failure).toBe("closed");
     listener.stop(true);
     expect(((await catchError(connect(new URL(`ws://127.0.0.1:${port}/`)))) as WireError).failure).toBe("closed");
   });
@@ -222,11 +220,11 @@ describe("a misbehaving server", () => {
   });
 
   test("[WI-1] a text message and a lost connection end the stream with a reason", async () => {
-    const text = await connect(startRawServer(acceptResponse, [Uint8Array.of(0x81, 1, 65)]));
-    expect((await text.closed)?.failure).toBe("protocol");
+    const textStream = await connect(startRawServer(acceptResponse, [Uint8Array.of(0x81, 1, 65)]));
+    expect((await textStream.closed)?.failure).toBe("protocol");
     const { url } = listen((ws) => ws.terminate());
-    const cut = await connect(url);
-    await cut.write(makePattern(1));
-    expect((await cut.closed)?.failure).toBe("closed");
+    const lostStream = await connect(url);
+    await lostStream.write(makePattern(1));
+    expect((await lostStream.closed)?.failure).toBe("closed");
   });
 });

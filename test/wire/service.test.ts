@@ -56,7 +56,7 @@ describe("the agent's services", () => {
     await agent.batchUpdateAppHealths({ updates: [{ id: uuid, health: AppHealth.HEALTHY }] });
   });
 
-  test("[WI-16] write an empty relay map entry as tag and length 0, where agents look for it unchecked", async () => {
+  test("[WI-16] write an empty relay map entry as tag and length 0, as agents expect", async () => {
     const { client } = servePair({ getManifest: () => ({ derpMap: { homeParams: {} } }) });
     expect(await call(client, "/coder.agent.v2.Agent/GetManifest", hex(""))).toEqual(hex("4a 02 0a 00"));
   });
@@ -87,7 +87,7 @@ describe("the agent's services", () => {
     expect(pushed).toBe(1);
   });
 
-  test("[WI-18] count the contents of messages, maps, lists and unknown fields, and stop at bytes that are not a message", () => {
+  test("[WI-18] count fields in messages, maps, lists and unknown fields, and stop at invalid bytes", () => {
     const countFields = (schema: DescMessage, bytes: Uint8Array): number => {
       let count = 0;
       while (hasMoreFields(schema, bytes, count)) count += 1;
@@ -96,7 +96,7 @@ describe("the agent's services", () => {
     const encodeMessage = (schema: DescMessage, message: Record<string, unknown>): Uint8Array =>
       toBinary(schema, create(schema, message));
     const stats = { stats: { connectionsByProto: { ssh: 1n, web: 2n }, metrics: [{ labels: [{ name: "a" }, {}] }] } };
-    // stats; two entries of key and value; a metric with two labels, one of them with a name.
+    // The stats; two map entries with key and value; a metric with two labels, one of which has a name.
     expect(countFields(UpdateStatsRequestSchema, encodeMessage(UpdateStatsRequestSchema, stats))).toBe(
       1 + 2 * 3 + 3 + 1,
     );

@@ -1,10 +1,10 @@
-// Shared by the protocol tests: a stopped clock, and two in-memory byte streams, with or without sessions on them. The connection can split
-// data into any chunks and can be blocked, like a full socket.
+// Shared by the protocol tests: a stopped clock, and two connected in-memory byte streams, with or without sessions on them. The connection
+// can split data into chunks of any size. It can also be blocked, like a full socket.
 import type { Clock, Timer } from "#base/clock.ts";
 import { ByteStream } from "#src/wire/byte-stream.ts";
 import { type YamuxOptions, YamuxSession } from "#src/wire/yamux.ts";
 
-type DueTimer = { at: number; run: () => void; every: number | undefined };
+type DueTimer = { dueAt: number; run: () => void; every: number | undefined };
 
 /** A clock that advances only by `advance`. */
 export class StillClock implements Clock {
@@ -20,11 +20,11 @@ export class StillClock implements Clock {
   }
 
   after(ms: number, run: () => void): Timer {
-    return this.#add({ at: this.#now + ms, run, every: undefined });
+    return this.#add({ dueAt: this.#now + ms, run, every: undefined });
   }
 
   every(ms: number, run: () => void): Timer {
-    return this.#add({ at: this.#now + ms, run, every: ms });
+    return this.#add({ dueAt: this.#now + ms, run, every: ms });
   }
 
   /** Number of pending timers. */
@@ -32,15 +32,15 @@ export class StillClock implements Clock {
     return this.#due.size;
   }
 
-  /** Fires due timers in order, and waits after each until no work is left that needs neither time nor input. */
+  /** Fires due timers in order. After each, it lets pending promises and microtasks run. */
   async advance(ms: number): Promise<void> {
     const end = this.#now + ms;
     for (;;) {
-      const next = [...this.#due].filter((due) => due.at <= end).sort((a, b) => a.at - b.at)[0];
+      const next = [...this.#due].filter((due) => due.dueAt <= end).sort((a, b) => a.dueAt - b.dueAt)[0];
       if (!next) break;
-      this.#now = next.at;
+      this.#now = next.dueAt;
       if (next.every === undefined) this.#due.delete(next);
-      else next.at += next.every;
+      else next.dueAt += next.every;
       next.run();
       await nextTurn();
     }
@@ -53,16 +53,16 @@ export class StillClock implements Clock {
   }
 }
 
-/** Resolves after all work that needs neither time nor input. */
+/** Resolves in the next turn of the event loop, after all pending promises and microtasks. */
 export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** One end of the connection. */
-class End {
+class Endpoint {
   readonly stream: ByteStream;
   peer: ByteStream | undefined;
   isBlocked = false;
-  held: Uint8Array[] = [];
-  /** Every message that this end sent, for byte-exact tests. */
+  queued: Uint8Array[] = [];
+  /** Every message that this end has sent, for tests that compare bytes. */
   readonly sent: Uint8Array[] = [];
   closed: { code: number | undefined; reason: string | undefined } | undefined;
 
@@ -72,7 +72,7 @@ class End {
         const message = bytes.slice();
         this.sent.push(message);
         if (this.isBlocked) {
-          this.held.push(message);
+          this.queued.push(message);
           return -1;
         }
         this.#deliver(split(message));
@@ -93,9 +93,9 @@ class End {
   /** Unblocks the socket. */
   unblock(): void {
     this.isBlocked = false;
-    const held = this.held;
-    this.held = [];
-    this.#deliver(held);
+    const queued = this.queued;
+    this.queued = [];
+    this.#deliver(queued);
     this.stream.drain();
   }
 
@@ -106,9 +106,11 @@ class End {
   }
 }
 
-export const streamPair = (split: (bytes: Uint8Array) => Uint8Array[] = (bytes) => [bytes]): { a: End; b: End } => {
-  const a = new End(split);
-  const b = new End(split);
+export const streamPair = (
+  split: (bytes: Uint8Array) => Uint8Array[] = (bytes) => [bytes],
+): { a: Endpoint; b: Endpoint } => {
+  const a = new Endpoint(split);
+  const b = new Endpoint(split);
   a.peer = b.stream;
   b.peer = a.stream;
   return { a, b };
@@ -117,8 +119,8 @@ export const streamPair = (split: (bytes: Uint8Array) => Uint8Array[] = (bytes) 
 export type SessionPair = {
   client: YamuxSession;
   server: YamuxSession;
-  a: End;
-  b: End;
+  a: Endpoint;
+  b: Endpoint;
   clock: StillClock;
 };
 
@@ -137,7 +139,7 @@ export const sessionPair = (
 /** Opens a server session; the test acts as its peer, byte by byte. */
 export const openBarePeer = (
   options: Partial<YamuxOptions> = {},
-): { session: YamuxSession; peer: ByteStream; end: End; clock: StillClock } => {
+): { session: YamuxSession; peer: ByteStream; end: Endpoint; clock: StillClock } => {
   const clock = new StillClock();
   const { a, b } = streamPair();
   const session = new YamuxSession(b.stream, { clock, ping_interval_ms: 0, role: "server", ...options });
@@ -167,10 +169,10 @@ export const splitBy =
   (sizes: readonly number[]) =>
   (bytes: Uint8Array): Uint8Array[] => {
     const pieces: Uint8Array[] = [];
-    for (let at = 0, i = 0; at < bytes.byteLength; i++) {
+    for (let position = 0, i = 0; position < bytes.byteLength; i++) {
       const size = sizes[i % sizes.length] ?? bytes.byteLength;
-      pieces.push(bytes.slice(at, at + size));
-      at += size;
+      pieces.push(bytes.slice(position, position + size));
+      position += size;
     }
     return pieces;
   };

@@ -16,7 +16,7 @@ afterEach(async () => {
 });
 
 /** Starts a server that wraps each WebSocket as a byte stream, as the product does. */
-const listen = (use: (stream: ByteStream) => void): string => {
+const listen = (onOpen: (stream: ByteStream) => void): string => {
   const server = Bun.serve<{ stream?: ByteStream }, "/">({
     port: 0,
     hostname: "127.0.0.1",
@@ -27,7 +27,7 @@ const listen = (use: (stream: ByteStream) => void): string => {
           send: (bytes) => ws.sendBinary(bytes),
           close: (code, reason) => ws.close(code, reason),
         });
-        use(ws.data.stream);
+        onOpen(ws.data.stream);
       },
       message: (ws, message) => ws.data.stream?.push(message),
       drain: (ws) => ws.data.stream?.drain(),
@@ -64,56 +64,56 @@ describe("frames of an app", () => {
     bytes: Uint8Array,
     budget?: ConstructorParameters<typeof WebSocketFrames>[2],
   ): WebSocketFrames => {
-    const waiting = [bytes];
-    return new WebSocketFrames({ read: async () => waiting.shift() } as unknown as Duplex, 1_000_000, budget);
+    const chunks = [bytes];
+    return new WebSocketFrames({ read: async () => chunks.shift() } as unknown as Duplex, 1_000_000, budget);
   };
   const repeatBytes = (count: number, frame: readonly number[]): number[] =>
     Array.from({ length: count }, () => frame).flat();
 
-  test("[AX-10] a message in one-byte pieces is complete, and one of endless empty pieces is refused", async () => {
+  test("[AX-10] joins a message of one-byte pieces and rejects one of endless empty pieces", async () => {
     const pieces = [1, 1, 97, ...repeatBytes(20_000, [0, 1, 98]), 0x80, 0];
     expect(await makeFrames(Uint8Array.from(pieces)).next()).toEqual({ kind: "text", text: `a${"b".repeat(20_000)}` });
     const endless = makeFrames(Uint8Array.from([1, 0, ...repeatBytes(5_000, [0, 0])])).next();
     await expect(endless).rejects.toThrow("too many empty frames");
   });
 
-  test("[AX-29] the bytes of a message count as they arrive, until the next message is read", async () => {
-    let held = 0;
+  test("[AX-29] counts a message's bytes as they arrive, until the next message is read", async () => {
+    let heldBytes = 0;
     const budget = {
       add(bytes: number) {
-        if (held + bytes > 5) throw new Error("too many bytes");
-        held += bytes;
+        if (heldBytes + bytes > 5) throw new Error("too many bytes");
+        heldBytes += bytes;
       },
       release() {
-        held = 0;
+        heldBytes = 0;
       },
     };
-    const [hello, ping, rest] = [
+    const [hello, ping, ending] = [
       [1, 3, 97, 98, 99],
       [0x89, 0],
       [0x80, 2, 100, 101],
     ];
     const frames = makeFrames(
-      Uint8Array.from([...hello, ...ping, ...rest, 0x82, 1, 1, 2, 5, 1, 2, 3, 4, 5, 0, 1, 6]),
+      Uint8Array.from([...hello, ...ping, ...ending, 0x82, 1, 1, 2, 5, 1, 2, 3, 4, 5, 0, 1, 6]),
       budget,
     );
-    expect([(await frames.next())?.kind, held]).toEqual(["ping", 3]);
-    expect([await frames.next(), held]).toEqual([{ kind: "text", text: "abcde" }, 5]);
-    expect([(await frames.next())?.kind, held]).toEqual(["binary", 1]);
+    expect([(await frames.next())?.kind, heldBytes]).toEqual(["ping", 3]);
+    expect([await frames.next(), heldBytes]).toEqual([{ kind: "text", text: "abcde" }, 5]);
+    expect([(await frames.next())?.kind, heldBytes]).toEqual(["binary", 1]);
     await expect(frames.next()).rejects.toThrow("too many bytes");
     frames.discard();
-    expect(held).toBe(0);
+    expect(heldBytes).toBe(0);
   });
 
-  test("[AX-10] other work continues while thousands of frames that arrived together are read", async () => {
+  test("[AX-10] lets other work continue while it reads thousands of frames that arrived together", async () => {
     const frames = makeFrames(Uint8Array.from(repeatBytes(10_000, [0x89, 0])));
     let turns = 0;
     let isOver = false;
-    const turn = (): void => {
+    const countTurn = (): void => {
       turns += 1;
-      if (!isOver) setImmediate(turn);
+      if (!isOver) setImmediate(countTurn);
     };
-    turn();
+    countTurn();
     for (let count = 0; (await frames.next()) !== undefined; count++) if (count === 9_999) break;
     isOver = true;
     expect(turns).toBeGreaterThan(50);
@@ -123,14 +123,14 @@ describe("frames of an app", () => {
 describe("over real WebSockets", () => {
   test("[WI-6] a hundred streams each way carry their bytes, and both sides close cleanly", async () => {
     const { client, server } = await openSessions();
-    const echoStream = async (from: YamuxSession, i: number): Promise<boolean> => {
-      const stream = await from.open();
+    const echoStream = async (session: YamuxSession, i: number): Promise<boolean> => {
+      const stream = await session.open();
       const data = makePattern(1000 + i * 1777, i);
-      const [back] = await Promise.all([readAll(stream), stream.write(data).then(() => stream.end())]);
-      return Buffer.from(back).equals(data);
+      const [echoed] = await Promise.all([readAll(stream), stream.write(data).then(() => stream.end())]);
+      return Buffer.from(echoed).equals(data);
     };
-    const echo = async (at: YamuxSession): Promise<void> => {
-      for (let stream = await at.accept(); stream; stream = await at.accept()) {
+    const echo = async (session: YamuxSession): Promise<void> => {
+      for (let stream = await session.accept(); stream; stream = await session.accept()) {
         const accepted = stream;
         void (async () => {
           for await (const chunk of accepted) await accepted.write(chunk);
@@ -156,7 +156,7 @@ describe("over real WebSockets", () => {
     expect(await client.ping()).toBeGreaterThan(0);
   });
 
-  test("[WI-3] a client that writes much faster than the socket waits, and nothing is lost", async () => {
+  test("[WI-3] a client that writes faster than the socket waits and loses nothing", async () => {
     const { client, server } = await openSessions();
     const data = makePattern(8 * 1024 * 1024);
     const stream = await client.open();
@@ -181,27 +181,27 @@ describe("over real WebSockets", () => {
     const message = new Uint8Array(64 * 1024);
     const total = 64 * 1024 * 1024;
     let written = 0;
-    let resumed = false;
+    let hasResumed = false;
     while (written < total) {
-      let waits = true;
+      let isWaiting = true;
       const writing = stream.write(message).then(() => {
-        waits = false;
+        isWaiting = false;
       });
       await Promise.resolve();
       await Promise.resolve();
-      if (waits && !resumed) {
+      if (isWaiting && !hasResumed) {
         // All buffers are full, far below the total.
         expect(written).toBeLessThan(total / 2);
-        resumed = true;
+        hasResumed = true;
         socket.resume();
       }
       await writing;
       written += message.byteLength;
     }
-    expect(resumed).toBe(true);
-    const ended = new Promise((resolve) => socket.once("close", resolve));
+    expect(hasResumed).toBe(true);
+    const socketClosed = new Promise((resolve) => socket.once("close", resolve));
     stream.close();
-    await ended;
+    await socketClosed;
     expect(received).toBeGreaterThan(total);
   });
 

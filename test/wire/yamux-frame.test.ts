@@ -6,17 +6,17 @@ import { hex, makePattern } from "./support.ts";
 type DecodedFrame = { header: FrameHeader; payload: number[]; ended: boolean };
 
 const parse = (chunks: readonly Uint8Array[]): DecodedFrame[] => {
-  const seen: DecodedFrame[] = [];
+  const frames: DecodedFrame[] = [];
   const parser = new FrameParser({
-    header: (header) => seen.push({ header, payload: [], ended: header.type !== FRAME.data || header.length === 0 }),
+    header: (header) => frames.push({ header, payload: [], ended: header.type !== FRAME.data || header.length === 0 }),
     payload: (piece, last) => {
-      const frame = seen.at(-1)!;
+      const frame = frames.at(-1)!;
       frame.payload.push(...piece);
       frame.ended = last;
     },
   });
   for (const chunk of chunks) parser.push(chunk);
-  return seen;
+  return frames;
 };
 
 describe("yamux frames", () => {
@@ -45,21 +45,21 @@ describe("yamux frames", () => {
         fc.array(frame, { maxLength: 20 }),
         fc.array(fc.integer({ min: 1, max: 50 }), { minLength: 1 }),
         (frames, sizes) => {
-          const whole = Buffer.concat(
+          const encoded = Buffer.concat(
             frames.flatMap(({ type, flags, id, size }, i) => [
               encodeHeader(type, flags, id, size),
               type === FRAME.data ? makePattern(size, i + 1) : new Uint8Array(0),
             ]),
           );
           const chunks: Uint8Array[] = [];
-          for (let at = 0, i = 0; at < whole.byteLength; i++) {
+          for (let position = 0, i = 0; position < encoded.byteLength; i++) {
             const size = sizes[i % sizes.length] ?? 1;
-            chunks.push(whole.subarray(at, at + size));
-            at += size;
+            chunks.push(encoded.subarray(position, position + size));
+            position += size;
           }
-          const seen = parse(chunks);
-          expect(seen).toEqual(parse([whole]));
-          expect(seen).toEqual(
+          const decoded = parse(chunks);
+          expect(decoded).toEqual(parse([encoded]));
+          expect(decoded).toEqual(
             frames.map(({ type, flags, id, size }, i) => ({
               header: { type, flags, stream_id: id, length: size },
               payload: type === FRAME.data ? [...makePattern(size, i + 1)] : [],

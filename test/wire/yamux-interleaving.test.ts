@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { makePattern, readAll, sessionPair, splitBy } from "./support.ts";
 
-/** The script of a stream: which side opens it, the sizes of its writes and of the answer, and how often it yields before a write. */
+/** The script of a stream: which side opens it, the sizes of its writes and of the answer, and the number of pauses before each write. */
 const script = fc.record({
   byClient: fc.boolean(),
   writes: fc.array(fc.oneof(fc.nat(50), fc.nat(5_000), fc.nat(400_000)), { maxLength: 6 }),
@@ -11,7 +11,7 @@ const script = fc.record({
 });
 
 describe("many streams on one connection", () => {
-  test("[WI-6] delivers each stream's bytes intact however messages are interleaved and split", async () => {
+  test("[WI-6] delivers each stream's bytes intact, however the messages are interleaved and split", async () => {
     const seed = Number(process.env.WIRE_SEED ?? (Math.random() * 2 ** 31) | 0);
     process.stderr.write(`WIRE_SEED=${seed}\n`);
     await fc.assert(
@@ -42,7 +42,7 @@ describe("many streams on one connection", () => {
             header.writeUInt32BE(index);
             await stream.write(header);
             for (const [i, size] of writes.entries()) {
-              for (let n = 0; n < pauses; n++) await Promise.resolve();
+              for (let pause = 0; pause < pauses; pause++) await Promise.resolve();
               await stream.write(makePattern(size, index * 10 + i));
             }
             await stream.end();

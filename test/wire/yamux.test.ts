@@ -4,33 +4,33 @@ import type { Duplex } from "#src/wire/duplex.ts";
 import { encodeHeader, FLAG, FRAME, INITIAL_WINDOW } from "#src/wire/yamux-frame.ts";
 import { hex, makePattern, nextTurn, openBarePeer, readAll, sessionPair } from "./support.ts";
 
-const text = (bytes: Uint8Array | undefined): string => new TextDecoder().decode(bytes);
-const bytes = (words: string): Uint8Array => new TextEncoder().encode(words);
+const decodeText = (bytes: Uint8Array | undefined): string => new TextDecoder().decode(bytes);
+const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 
-/** A stream opened by the client and accepted by the server. */
+/** Opens a stream: `local` is the client's end, `remote` the server's. */
 const openStreamPair = async ({
   client,
   server,
-}: ReturnType<typeof sessionPair>): Promise<{ ours: Duplex; theirs: Duplex }> => {
-  const ours = await client.open();
-  const theirs = await server.accept();
-  if (!theirs) throw new Error("The session ended.");
-  return { ours, theirs };
+}: ReturnType<typeof sessionPair>): Promise<{ local: Duplex; remote: Duplex }> => {
+  const local = await client.open();
+  const remote = await server.accept();
+  if (!remote) throw new Error("The session ended.");
+  return { local, remote };
 };
 
 describe("a yamux session", () => {
   test("[WI-4] opens with SYN on odd ids, answers with ACK, ends each half with FIN", async () => {
     const pair = sessionPair();
-    const { ours, theirs } = await openStreamPair(pair);
-    await ours.write(bytes("ping"));
-    expect(text(await theirs.read())).toBe("ping");
-    await ours.end();
-    expect(await theirs.read()).toBeUndefined();
-    await theirs.write(bytes("pong"));
-    await theirs.end();
-    expect(text(await readAll(ours))).toBe("pong");
-    expect(await ours.closed).toBeUndefined();
-    expect(await theirs.closed).toBeUndefined();
+    const { local, remote } = await openStreamPair(pair);
+    await local.write(bytes("ping"));
+    expect(decodeText(await remote.read())).toBe("ping");
+    await local.end();
+    expect(await remote.read()).toBeUndefined();
+    await remote.write(bytes("pong"));
+    await remote.end();
+    expect(decodeText(await readAll(local))).toBe("pong");
+    expect(await local.closed).toBeUndefined();
+    expect(await remote.closed).toBeUndefined();
     expect(pair.client.streams + pair.server.streams).toBe(0);
     expect(Buffer.concat(pair.a.sent)).toEqual(
       Buffer.concat([
@@ -44,37 +44,37 @@ describe("a yamux session", () => {
     expect(pair.clock.timers).toBe(0);
   });
 
-  test("[WI-4] the server opens streams too, on even ids", async () => {
+  test("[WI-4] the server also opens streams, with even IDs", async () => {
     const { client, server, b } = sessionPair();
     const stream = await server.open();
     const accepted = await client.accept();
     expect(b.sent[0]).toEqual(hex("00 01 0001 00000002 00000000"));
     await stream.write(bytes("hello"));
-    expect(text(await accepted?.read())).toBe("hello");
+    expect(decodeText(await accepted?.read())).toBe("hello");
   });
 
   test("[WI-5] a writer stops at 256 KiB until the reader has read, and then continues", async () => {
     const pair = sessionPair();
-    const { ours, theirs } = await openStreamPair(pair);
+    const { local, remote } = await openStreamPair(pair);
     const data = makePattern(INITIAL_WINDOW + 1000);
-    let done = false;
-    const written = ours.write(data).then(() => {
-      done = true;
+    let isWritten = false;
+    const written = local.write(data).then(() => {
+      isWritten = true;
     });
     await nextTurn();
-    const payload = (): number =>
+    const countPayloadBytes = (): number =>
       pair.a.sent.reduce((sum, message) => sum + (message[1] === FRAME.data ? message.byteLength - 12 : 0), 0);
-    expect(payload()).toBe(INITIAL_WINDOW);
-    expect(done).toBe(false);
-    const first = await theirs.read();
+    expect(countPayloadBytes()).toBe(INITIAL_WINDOW);
+    expect(isWritten).toBe(false);
+    const first = await remote.read();
     await written;
-    expect(payload()).toBe(data.byteLength);
-    await ours.end();
-    const rest = await readAll(theirs);
+    expect(countPayloadBytes()).toBe(data.byteLength);
+    await local.end();
+    const rest = await readAll(remote);
     expect(Buffer.concat([first!, rest])).toEqual(Buffer.from(data));
   });
 
-  test("[WI-5] the window doubles once for a reader that keeps up for 1 MiB, and not for one that lags", async () => {
+  test("[WI-5] doubles the window once for a reader that keeps up for 1 MiB", async () => {
     const { session, peer, end } = openBarePeer();
     peer.send(encodeHeader(FRAME.window, FLAG.syn, 1, 0));
     const stream = await session.accept();
@@ -105,17 +105,17 @@ describe("a yamux session", () => {
 
   test("[WI-6] a single writing stream sends large chunks; several alternate after 64 KiB", async () => {
     const pair = sessionPair();
-    const { ours } = await openStreamPair(pair);
-    const other = await pair.client.open();
+    const { local } = await openStreamPair(pair);
+    const secondStream = await pair.client.open();
     pair.a.sent.length = 0;
     const listSizes = (): number[] =>
-      pair.a.sent.filter((one) => one[1] === FRAME.data).map(({ byteLength }) => byteLength - 12);
-    await ours.write(makePattern(INITIAL_WINDOW / 2));
+      pair.a.sent.filter((message) => message[1] === FRAME.data).map(({ byteLength }) => byteLength - 12);
+    await local.write(makePattern(INITIAL_WINDOW / 2));
     expect(listSizes()).toEqual([INITIAL_WINDOW / 2]);
-    const waiting = other.write(makePattern(INITIAL_WINDOW + 1)).catch(() => {});
+    const waiting = secondStream.write(makePattern(INITIAL_WINDOW + 1)).catch(() => {});
     await nextTurn();
     pair.a.sent.length = 0;
-    await ours.write(makePattern(INITIAL_WINDOW / 2));
+    await local.write(makePattern(INITIAL_WINDOW / 2));
     expect(listSizes()).toEqual([64 * 1024, 64 * 1024]);
     pair.client.close();
     await waiting;
@@ -135,81 +135,81 @@ describe("a yamux session", () => {
     expect(end.sent).toEqual([encodeHeader(FRAME.window, 0, 1, INITIAL_WINDOW / 2)]);
   });
 
-  test("[WI-20] a session holds a bounded number of unread bytes: the fullest stream is reset, the others continue", async () => {
+  test("[WI-20] a session with too many unread bytes resets the fullest stream; the others continue", async () => {
     const limit = 4 * INITIAL_WINDOW;
     const pair = sessionPair({ max_unread: limit });
     const streams = [];
     for (let i = 0; i < 5; i += 1) streams.push(await openStreamPair(pair));
     const [full, ...others] = streams;
-    await full!.ours.write(makePattern(INITIAL_WINDOW));
-    for (const { ours } of others) await ours.write(makePattern(INITIAL_WINDOW - 1));
+    await full!.local.write(makePattern(INITIAL_WINDOW));
+    for (const { local } of others) await local.write(makePattern(INITIAL_WINDOW - 1));
     await nextTurn();
-    expect((await full!.theirs.closed)?.message).toBe("The connection holds too many bytes that were not read.");
-    expect((await full!.ours.closed)?.failure).toBe("reset");
-    for (const { ours, theirs } of others) {
-      await ours.end();
-      expect(await readAll(theirs)).toEqual(Buffer.from(makePattern(INITIAL_WINDOW - 1)));
+    expect((await full!.remote.closed)?.message).toBe("The connection holds too many bytes that were not read.");
+    expect((await full!.local.closed)?.failure).toBe("reset");
+    for (const { local, remote } of others) {
+      await local.end();
+      expect(await readAll(remote)).toEqual(Buffer.from(makePattern(INITIAL_WINDOW - 1)));
     }
-    // Bytes that were read or dropped do not count any more, so the limit is available again.
-    const { ours, theirs } = await openStreamPair(pair);
-    const sent = ours.write(makePattern(2 * limit)).then(() => ours.end());
-    expect((await readAll(theirs)).byteLength).toBe(2 * limit);
+    // Bytes that were read or dropped no longer count, so the whole limit is available again.
+    const { local, remote } = await openStreamPair(pair);
+    const sent = local.write(makePattern(2 * limit)).then(() => local.end());
+    expect((await readAll(remote)).byteLength).toBe(2 * limit);
     await sent;
   });
 
-  test("[WI-20] windows shrink to a quarter while a session holds many unread bytes, and grow again afterwards", async () => {
+  test("[WI-20] windows shrink to a quarter while a session holds many unread bytes", async () => {
     const pair = sessionPair({ max_unread: 4 * INITIAL_WINDOW });
-    const { ours, theirs } = await openStreamPair(pair);
+    const { local, remote } = await openStreamPair(pair);
     const stalled = await openStreamPair(pair);
-    await stalled.ours.write(makePattern(INITIAL_WINDOW));
+    await stalled.local.write(makePattern(INITIAL_WINDOW));
     const another = await openStreamPair(pair);
-    await another.ours.write(makePattern(1_000));
-    const own = { sent: 0, read: 0 };
+    await another.local.write(makePattern(1_000));
+    const total = { sent: 0, read: 0 };
     const data = makePattern(64 * 1024);
     const writing = (async () => {
       for (let i = 0; i < 64; i += 1) {
-        await ours.write(data);
-        own.sent += data.byteLength;
+        await local.write(data);
+        total.sent += data.byteLength;
       }
-      await ours.end();
+      await local.end();
     })();
     const readSome = async (bytes: number): Promise<void> => {
-      for (let left = bytes; left > 0; ) {
-        const chunk = await theirs.read();
-        own.read += chunk!.byteLength;
-        left -= chunk!.byteLength;
+      for (let remaining = bytes; remaining > 0; ) {
+        const chunk = await remote.read();
+        total.read += chunk!.byteLength;
+        remaining -= chunk!.byteLength;
       }
       await nextTurn();
     };
     await nextTurn();
-    expect(own.sent - own.read).toBe(INITIAL_WINDOW);
+    expect(total.sent - total.read).toBe(INITIAL_WINDOW);
     await readSome(INITIAL_WINDOW);
-    expect(own.sent - own.read).toBe(INITIAL_WINDOW / 4);
+    expect(total.sent - total.read).toBe(INITIAL_WINDOW / 4);
     for (let i = 0; i < 4; i += 1) {
       await readSome(INITIAL_WINDOW / 4);
-      expect(own.sent - own.read).toBe(INITIAL_WINDOW / 4);
+      expect(total.sent - total.read).toBe(INITIAL_WINDOW / 4);
     }
-    expect((await stalled.theirs.read())?.byteLength).toBeGreaterThan(0);
+    expect((await stalled.remote.read())?.byteLength).toBeGreaterThan(0);
     await readSome(INITIAL_WINDOW / 4);
-    expect(own.sent - own.read).toBeGreaterThan(INITIAL_WINDOW / 2);
-    const rest = await readAll(theirs);
+    expect(total.sent - total.read).toBeGreaterThan(INITIAL_WINDOW / 2);
+    const rest = await readAll(remote);
     await writing;
-    expect(own.read + rest.byteLength).toBe(64 * data.byteLength);
+    expect(total.read + rest.byteLength).toBe(64 * data.byteLength);
   });
 
   test("[WI-6] a stalled stream does not stall others", async () => {
     const pair = sessionPair();
-    const { ours: stalled } = await openStreamPair(pair);
+    const { local: stalled } = await openStreamPair(pair);
     void stalled.write(makePattern(2 * INITIAL_WINDOW)).catch(() => {});
-    const { ours, theirs } = await openStreamPair(pair);
+    const { local, remote } = await openStreamPair(pair);
     const data = makePattern(4 * INITIAL_WINDOW, 2);
-    const sent = ours.write(data).then(() => ours.end());
-    expect(Buffer.from(await readAll(theirs)).equals(data)).toBe(true);
+    const sent = local.write(data).then(() => local.end());
+    expect(Buffer.from(await readAll(remote)).equals(data)).toBe(true);
     await sent;
     stalled.reset();
   });
 
-  test("[WI-6] hundreds of parallel streams echo their own bytes, and the session removes them when they end", async () => {
+  test("[WI-6] hundreds of parallel streams echo their bytes, and the session removes ended ones", async () => {
     const { client, server, clock } = sessionPair();
     const echo = async (): Promise<void> => {
       for (;;) {
@@ -226,8 +226,8 @@ describe("a yamux session", () => {
       Array.from({ length: 400 }, async (_, i) => {
         const stream = await client.open();
         const data = makePattern(1 + ((i * 997) % 20_000), i);
-        const [back] = await Promise.all([readAll(stream), stream.write(data).then(() => stream.end())]);
-        return Buffer.from(back).equals(data);
+        const [echoed] = await Promise.all([readAll(stream), stream.write(data).then(() => stream.end())]);
+        return Buffer.from(echoed).equals(data);
       }),
     );
     expect(results.every(Boolean)).toBe(true);
@@ -235,66 +235,66 @@ describe("a yamux session", () => {
     expect(clock.timers).toBe(0);
   });
 
-  test("[WI-6] a full socket holds writers back and loses nothing", async () => {
+  test("[WI-6] a full socket blocks writers and loses nothing", async () => {
     const pair = sessionPair();
-    const { ours, theirs } = await openStreamPair(pair);
+    const { local, remote } = await openStreamPair(pair);
     pair.a.block();
     const data = makePattern(200_000);
-    const written = ours.write(data).then(() => ours.end());
+    const written = local.write(data).then(() => local.end());
     await nextTurn();
-    expect(pair.a.held.length).toBe(1);
+    expect(pair.a.queued.length).toBe(1);
     pair.a.unblock();
     await written;
-    expect(Buffer.from(await readAll(theirs)).equals(data)).toBe(true);
+    expect(Buffer.from(await readAll(remote)).equals(data)).toBe(true);
   });
 
   test("[WI-7] RST breaks both directions immediately and wakes reader and writer", async () => {
     const pair = sessionPair();
-    const { ours, theirs } = await openStreamPair(pair);
-    const reading = ours.read();
-    const writing = ours.write(makePattern(2 * INITIAL_WINDOW));
-    const ended = ours.end();
-    theirs.reset("enough");
+    const { local, remote } = await openStreamPair(pair);
+    const reading = local.read();
+    const writing = local.write(makePattern(2 * INITIAL_WINDOW));
+    const ended = local.end();
+    remote.reset("enough");
     await expect(reading).rejects.toMatchObject({ failure: "reset" });
     await expect(writing).rejects.toMatchObject({ failure: "reset" });
     await ended;
-    expect(await ours.closed).toMatchObject({ failure: "reset" });
-    expect(await theirs.closed).toMatchObject({ failure: "reset", message: "enough" });
-    await expect(theirs.read()).rejects.toMatchObject({ failure: "reset" });
+    expect(await local.closed).toMatchObject({ failure: "reset" });
+    expect(await remote.closed).toMatchObject({ failure: "reset", message: "enough" });
+    await expect(remote.read()).rejects.toMatchObject({ failure: "reset" });
     expect(pair.client.streams + pair.server.streams).toBe(0);
     // Frames that were in flight when the ID was forgotten are skipped.
-    const { ours: next, theirs: nextTheirs } = await openStreamPair(pair);
+    const { local: next, remote: nextRemote } = await openStreamPair(pair);
     await next.write(bytes("still here"));
-    expect(text(await nextTheirs.read())).toBe("still here");
+    expect(decodeText(await nextRemote.read())).toBe("still here");
   });
 
   test("[WI-7] a stream can be half closed, and is reset after five silent minutes", async () => {
     const pair = sessionPair();
-    const { ours, theirs } = await openStreamPair(pair);
-    await ours.end();
-    await expect(ours.write(bytes("more"))).rejects.toMatchObject({ failure: "closed" });
+    const { local, remote } = await openStreamPair(pair);
+    await local.end();
+    await expect(local.write(bytes("more"))).rejects.toMatchObject({ failure: "closed" });
     await pair.clock.advance(299_000);
-    await theirs.write(bytes("late"));
-    expect(text(await ours.read())).toBe("late");
+    await remote.write(bytes("late"));
+    expect(decodeText(await local.read())).toBe("late");
     await pair.clock.advance(299_000);
     expect(pair.client.streams).toBe(1);
     await pair.clock.advance(1_000);
-    expect(await ours.closed).toMatchObject({ failure: "reset" });
-    expect(await theirs.closed).toMatchObject({ failure: "reset" });
+    expect(await local.closed).toMatchObject({ failure: "reset" });
+    expect(await remote.closed).toMatchObject({ failure: "reset" });
   });
 
   test("[WI-8] after go-away no new stream opens, and open ones continue", async () => {
     const pair = sessionPair();
-    const { ours, theirs } = await openStreamPair(pair);
+    const { local, remote } = await openStreamPair(pair);
     pair.server.sendGoAway();
     await nextTurn();
     await expect(pair.client.open()).rejects.toMatchObject({ failure: "refused" });
     await expect(pair.server.open()).rejects.toMatchObject({ failure: "refused" });
-    await ours.write(bytes("on"));
-    expect(text(await theirs.read())).toBe("on");
+    await local.write(bytes("on"));
+    expect(decodeText(await remote.read())).toBe("on");
     pair.server.close();
     expect(await pair.client.closed).toBeUndefined();
-    await expect(ours.read()).rejects.toMatchObject({ failure: "closed" });
+    await expect(local.read()).rejects.toMatchObject({ failure: "closed" });
     expect(await pair.client.accept()).toBeUndefined();
     expect(pair.clock.timers).toBe(0);
   });
@@ -307,14 +307,14 @@ describe("a yamux session", () => {
 
   test("[WI-8] a lost connection leaves received data readable", async () => {
     const { client, server, a } = sessionPair();
-    const ours = await client.open();
-    await ours.write(bytes("last words"));
-    const theirs = await server.accept();
+    const local = await client.open();
+    await local.write(bytes("last words"));
+    const remote = await server.accept();
     await nextTurn();
     a.stream.close();
     expect(await server.closed).toBeUndefined();
-    expect(text(await theirs?.read())).toBe("last words");
-    await expect(theirs?.read()).rejects.toMatchObject({ failure: "closed" });
+    expect(decodeText(await remote?.read())).toBe("last words");
+    await expect(remote?.read()).rejects.toMatchObject({ failure: "closed" });
   });
 
   test("[WI-9] pings are answered both ways, with their round trip time", async () => {
@@ -332,7 +332,7 @@ describe("a yamux session", () => {
     const { session, peer, end, clock } = openBarePeer({
       ping_interval_ms: 15_000,
       ping_timeout_ms: 30_000,
-      alive: (took) => roundTrips.push(took),
+      alive: (roundTripMs) => roundTrips.push(roundTripMs),
     });
     await clock.advance(15_000);
     expect(end.sent).toEqual([encodeHeader(FRAME.ping, FLAG.syn, 0, 1)]);
@@ -360,7 +360,7 @@ describe("a yamux session", () => {
     expect(await stream.closed).toMatchObject({ failure: "timeout" });
   });
 
-  test("[WI-10] streams beyond the accept backlog or the maximum are reset, and the session continues", async () => {
+  test("[WI-10] resets streams beyond the accept backlog or the maximum, and continues the session", async () => {
     const { session, peer, end } = openBarePeer({ accept_backlog: 2, max_streams: 3 });
     const open = (id: number): void => peer.send(encodeHeader(FRAME.window, FLAG.syn, id, 0));
     open(1);
@@ -383,17 +383,17 @@ describe("a yamux session", () => {
     const { client, server } = sessionPair({ accept_backlog: 2 });
     await client.open();
     await client.open();
-    let opened = false;
+    let isOpened = false;
     const third = client.open().then(() => {
-      opened = true;
+      isOpened = true;
     });
     await nextTurn();
-    expect(opened).toBe(false);
+    expect(isOpened).toBe(false);
     await server.accept();
     await third;
   });
 
-  test("[WI-10] a stream that the peer reset before it was accepted is never delivered", async () => {
+  test("[WI-10] never delivers a stream that the peer reset before it was accepted", async () => {
     const { session, peer } = openBarePeer();
     peer.send(encodeHeader(FRAME.window, FLAG.syn, 1, 0));
     peer.send(encodeHeader(FRAME.window, FLAG.rst, 1, 0));
@@ -412,7 +412,7 @@ describe("a yamux session", () => {
     ["more data than the window", [open, hex("00 00 0000 00000001 00040001")]],
     ["data after FIN", [open, hex("00 01 0004 00000001 00000000"), hex("00 00 0000 00000001 00000001 aa")]],
     ["a window beyond 32 bits", [open, hex("00 01 0000 00000001 ffffffff")]],
-  ])("[WI-4] a protocol error closes the session with a reason: %s", async (_what, frames) => {
+  ])("[WI-4] a protocol error closes the session with a reason: %s", async (_error, frames) => {
     const { session, peer, end } = openBarePeer();
     for (const frame of frames) peer.send(frame);
     const failure = await session.closed;

@@ -1,4 +1,5 @@
-// Time for daemon tests: stopped until advanced. With real processes and sockets, a test waits for them first and then advances the time.
+// The clock of daemon tests, which stands still until it is advanced. A test first waits for its real processes and sockets, then advances
+// the clock.
 import type { Timer } from "#base/clock.ts";
 import { nextTurn, StillClock } from "#test/wire/support.ts";
 
@@ -16,14 +17,14 @@ export class WatchedClock extends StillClock {
 
 /** Runs the clock until `work` is done. Only for work without real I/O. */
 export const runUntil = async <T>(clock: StillClock, work: Promise<T>): Promise<T> => {
-  let over = false;
-  const watched = work.finally(() => {
-    over = true;
+  let isDone = false;
+  const result = work.finally(() => {
+    isDone = true;
   });
-  watched.catch(() => {});
-  while (!over) {
+  result.catch(() => {});
+  while (!isDone) {
     await clock.advance(10);
     await nextTurn();
   }
-  return watched;
+  return result;
 };

@@ -1,4 +1,4 @@
-// A daemon under test: the real one, with its own home, against the test's server.
+// Starts a real daemon with its own home folder, which connects to the test's server.
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ export const tempFolder = (): { path: string } & Disposable => {
 
 export type RunningDaemon = AsyncDisposable & {
   readonly home: string;
-  /** Tells it to end, like a signal; resolves when it has ended. */
+  /** Stops the daemon like a signal does; resolves when it has ended. */
   stop(): Promise<void>;
 };
 

@@ -1,5 +1,5 @@
-// The other side of the daemon's connection: a real WebSocket server that answers and records every call, and can reject, go silent, or cut
-// the connection at any point of a call.
+// The server that a daemon under test connects to: a real WebSocket server that answers and records every call. A test can make it reject
+// calls, stop answering, or drop the connection at any point of a call.
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { systemClock } from "#base/clock.ts";
 import { Agent, type AgentHandlers } from "#src/wire/agent-api.ts";
@@ -13,32 +13,33 @@ export type ManifestInit = MessageInitShape<typeof ManifestSchema>;
 export type Script = NonNullable<ManifestInit["scripts"]>[number];
 
 type Handlers = Partial<AgentHandlers>;
-type Names = keyof Handlers;
+type Method = keyof Handlers;
 type SocketData = { stream?: ByteStream };
 
 /** One call as received: the method and its request. */
 export type ReceivedCall = { method: string; request: unknown; connection: number };
 
-export const bytes = (first: number): Uint8Array => new Uint8Array(16).fill(first);
+/** Returns a 16-byte ID that consists of this byte. */
+export const bytes = (byte: number): Uint8Array => new Uint8Array(16).fill(byte);
 
-/** A script with ID, source and the rest filled in. */
-export const script = (text: string, rest: Partial<Exclude<Script, { $typeName: string }>> = {}): Script => ({
+/** Returns a start script with defaults for its ID, log source and other fields. */
+export const script = (text: string, overrides: Partial<Exclude<Script, { $typeName: string }>> = {}): Script => ({
   id: bytes(1),
   logSourceId: bytes(101),
   script: text,
   displayName: "script",
   runOnStart: true,
-  ...rest,
+  ...overrides,
 });
 
 export class RecordingServer implements AsyncDisposable {
-  readonly seen: ReceivedCall[] = [];
+  readonly receivedCalls: ReceivedCall[] = [];
   /** Upgrade requests, including rejected ones. */
-  readonly dialled: { path: string; token: string | null }[] = [];
+  readonly upgradeRequests: { path: string; token: string | null }[] = [];
   manifest: ManifestInit = {};
   /** Status for rejecting upgrades; 101 accepts them. */
   status = 101;
-  /** Lines as stored by a server that deduplicates by batch ID: by source, "level output". */
+  /** Stored lines ("level output") by source. Batches with a known ID are not stored again. */
   readonly stored = new Map<string, string[]>();
   /** Runs before a call is handled; throwing rejects it. */
   before: (method: string, request: unknown) => unknown = () => {};
@@ -46,8 +47,8 @@ export class RecordingServer implements AsyncDisposable {
   after: (method: string, request: unknown) => unknown = () => {};
   logLimitExceeded = false;
   reportInterval = { seconds: 0n, nanos: 0 };
-  /** Upgrade requests for the tunnel that were answered with 404, as by a server without tunnels. */
-  tunnels = 0;
+  /** Number of requests for a tunnel, which get a 404, like from a server without tunnels. */
+  tunnelRequests = 0;
   readonly #batches = new Set<string>();
   readonly #server: ReturnType<typeof Bun.serve<SocketData>>;
   readonly #sockets = new Set<Bun.ServerWebSocket<SocketData>>();
@@ -61,7 +62,7 @@ export class RecordingServer implements AsyncDisposable {
       fetch: (request, server) => {
         const { pathname, search } = new URL(request.url);
         if (pathname.endsWith("/me/tunnel")) return this.#tunnel();
-        this.dialled.push({ path: pathname + search, token: request.headers.get("service-session-token") });
+        this.upgradeRequests.push({ path: pathname + search, token: request.headers.get("service-session-token") });
         this.#wakeWatchers();
         if (this.status !== 101) return new Response("no", { status: this.status });
         return server.upgrade(request, { data: {} }) ? undefined : new Response("no", { status: 426 });
@@ -102,12 +103,12 @@ export class RecordingServer implements AsyncDisposable {
   }
 
   #tunnel(): Response {
-    this.tunnels += 1;
+    this.tunnelRequests += 1;
     return new Response("no", { status: 404 });
   }
 
-  calls(method: Names): ReceivedCall[] {
-    return this.seen.filter((one) => one.method === method);
+  calls(method: Method): ReceivedCall[] {
+    return this.receivedCalls.filter((call) => call.method === method);
   }
 
   /** The lifecycle states in the order received. */
@@ -143,14 +144,14 @@ export class RecordingServer implements AsyncDisposable {
   }
 
   #handlers(connection: number): Handlers {
-    const answer = <K extends Names>(method: K, reply: (request: unknown) => unknown): Handlers => ({
+    const answer = <K extends Method>(method: K, createResponse: (request: unknown) => unknown): Handlers => ({
       [method]: async (request: unknown) => {
-        this.seen.push({ method, request, connection });
+        this.receivedCalls.push({ method, request, connection });
         try {
           await this.before(method, request);
-          const created = reply(request);
+          const response = createResponse(request);
           await this.after(method, request);
-          return created;
+          return response;
         } finally {
           this.#wakeWatchers();
         }
