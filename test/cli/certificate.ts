@@ -17,18 +17,16 @@ export const makeCertificate = async (
   return { cert, key };
 };
 
-/** Creates a certificate authority; `cert` is what clients have to trust. */
+/** Creates a certificate authority. Clients must trust its `cert`. */
 export const makeAuthority = async (folder: string) => {
   const authority = await makeCertificate(folder, "authority", "DNS:authority.example.com");
   return {
     cert: authority.cert,
     /** Signs a certificate; returns the paths of its two files. */
     async sign(name: string, names: string): Promise<{ cert: string; key: string }> {
-      const [cert, key, requestFile] = ["pem", "key", "csr"].map((end) => join(folder, `${name}.${end}`)) as [
-        string,
-        string,
-        string,
-      ];
+      const [cert, key, requestFile] = ["pem", "key", "csr"].map((extension) =>
+        join(folder, `${name}.${extension}`),
+      ) as [string, string, string];
       const curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
       await openssl(["req", ...curve, "-keyout", key, "-out", requestFile, "-subj", `/CN=${name}`]);
       const extensions = join(folder, `${name}.ext`);

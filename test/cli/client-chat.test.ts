@@ -12,14 +12,14 @@ import { CuttableProxy, openClientWorld, readToken, signInAs } from "./client-wo
 const world = await forFile(openClientWorld());
 await signInAs(world);
 
-test("[CV-12] the answer is streamed to standard output, everything else to standard error; chats are continued, listed and watched", async () => {
+test("[CV-12] `chat` streams the response to standard output and the rest to standard error; chats are continued, listed and watched", async () => {
   const first = await world.run(["chat", "new", "think:", "about", "it"]);
   expect(first).toMatchObject({ code: 0, out: "That is what I have thought about.\n" });
   expect(first.err).toMatch(/^Chat [0-9a-f-]{36}\nabout it$/m);
   const id = /[0-9a-f-]{36}/.exec(first.err)?.[0] ?? "";
   const second = await world.run(["chat", "send", id.slice(0, 8)], { stdin: "say: from a pipe\n" });
   expect(second).toMatchObject({ code: 0, out: "from a pipe\n" });
-  const [list, watched, events, failed, unknown, nothing] = await Promise.all([
+  const [list, watched, events, failed, unknown, nothingToDo] = await Promise.all([
     world.runOk(["chat", "list"]),
     world.runOk(["chat", "watch", id, "--until-idle"]),
     world.runOk(["chat", "watch", id, "--until-idle", "--json"]),
@@ -36,7 +36,7 @@ test("[CV-12] the answer is streamed to standard output, everything else to stan
   expect(types.filter((type) => type === "message")).toHaveLength(4);
   expect(failed).toMatchObject({ code: 1, err: expect.stringContaining("refused the credentials") });
   expect(unknown).toMatchObject({ code: 1, err: expect.stringContaining("there is no model clever; there are demo") });
-  expect(nothing).toMatchObject({ code: 2, err: expect.stringContaining("expected a message") });
+  expect(nothingToDo).toMatchObject({ code: 2, err: expect.stringContaining("expected a message") });
 });
 
 test("[CV-21] a chat's owner compacts and clears its history, by command or by message", async () => {
@@ -45,12 +45,12 @@ test("[CV-21] a chat's owner compacts and clears its history, by command or by m
   const compacted = await world.run(["chat", "compact", id, "keep", "it", "short"]);
   expect([compacted.code, compacted.err]).toEqual([0, expect.stringContaining("▸ chat_summarized")]);
   expect(compacted.err).toContain("keep it short");
-  const nothing = await world.run(["chat", "send", id, "/compact", "again"]);
-  expect([nothing.code, nothing.err]).toEqual([1, expect.stringContaining("nothing to summarize")]);
+  const nothingToDo = await world.run(["chat", "send", id, "/compact", "again"]);
+  expect([nothingToDo.code, nothingToDo.err]).toEqual([1, expect.stringContaining("nothing to summarize")]);
   expect(await world.runOk(["chat", "clear", id])).toContain("Context cleared");
-  const twice = await world.run(["chat", "send", id, "/clear"]);
-  expect([twice.code, twice.err]).toEqual([1, expect.stringContaining("nothing to clear")]);
-  // Only exact command words: text that merely starts like one is sent.
+  const secondClear = await world.run(["chat", "send", id, "/clear"]);
+  expect([secondClear.code, secondClear.err]).toEqual([1, expect.stringContaining("nothing to clear")]);
+  // Only an exact command word is a command. Other text that starts with one is sent as a message.
   expect(await world.runOk(["chat", "send", id, "say: /clearly"])).toBe("/clearly\n");
   expect(await world.runOk(["chat", "send", id, "/clear", "--json"])).toContain(`"id":"${id}"`);
   expect(await world.run(["chat", "compact"])).toMatchObject({ code: 2 });
@@ -73,20 +73,20 @@ test("[CV-13] Ctrl-C interrupts the turn and keeps its output; a broken connecti
   const { status } = await admin.get<Chat>(`/api/v2/chats/${id}`);
   expect(["interrupting", "waiting"]).toContain(status);
 
-  const chat = ["--url", proxy.url, "--token", readToken(world)];
-  const slow = world.spawn(["chat", "new", `slow: ${phrase}`, ...chat]);
+  const chatOptions = ["--url", proxy.url, "--token", readToken(world)];
+  const slow = world.spawn(["chat", "new", `slow: ${phrase}`, ...chatOptions]);
   let out = "";
-  let wasCut = false;
+  let isCut = false;
   for await (const chunk of slow.stdout) {
     out += decoder.decode(chunk, { stream: true });
-    if (wasCut) continue;
-    wasCut = true;
+    if (isCut) continue;
+    isCut = true;
     proxy.cut();
   }
   expect([await slow.exited, out]).toEqual([0, `${phrase}\n`]);
 });
 
-test("[CV-12] streamed parts and complete messages are printed once, escape sequences are removed, and a restarted step is announced", () => {
+test("[CV-12] prints parts and complete messages once, removes escape sequences, and announces a restarted step", () => {
   let out = "";
   let notes = "";
   const printer = new ChatPrinter({
@@ -121,9 +121,9 @@ test("[CV-12] streamed parts and complete messages are printed once, escape sequ
   expect(notes).toBe("\n[starting over]\n\n▸ execute ls\nfile\n◂ done\n");
 });
 
-test("[CV-9][CV-10] keys and markers are distinguished from lookalikes, however they are split", () => {
+test("[CV-9][CV-10] distinguishes keys and markers from lookalikes, however they are split", () => {
   const keys = new EscapeKeys();
-  const pressed = ["a~", ".\r", "~", "~x\r~y\r", "~", "."].map((typed) => keys.press(typed));
+  const pressed = ["a~", ".\r", "~", "~x\r~y\r", "~", "."].map((input) => keys.press(input));
   expect(pressed.map(({ data }) => data).join("")).toBe("a~.\r~x\r~y\r");
   expect(pressed.at(-1)?.disconnects).toBe(true);
   const marks = createMarks("00000000-0000-4000-8000-000000000001");

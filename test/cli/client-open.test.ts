@@ -1,4 +1,4 @@
-// Opening a workspace in a program of this machine: the right link, passed to the right program.
+// Opening a workspace in a local program: `slipway open` passes the right link to the right program.
 import { expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -33,7 +33,7 @@ for (const name of ["xdg-open", "open"]) writeFileSync(join(world.home, "bin", n
 const runOk = (line: string) => world.runOk(line.split(" "));
 const run = (line: string) => world.run(line.split(" "));
 
-test("[CV-26] each editor gets its own link with server, owner, workspace, agent and folder, and a key only on request", async () => {
+test("[CV-26] each editor's link contains server, owner, workspace, agent and folder, and a token only on request", async () => {
   expect(await runOk("open vscode dev /srv/my+code")).toBe("");
   const link = new URL(readOpened());
   expect([link.protocol, link.host, link.pathname]).toEqual(["vscode:", "coder.coder-remote", "/open"]);
@@ -53,12 +53,12 @@ test("[CV-26] each editor gets its own link with server, owner, workspace, agent
   expect(await new Client(world.server.url, token).get("/api/v2/users/me")).toMatchObject({ username: "admin" });
 });
 
-test("[CV-26] an app opens at its host on this machine or at its own address; an app that would read local files is refused", async () => {
+test("[CV-26] an app opens at its local host name or its own address; an app that would read local files is refused", async () => {
   await runOk("open app dev web");
   expect(readOpened()).toBe(`http://web--main--dev--admin.apps.localhost:${world.server.url.port}/`);
   await runOk("open app dev docs");
   expect(readOpened()).toBe("https://docs.example.com/a?b=c");
-  const [evil, unknown, agent, nothing] = await Promise.all([
+  const [evil, unknown, unknownAgent, noApp] = await Promise.all([
     run("open app dev evil"),
     run("open app dev none"),
     run("open vscode dev.other"),
@@ -66,12 +66,12 @@ test("[CV-26] an app opens at its host on this machine or at its own address; an
   ]);
   expect(evil).toMatchObject({ code: 1, err: expect.stringContaining("cannot be opened") });
   expect(unknown).toMatchObject({ code: 1, err: expect.stringContaining("it has web, docs, steam, code, evil") });
-  expect(agent).toMatchObject({ code: 1, err: expect.stringContaining("no agent other; it has main") });
-  expect(nothing.code).toBe(2);
+  expect(unknownAgent).toMatchObject({ code: 1, err: expect.stringContaining("no agent other; it has main") });
+  expect(noApp.code).toBe(2);
   expect(readOpened()).toBe("https://docs.example.com/a?b=c");
 });
 
-test("[CV-26] an app that starts an unknown program opens only after the link was shown and confirmed", async () => {
+test("[CV-26] an app that starts an unknown program opens only after the user has confirmed its link", async () => {
   await runOk("open app dev code");
   expect(readOpened()).toBe("vscode://file/srv");
   const refused = await run("open app dev steam");
@@ -90,7 +90,7 @@ test("[CV-26] an app that starts an unknown program opens only after the link wa
   expect(readOpened()).toBe("steam://run/1");
 });
 
-test("[CV-26] if no program handles links, the link is printed, without a key", async () => {
+test("[CV-26] if no program can open links, the link is printed without a token", async () => {
   const failing = `#!/bin/sh\nexit 3\n`;
   for (const name of ["xdg-open", "open"]) writeFileSync(join(world.home, "bin", name), failing, { mode: 0o755 });
   const failed = await run("open vscode dev --with-token");

@@ -1,4 +1,4 @@
-// Calls of `slipway chat` that need approval: it prompts on a terminal, follows an option, and only reports them in a pipe.
+// Calls that need approval in `slipway chat`: it prompts on a terminal, follows an option, and only reports the calls in a pipe.
 import { expect, test } from "bun:test";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { ChatEvent } from "#schema/chats/chat-event.ts";
@@ -17,7 +17,7 @@ await admin.put("/api/v2/chats/config/user-permissions", {
 await world.runOk(["workspaces", "shell", "dev", "--", "true"]);
 
 const QUESTION = "v = never: ";
-const parseId = (shown: string): string => /[0-9a-f-]{36}/.exec(shown)?.[0] ?? "";
+const parseId = (text: string): string => /[0-9a-f-]{36}/.exec(text)?.[0] ?? "";
 /** Reads a program's output. `until` resolves as soon as the output contains the text, `ended` with the complete output. */
 const listen = (output: ReadableStream<Uint8Array>) => {
   let received = "";
@@ -28,10 +28,10 @@ const listen = (output: ReadableStream<Uint8Array>) => {
   })();
   return { ended, until: (text: string) => until(() => received.includes(text) && received) };
 };
-const newChatArgs = (...more: string[]): string[] => ["chat", "new", "--workspace", "dev", ...more];
+const newChatArgs = (...args: string[]): string[] => ["chat", "new", "--workspace", "dev", ...args];
 const listRules = async (id: string) => (await admin.get<Chat>(`/api/v2/chats/${id}`)).permissions?.rules ?? [];
 
-test("[CV-15] a terminal shows the whole command and asks to allow it once, always or never; earlier input is not an answer", async () => {
+test("[CV-15] a terminal shows the whole command and asks to allow it once, always or never; earlier input does not count", async () => {
   const prompts = [
     'tool: execute {"command":"echo fi\'\'rst"}',
     'tool: execute {"command":"echo se\'\'cond \\"$HOME\\""}',
@@ -62,35 +62,35 @@ test("[CV-15] a terminal shows the whole command and asks to allow it once, alwa
   expect((await listRules(id))[0]).toEqual({ tool: "execute", command: "echo", action: "allow" });
 
   // The same chat remembers this rule, and a rule that denies a command.
-  await using again = world.runOnTerminal(`slipway chat send ${id} 'run: rm -rf nothing'`);
-  await again.until(QUESTION);
-  again.type("v\r");
-  await again.until("first words of this command): ");
-  again.type("\r");
-  await again.until("from now on execute rm -rf nothing is denied");
-  expect(await again.exited).toBe(0);
+  await using secondTerminal = world.runOnTerminal(`slipway chat send ${id} 'run: rm -rf nothing'`);
+  await secondTerminal.until(QUESTION);
+  secondTerminal.type("v\r");
+  await secondTerminal.until("first words of this command): ");
+  secondTerminal.type("\r");
+  await secondTerminal.until("from now on execute rm -rf nothing is denied");
+  expect(await secondTerminal.exited).toBe(0);
   expect((await world.run(["chat", "send", id, "run: echo re''membered"])).err).toContain("\nremembered\n");
 });
 
-test("[CV-16] in a pipe the request is printed as a line, and the command waits until the request is answered on another terminal or by --permissions", async () => {
-  const waiting = world.spawn(newChatArgs("run: echo al''lowed"));
-  const listener = listen(waiting.stderr);
-  const requested = await listener.until("on a terminal answers it)]\n");
-  expect(requested).toContain("[asks for permission: execute echo al''lowed (`slipway chat watch ");
-  const id = parseId(requested);
+test("[CV-16] in a pipe, the command prints the request and waits for an answer from another terminal or --permissions", async () => {
+  const chatProcess = world.spawn(newChatArgs("run: echo al''lowed"));
+  const listener = listen(chatProcess.stderr);
+  const printedRequest = await listener.until("on a terminal answers it)]\n");
+  expect(printedRequest).toContain("[asks for permission: execute echo al''lowed (`slipway chat watch ");
+  const id = parseId(printedRequest);
   {
-    await using watching = world.runOnTerminal(`slipway chat watch ${id}`);
-    await watching.until(QUESTION);
+    await using terminal = world.runOnTerminal(`slipway chat watch ${id}`);
+    await terminal.until(QUESTION);
     // Someone else answers first, so the question is withdrawn, and the next one can be answered.
     const answered = await world.run(["chat", "watch", id, "--until-idle", "--permissions", "allow"]);
     expect(answered.err).toContain("[allowed: execute echo al''lowed]");
-    await watching.until("no longer waiting for approval");
+    await terminal.until("no longer waiting for approval");
     const second = world.run(["chat", "send", id, "run: echo th''en"]);
-    await watching.until(QUESTION);
-    watching.type("n\r");
+    await terminal.until(QUESTION);
+    terminal.type("n\r");
     expect((await second).err).toContain("The user denied this call");
   }
-  expect([await waiting.exited, await listener.ended]).toEqual([0, expect.stringContaining("\nallowed\n")]);
+  expect([await chatProcess.exited, await listener.ended]).toEqual([0, expect.stringContaining("\nallowed\n")]);
 
   const [denied, json, wrong] = await Promise.all([
     world.run(newChatArgs("--permissions", "deny", "run: echo de''nied")),
@@ -110,30 +110,39 @@ test("[CV-16] in a pipe the request is printed as a line, and the command waits 
   expect(wrong).toMatchObject({ code: 2, err: expect.stringContaining("expected ask, allow, deny") });
 });
 
-test("[CV-17] a request of a sub-chat names its agent, also for followers that connect later", async () => {
-  const waiting = world.spawn(newChatArgs("agent: run: echo fr''om an agent"));
-  const listener = listen(waiting.stderr);
-  const requested = await listener.until("[asks for permission: execute echo fr''om an agent (`slipway chat watch ");
-  await using terminal = world.runOnTerminal(`slipway chat watch ${parseId(requested)} --until-idle`);
+test("[CV-17] a sub-chat's request names its agent, even for followers that connect later", async () => {
+  const chatProcess = world.spawn(newChatArgs("agent: run: echo fr''om an agent"));
+  const listener = listen(chatProcess.stderr);
+  const printedRequest = await listener.until(
+    "[asks for permission: execute echo fr''om an agent (`slipway chat watch ",
+  );
+  await using terminal = world.runOnTerminal(`slipway chat watch ${parseId(printedRequest)} --until-idle`);
   const question = await terminal.until(QUESTION);
   expect(question).toMatch(/The agent ".+" asks to use execute:\r\n {4}\$ echo fr''om an agent\r\n/);
   terminal.type("y\r");
   expect(await terminal.exited).toBe(0);
   await listener.ended;
-  expect([await waiting.exited, await waiting.stdout.text()]).toEqual([
+  expect([await chatProcess.exited, await chatProcess.stdout.text()]).toEqual([
     0,
     expect.stringContaining("The agent reports:"),
   ]);
 });
 
-test("[CV-15] a request cannot be disguised: cursor codes are escaped, a command is never truncated, and omissions are counted", () => {
-  const call = (tool_name: string, args: object) => ({ tool_call_id: "one", tool_name, args: JSON.stringify(args) });
-  const hidden = call("execute", { command: `ls\r\u001b[2Krm -rf ~ \u202e${"x".repeat(2_000)}\nend`, timeout: "10m" });
-  expect(formatRequest(hidden)).toBe(
+test("[CV-15] a request escapes cursor codes, never truncates a command, and counts omitted characters", () => {
+  const makeCall = (tool_name: string, args: object) => ({
+    tool_call_id: "one",
+    tool_name,
+    args: JSON.stringify(args),
+  });
+  const disguised = makeCall("execute", {
+    command: `ls\r\u001b[2Krm -rf ~ \u202e${"x".repeat(2_000)}\nend`,
+    timeout: "10m",
+  });
+  expect(formatRequest(disguised)).toBe(
     `The model asks to use execute:\n    $ ls\\u000d\\u001b[2Krm -rf ~ \\u202e${"x".repeat(2_000)}\n    end\n    timeout: 10m\n`,
   );
-  expect(formatRequestLine(hidden)).toMatch(/^execute ls\\u000d\\u001b\[2Krm -rf ~ \\u202ex+…$/);
-  const file = formatRequest(call("write_file", { path: "a/b", content: "y".repeat(1_000) }));
+  expect(formatRequestLine(disguised)).toMatch(/^execute ls\\u000d\\u001b\[2Krm -rf ~ \\u202ex+…$/);
+  const file = formatRequest(makeCall("write_file", { path: "a/b", content: "y".repeat(1_000) }));
   expect(file).toBe(
     `The model asks to use write_file:\n    path: a/b\n    content: ${"y".repeat(400)}… (600 more characters)\n`,
   );

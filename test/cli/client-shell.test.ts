@@ -5,12 +5,12 @@ import { CuttableProxy, openDevWorld, readToken } from "./client-world.ts";
 
 const world = await forFile(openDevWorld());
 
-/** A shell's prompt. */
+/** The end of a shell's prompt. */
 const PROMPT = /[#$%>] $/;
 
 const shellArgs = (...args: string[]): string[] => ["workspaces", "shell", ...args];
 
-test("[CV-8] keys, Ctrl-C and the size reach the terminal, its exit code is passed on, and the local terminal is restored", async () => {
+test("[CV-8] keys, Ctrl-C and the size reach the terminal; its exit code is passed on, and the local terminal is restored", async () => {
   await using terminal = world.runOnTerminal(
     'before=$(stty -g); slipway workspaces shell dev; code=$?; [ "$before" = "$(stty -g)" ] && echo as-before; exit $code',
   );
@@ -32,7 +32,7 @@ test("[CV-8] keys, Ctrl-C and the size reach the terminal, its exit code is pass
   expect(terminal.shown()).not.toContain("\u001e");
 });
 
-test("[CV-34] connections are listed and searched, and the retention is shown and set", async () => {
+test("[CV-34] `connections` lists and searches connections, and shows and sets their retention", async () => {
   await world.runOk(shellArgs("dev", "--", "true"));
   const listed = await world.runOk([
     "connections",
@@ -46,16 +46,16 @@ test("[CV-34] connections are listed and searched, and the retention is shown an
   expect(await world.runOk(["connections", "list", "type:vscode"])).toBe("No connections.\n");
   expect(await world.runOk(["connections", "retention"])).toBe("Connections are kept for 90 days.\n");
   expect(await world.runOk(["connections", "retention", "30", "--json"])).toBe('{"days":30}\n');
-  const wrong = await Promise.all(
+  const invalid = await Promise.all(
     [
       ["retention", "soon"],
       ["list", "--limit", "0"],
-    ].map((one) => world.run(["connections", ...one])),
+    ].map((args) => world.run(["connections", ...args])),
   );
-  expect(wrong.map(({ code }) => code)).toEqual([2, 2]);
+  expect(invalid.map(({ code }) => code)).toEqual([2, 2]);
 });
 
-test("[CV-9] ~. leaves a terminal running; --reconnect restores it with its screen, also after a lost connection", async () => {
+test("[CV-9] ~. leaves a terminal running; --reconnect restores it with its screen, even after a connection loss", async () => {
   let id = "";
   {
     await using terminal = world.runOnTerminal("slipway workspaces shell dev.main");
@@ -81,7 +81,7 @@ test("[CV-9] ~. leaves a terminal running; --reconnect restores it with its scre
   expect(await terminal.exited).toBe(0);
 });
 
-test("[CV-10] in a pipe a command gets the input byte for byte, its output is passed through, and its exit code is passed on", async () => {
+test("[CV-10] in a pipe, a command's input, output and exit code are passed on unchanged", async () => {
   const bytes = crypto.getRandomValues(new Uint8Array(200_000));
   const hash = new Bun.CryptoHasher("sha256").update(bytes).digest("hex");
   const [piped, script, quoted, early] = await Promise.all([
@@ -99,7 +99,7 @@ test("[CV-10] in a pipe a command gets the input byte for byte, its output is pa
   );
 });
 
-test("[CV-11] a stopped workspace is started first; the error for an unknown agent names the existing ones", async () => {
+test("[CV-11] `shell` starts a stopped workspace first; the error for an unknown agent names the existing ones", async () => {
   await world.runOk(["workspaces", "stop", "dev"]);
   const started = await world.run(shellArgs("dev", "--", "echo", "here"));
   expect(started).toMatchObject({ code: 0, out: "here\n", err: expect.stringContaining("starting dev") });

@@ -1,4 +1,4 @@
-// Snapshots with the command line, of a real local workspace.
+// Snapshots, home backups, forks and the trash on the command line, with a real local workspace.
 import { expect } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -26,8 +26,8 @@ test("[CV-43][CV-49][HB-13] `slipway snapshots` and `slipway home-backups` creat
   const { id } = await createWorkspace(admin, (await makeTemplate(admin, LOCAL)).id);
   await awaitBuild(admin, id);
   const file = join(world.server.directory, "workspaces", id, "home", "kept");
-  const run = (...words: string[]) => world.run(["snapshots", ...words]);
-  const runOk = (...words: string[]) => world.runOk(["snapshots", ...words]);
+  const run = (...args: string[]) => world.run(["snapshots", ...args]);
+  const runOk = (...args: string[]) => world.runOk(["snapshots", ...args]);
   expect(await runOk("list", "dev")).toBe("No snapshots.\n");
   writeFileSync(file, "first");
   expect(await runOk("create", "dev", "--name", "before")).toMatch(/^Snapshot [0-9a-f]{8} is ready\.\n$/);
@@ -42,12 +42,12 @@ test("[CV-43][CV-49][HB-13] `slipway snapshots` and `slipway home-backups` creat
   expect(await runOk("restore", "dev", "before", "--yes")).toContain("dev is running.");
   expect(readFileSync(file, "utf8")).toBe("first");
   const { snapshots } = JSON.parse(await runOk("list", "dev", "--json")) as Snapshots;
-  const [idPrefix = ""] = snapshots.map((one) => one.id.slice(0, 6));
+  const [idPrefix = ""] = snapshots.map((snapshot) => snapshot.id.slice(0, 6));
   expect(await run("delete", "dev", idPrefix)).toMatchObject({ code: 2, err: expect.stringContaining("--yes") });
   expect(await runOk("delete", "dev", idPrefix, "--yes")).toMatch(/is deleted\.\n$/);
   await until(async () => (await runOk("list", "dev")) === "No snapshots.\n");
 
-  const runBackups = (...words: string[]) => world.runOk(["home-backups", ...words]);
+  const runBackups = (...args: string[]) => world.runOk(["home-backups", ...args]);
   expect(await runBackups("list", "dev")).toBe("No home backups.\n");
   expect(await runBackups("create", "dev")).toMatch(
     /^Backup [0-9a-f]{8} is in .+: [\d.]+ (?:[KM]i)?B, of which [\d.]+ (?:[KM]i)?B new\.\n$/,
@@ -61,20 +61,20 @@ test("[CV-43][CV-49][HB-13] `slipway snapshots` and `slipway home-backups` creat
     "dev-again is ready. Start it with: slipway start dev-again\n",
   );
 
-  // On another machine, only the folder and the key are needed.
+  // On another machine, the backup folder and the recovery key are enough.
   const recovery_key = (await runBackups("key", "--data-dir", world.server.directory)).trim();
   expect(recovery_key).toMatch(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
   const env = { ...settings, SLIPWAY_HOME_BACKUP_RECOVERY_KEY: recovery_key };
-  const runHomeBackups = (...words: string[]) => world.run(["home-backups", ...words], { env });
-  expect((await runHomeBackups("search")).out).toMatch(
+  const runWithRecoveryKey = (...args: string[]) => world.run(["home-backups", ...args], { env });
+  expect((await runWithRecoveryKey("search")).out).toMatch(
     /^ID .*\n[0-9a-f]{8} +admin\/dev +20\S+ +\S+ (?:[KM]i)?B +archive\n$/,
   );
-  expect(await runHomeBackups("extract", "dev", "restored")).toMatchObject({
+  expect(await runWithRecoveryKey("extract", "dev", "restored")).toMatchObject({
     code: 0,
     out: expect.stringContaining("are in restored."),
   });
   expect(readFileSync(join(world.home, "restored", "kept"), "utf8")).toBe("first");
-  expect(await runHomeBackups("extract", "dev", "restored")).toMatchObject({
+  expect(await runWithRecoveryKey("extract", "dev", "restored")).toMatchObject({
     code: 1,
     err: expect.stringContaining("is not empty"),
   });
@@ -84,8 +84,10 @@ test("[CV-43][CV-49][HB-13] `slipway snapshots` and `slipway home-backups` creat
     err: expect.stringContaining("another recovery key"),
   });
   // A server backup references the home backups.
-  const [created = ""] = (await world.runOk(["backup", "of-server", "--data-dir", world.server.directory])).split("  ");
-  const manifest = JSON.parse(readFileSync(join(world.home, created, "manifest.json"), "utf8"));
+  const [backupName = ""] = (await world.runOk(["backup", "of-server", "--data-dir", world.server.directory])).split(
+    "  ",
+  );
+  const manifest = JSON.parse(readFileSync(join(world.home, backupName, "manifest.json"), "utf8"));
   expect(manifest.homes).toMatchObject([{ location: backupFolder.path, workspaces: 1, backups: 1 }]);
   const [backup] = (JSON.parse(await runBackups("list", "dev", "--json")) as HomeBackups).backups;
   const backupPrefix = backup?.id.slice(0, 6) ?? "";
@@ -95,22 +97,22 @@ test("[CV-43][CV-49][HB-13] `slipway snapshots` and `slipway home-backups` creat
   await until(async () => (await runBackups("list", "dev")) === "No home backups.\n");
 });
 
-test("[CV-46] `slipway fork` creates workspaces with copies of the files, and reports the outcome of each", async () => {
+test("[CV-46] `slipway fork` creates workspaces with copies of the files and reports each result", async () => {
   await using world = await openClientWorld();
   await signInAs(world);
   const admin = new Client(world.server.url, readToken(world));
   const { id } = await createWorkspace(admin, (await makeTemplate(admin, LOCAL)).id);
   await awaitBuild(admin, id);
-  const toPath = (workspace: string): string => join(world.server.directory, "workspaces", workspace, "home", "kept");
-  writeFileSync(toPath(id), "of dev");
+  const keptPath = (workspace: string): string => join(world.server.directory, "workspaces", workspace, "home", "kept");
+  writeFileSync(keptPath(id), "of dev");
   expect(await world.runOk(["fork", "dev", "--count", "2"])).toBe(
     "dev-fork is ready. Start it with: slipway start dev-fork\ndev-fork-2 is ready. Start it with: slipway start dev-fork-2\n",
   );
-  const created = JSON.parse(
+  const fork = JSON.parse(
     await world.runOk(["fork", "dev", "--name", "other", "--start", "--no-chats", "--json"]),
   ) as Fork;
-  expect(created.copies).toMatchObject([{ name: "other", status: "ready", chats: [] }]);
-  expect(readFileSync(toPath(created.copies[0]?.workspace_id ?? ""), "utf8")).toBe("of dev");
+  expect(fork.copies).toMatchObject([{ name: "other", status: "ready", chats: [] }]);
+  expect(readFileSync(keptPath(fork.copies[0]?.workspace_id ?? ""), "utf8")).toBe("of dev");
   expect(await world.runOk(["ls", "--json"])).toContain('"running"');
   expect(await world.run(["fork", "dev", "--name", "other"])).toMatchObject({
     code: 1,
@@ -122,7 +124,7 @@ test("[CV-46] `slipway fork` creates workspaces with copies of the files, and re
   });
 });
 
-test("[CV-44] a deleted workspace is in `slipway trash list`, and is restored by name; `--permanent` skips the trash", async () => {
+test("[CV-44] `slipway trash list` shows a deleted workspace, which is restored by name; `--permanent` skips the trash", async () => {
   await using world = await openClientWorld();
   await signInAs(world);
   const admin = new Client(world.server.url, readToken(world));

@@ -1,4 +1,4 @@
-// Tasks, secrets, groups and template access, with the command line.
+// Tasks, secrets, groups, template access, budgets, dotfiles and schedules on the command line.
 import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -19,7 +19,7 @@ const splitWords = (line: string): string[] => line.split(" ");
 const run = (line: string) => world.run(splitWords(line));
 const runOk = (line: string, stdin = "") => world.runOk(splitWords(line), { stdin });
 
-test("[CV-29] a task is created from words or a pipe, listed, shown, paused, resumed and deleted", async () => {
+test("[CV-29] tasks are created from arguments or a pipe, listed, shown, paused, resumed and deleted", async () => {
   await admin.post("/api/v2/chats/providers", { provider: "demo", display_name: "demo", enabled: true });
   const model = { provider: "demo", model: "demo", enabled: true, is_default: true };
   await admin.post("/api/v2/chats/model-configs", model);
@@ -39,7 +39,7 @@ test("[CV-29] a task is created from words or a pipe, listed, shown, paused, res
   expect(await runOk("tasks list status:paused")).toContain("page");
   expect(await runOk("tasks pause page")).toBe("page is already paused.\n");
   expect(await run("tasks send page Hello")).toMatchObject({ code: 1, err: expect.stringContaining("Resume it") });
-  // The template only plans, and no agent ever connects; only the build matters.
+  // The template creates no agent that connects, so only the build matters.
   expect((await run("tasks resume page --no-wait")).code).toBe(0);
   await until(async () => (JSON.parse(await runOk("tasks status page --json")) as Task).status !== "paused");
   expect(await run("tasks delete page")).toMatchObject({ code: 2, err: expect.stringContaining("--yes") });
@@ -64,7 +64,7 @@ test("[CV-29] a task is created from words or a pipe, listed, shown, paused, res
   expect(await run("task list")).toMatchObject({ code: 2, err: expect.stringContaining("slipway tasks") });
 });
 
-test("[CV-30] a secret comes from a pipe, a file or a terminal, is never printed, and is changed and removed", async () => {
+test("[CV-30] a secret is read from a pipe, file or terminal, never printed, and can be changed and removed", async () => {
   expect(await runOk("secrets create registry --env REGISTRY --description Images", "hunter2-hunter2\n")).toContain(
     "registry created",
   );
@@ -100,8 +100,8 @@ test("[CV-31] groups are created, filled, edited and deleted, and given access t
   expect(await run("groups edit makers --quota lots")).toMatchObject({ code: 2 });
 
   expect(await runOk("templates access echo")).toMatch(/^KIND +NAME +ROLE\ngroup +Everyone +use\n/);
-  const narrowed = await runOk("templates access echo --remove-group Everyone --group makers:admin --user gus");
-  expect(narrowed).toBe("KIND   NAME    ROLE\ngroup  makers  admin\nuser   gus     use\n");
+  const access = await runOk("templates access echo --remove-group Everyone --group makers:admin --user gus");
+  expect(access).toBe("KIND   NAME    ROLE\ngroup  makers  admin\nuser   gus     use\n");
   expect(await run("templates access echo --user unknown")).toMatchObject({ code: 1 });
   expect(await run("templates access echo --user gus --remove-user gus")).toMatchObject({ code: 2 });
   await runOk("templates access echo --remove-user gus --group Everyone");
@@ -125,21 +125,13 @@ test("[CV-45] budgets are set, listed, replaced and removed by their scope and i
     code: 1,
     err: expect.stringContaining("doesn't exist"),
   });
-  for (const wrong of [
-    "",
-    "unknown",
-    "everyone",
-    "everyone ada",
-    "user",
-    "user ada --amount -1",
-    "user ada --amount x",
-  ])
-    expect([wrong, (await run(`budgets set ${wrong}`)).code]).toEqual([wrong, 2]);
+  for (const args of ["", "unknown", "everyone", "everyone ada", "user", "user ada --amount -1", "user ada --amount x"])
+    expect([args, (await run(`budgets set ${args}`)).code]).toEqual([args, 2]);
   expect(await run("budgets set user unknown --amount 1")).toMatchObject({ code: 1 });
   expect(await run("budgets set template nothing --amount 1")).toMatchObject({ code: 1 });
 });
 
-test("[CV-48] the dotfiles of the account are shown, set and removed", async () => {
+test("[CV-48] `account dotfiles` shows, sets and removes the account's dotfiles", async () => {
   expect(await runOk("account dotfiles")).toStartWith("Your workspaces install no dotfiles.");
   expect(
     await runOk("account dotfiles https://git.example.com/ada/dotfiles --branch main --install-command ./go"),
@@ -153,8 +145,8 @@ test("[CV-48] the dotfiles of the account are shown, set and removed", async () 
     code: 1,
     err: expect.stringContaining("must be the address of a Git repository"),
   });
-  for (const wrong of ["--branch main", "a b", "a --remove"])
-    expect([wrong, (await run(`account dotfiles ${wrong}`)).code]).toEqual([wrong, 2]);
+  for (const args of ["--branch main", "a b", "a --remove"])
+    expect([args, (await run(`account dotfiles ${args}`)).code]).toEqual([args, 2]);
   expect(await runOk("account dotfiles --remove")).toStartWith("Your workspaces install no dotfiles.");
 });
 

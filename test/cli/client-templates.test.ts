@@ -1,4 +1,4 @@
-// The commands with which an author creates, updates and deletes templates and their versions.
+// The commands that create, update and delete templates and their versions.
 import { expect, test } from "bun:test";
 import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -28,7 +28,7 @@ test("[CV-25] `templates init` creates a folder from an example, `push` uploads 
   expect(await runOk("templates pull mine copy")).toContain("from version first");
   expect(readFileSync(join(world.home, "copy", "template.yaml"), "utf8")).toBe(manifest);
   expect(readFileSync(join(world.home, "copy", "files", "run.sh"), "utf8")).toBe("#!/bin/sh\n");
-  const [full, unknown, example] = await Promise.all([
+  const [notEmpty, unknown, example] = await Promise.all([
     run("templates init copy"),
     run("templates pull mine other --version none"),
     run("templates init other --example cloud"),
@@ -36,7 +36,7 @@ test("[CV-25] `templates init` creates a folder from an example, `push` uploads 
   const rows = JSON.parse(await runOk("templates init --list --json")) as { name: string }[];
   expect(rows.map(({ name }) => name)).toContain("code-server-docker");
   expect(await runOk("templates init aws --example terraform-aws")).toContain("holds main.tf, README.md.");
-  expect(full).toMatchObject({ code: 1, err: expect.stringContaining("copy is not empty") });
+  expect(notEmpty).toMatchObject({ code: 1, err: expect.stringContaining("copy is not empty") });
   expect(unknown).toMatchObject({ code: 1, err: expect.stringContaining("has no version none") });
   expect(example.code).toBe(2);
   expect([existsSync(join(world.home, "other")), readdirSync(join(world.home, "copy")).sort()]).toEqual([
@@ -107,10 +107,10 @@ test("[CV-25] a template is renamed, deprecated, and deleted after confirmation"
     deprecated: false,
     display_name: "Changed one",
   });
-  const wrong = await Promise.all(
+  const invalid = await Promise.all(
     ["templates edit changed", "templates edit changed --ttl long", "templates delete changed"].map(run),
   );
-  expect(wrong.map(({ code }) => code)).toEqual([2, 2, 2]);
+  expect(invalid.map(({ code }) => code)).toEqual([2, 2, 2]);
   await using terminal = world.runOnTerminal("slipway templates delete");
   await terminal.until(/Template \(.*changed.*\): /);
   terminal.type("changed\r");
@@ -124,7 +124,7 @@ test("[CV-25] a template is renamed, deprecated, and deleted after confirmation"
   });
 });
 
-test("[CV-41] a push warns why a preset cannot have prebuilt workspaces, and a parameter that contradicts a preset is rejected", async () => {
+test("[CV-41] a push warns why a preset gets no prebuilt workspaces; a parameter that contradicts a preset is rejected", async () => {
   const folder = join(world.home, "kept");
   mkdirSync(folder);
   const manifest = {

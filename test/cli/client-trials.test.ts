@@ -1,4 +1,4 @@
-// Several ways of a prompt with the command line, in forks of a real local workspace.
+// Trying several variants of a response on the command line, in forks of a real local workspace.
 import { expect } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ const test = testSingleServer("local");
 
 const LOCAL = "provisioner: local\nresources: [{name: a, agents: [{name: main}]}]\n";
 
-test("[CV-47] `slipway chat try` tries variants and waits for them, `ways` shows them and their diffs, `keep` keeps one or none", async () => {
+test("[CV-47] `slipway chat try` runs variants and waits for them, `ways` shows them and their diffs, `keep` keeps one", async () => {
   await using models = await startWritingModel();
   await using world = await openClientWorld();
   await signInAs(world);
@@ -23,11 +23,11 @@ test("[CV-47] `slipway chat try` tries variants and waits for them, `ways` shows
   await addWritingModel(admin, models);
   const { id, organization_id } = await createWorkspace(admin, (await makeTemplate(admin, LOCAL)).id);
   await awaitBuild(admin, id);
-  const answer = join(world.server.directory, "workspaces", id, "home", "answer");
-  writeFileSync(answer, "none\n");
+  const answerFile = join(world.server.directory, "workspaces", id, "home", "answer");
+  writeFileSync(answerFile, "none\n");
   const chat = await createChat({ owner: admin, organization_id }, "hello", { workspace_id: id });
   await until(async () => (await admin.get<{ status: string }>(`/api/v2/chats/${chat.id}`)).status === "waiting");
-  const run = (...words: string[]) => world.run(["chat", ...words]);
+  const run = (...args: string[]) => world.run(["chat", ...args]);
   expect(await run("ways", chat.id)).toMatchObject({ code: 1, err: expect.stringContaining("no ways were tried") });
   expect(await run("try", chat.id, "Write it", "--ways", "9")).toMatchObject({ code: 2 });
   const tried = await run(
@@ -47,8 +47,8 @@ test("[CV-47] `slipway chat try` tries variants and waits for them, `ways` shows
   expect(tried.err).toContain(`Keep one of them with: slipway chat keep ${chat.id.slice(0, 8)} WAY`);
   expect((await run("ways", chat.id, "--diff", "2")).out).toContain("-none\n+it");
   expect(await run("keep", chat.id, "1")).toMatchObject({ code: 2, err: expect.stringContaining("--yes") });
-  expect(readFileSync(answer, "utf8")).toBe("none\n");
+  expect(readFileSync(answerFile, "utf8")).toBe("none\n");
   expect((await run("keep", chat.id, "2", "--yes")).out).toMatch(/^Kept way 2\. Its chat is [0-9a-f]{8}\.\n$/);
-  expect(readFileSync(answer, "utf8")).toBe("it\n");
+  expect(readFileSync(answerFile, "utf8")).toBe("it\n");
   expect((await run("ways", chat.id)).out).toContain("Kept way 2.");
 });

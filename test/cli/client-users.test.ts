@@ -1,4 +1,4 @@
-// Users and tokens of a running server, with the command line as an administrator uses it.
+// Users, tokens and applications of a running server, on an administrator's command line.
 import { describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -41,7 +41,7 @@ describe("users", () => {
     expect(await runOk("users suspend grace")).toBe("grace is suspended.\n");
     expect(await fetchStatus(session)).toBe(401);
     expect(
-      (JSON.parse(await runOk("users list status:suspended --json")) as User[]).map((one) => one.username),
+      (JSON.parse(await runOk("users list status:suspended --json")) as User[]).map((user) => user.username),
     ).toEqual(["grace"]);
     expect(await runOk("users activate grace")).toBe("grace is active.\n");
     expect(await run("users delete grace")).toEqual({
@@ -92,12 +92,12 @@ describe("users", () => {
     expect(await runOk("users roles rita --add template-admin --json")).toContain('"template-admin"');
     expect(await runOk("users roles rita --remove auditor,user-admin")).toBe("rita: template-admin\n");
     expect(await runOk("users roles rita --set none")).toBe("rita: -\n");
-    const [own, unknown, both] = await Promise.all([
+    const [ownAccount, unknown, both] = await Promise.all([
       run("users roles admin --set none"),
       run("users roles rita --add king"),
       run("users roles rita --add auditor --set none"),
     ]);
-    expect(own).toMatchObject({ code: 1, err: expect.stringContaining("You cannot change your own roles.") });
+    expect(ownAccount).toMatchObject({ code: 1, err: expect.stringContaining("You cannot change your own roles.") });
     expect(unknown).toMatchObject({ code: 1, err: expect.stringContaining("roles") });
     expect(both.code).toBe(2);
     expect(await runOk("users roles rita")).toBe("rita: -\n");
@@ -111,13 +111,13 @@ describe("users", () => {
     expect([await fetchStatus(session), password === created.password]).toEqual([401, false]);
     expect((await admin.withToken(undefined).signIn("paul@example.com", password)).token).toBeString();
     expect(await runOk("users show paul --json")).not.toContain(password);
-    const own = await run("users reset-password admin");
-    expect(own).toMatchObject({ code: 1, err: expect.stringContaining("at a terminal") });
+    const ownAccount = await run("users reset-password admin");
+    expect(ownAccount).toMatchObject({ code: 1, err: expect.stringContaining("at a terminal") });
     expect((await admin.withToken(undefined).signIn(ADMIN.email, ADMIN.password)).token).toBeString();
     expect(await run("users reset-factors paul")).toMatchObject({ code: 1, err: expect.stringContaining("factor") });
   });
 
-  test("[CV-18] a missing argument is prompted for on a terminal, with the available names; without a terminal the exit code is 2", async () => {
+  test("[CV-18] a terminal prompts for a missing argument with the available names; without a terminal, the exit code is 2", async () => {
     const withoutTerminal = await Promise.all(
       ["users show", "users create", "users create x", "tokens show"].map((line) => run(line)),
     );
@@ -138,7 +138,7 @@ describe("users", () => {
 });
 
 describe("tokens", () => {
-  test("[CV-20] a token is valid for its scopes and networks, is changed, and is invalid once removed", async () => {
+  test("[CV-20] a token is valid for its scopes and networks, can be changed, and is invalid once removed", async () => {
     const token = (await runOk("tokens create ci --lifetime 24h --scope workspace:read --address 127.0.0.0/8")).trim();
     expect(await runOk("tokens list")).toMatch(/ci .* never +in \d/);
     expect(await fetchStatus(token, "/api/v2/workspaces")).toBe(200);
@@ -198,7 +198,7 @@ describe("tokens", () => {
 });
 
 describe("applications", () => {
-  test("[CV-33] [CV-6] [CV-18] an application is created, edited and deleted, and one secret replaces another", async () => {
+  test("[CV-33] [CV-6] [CV-18] applications are created, edited and deleted, and one secret replaces another", async () => {
     expect(await runOk("oauth2 apps list")).toStartWith("No applications.");
     const created = await runOk(
       "oauth2 apps create Board --callback-url https://boards.example.com/back --scope user:read",
@@ -216,15 +216,15 @@ describe("applications", () => {
       scopes: [],
     });
     expect(await runOk("oauth2 apps edit maps --icon none --json")).toContain('"icon":""');
-    const [one, two] = [
+    const secrets = [
       await runOk("oauth2 apps secrets Maps --create"),
       await runOk(`oauth2 apps secrets ${id} --create`),
     ];
-    const ends = [one, two].map((text) => text.trim().slice(-6));
-    expect(await runOk(`oauth2 apps secrets Maps --delete ${ends[0]}`)).toMatch(
-      new RegExp(`^ID .*\\n[0-9a-f-]{36} +…${ends[1]} +.* never\\n$`),
+    const secretEndings = secrets.map((text) => text.trim().slice(-6));
+    expect(await runOk(`oauth2 apps secrets Maps --delete ${secretEndings[0]}`)).toMatch(
+      new RegExp(`^ID .*\\n[0-9a-f-]{36} +…${secretEndings[1]} +.* never\\n$`),
     );
-    const [unknown, again, nothing, noAddress, noName] = await Promise.all([
+    const [unknown, unknownApp, noChange, noAddress, unknownCommand] = await Promise.all([
       run("oauth2 apps secrets Maps --delete missing"),
       run("oauth2 apps edit missing --name x"),
       run("oauth2 apps edit Maps"),
@@ -232,9 +232,9 @@ describe("applications", () => {
       run("oauth2 apps lst"),
     ]);
     expect(unknown).toMatchObject({ code: 1, err: expect.stringContaining("has no secret missing") });
-    expect(again).toMatchObject({ code: 1, err: expect.stringContaining("there is no application missing") });
-    expect([nothing.code, noAddress.code, noName.code]).toEqual([2, 2, 2]);
-    expect(noName.err).toContain("Did you mean apps list?");
+    expect(unknownApp).toMatchObject({ code: 1, err: expect.stringContaining("there is no application missing") });
+    expect([noChange.code, noAddress.code, unknownCommand.code]).toEqual([2, 2, 2]);
+    expect(unknownCommand.err).toContain("Did you mean apps list?");
     expect(await runOk("help oauth2 apps secrets")).toContain("Usage: slipway oauth2 apps secrets APP");
     const refused = await run("oauth2 apps delete Maps");
     expect(refused).toMatchObject({ code: 2, err: expect.stringContaining("nothing was deleted") });

@@ -33,7 +33,7 @@ describe("a workspace", () => {
     expect(builds.map(({ transition }) => transition)).toEqual(["start", "stop", "start", "stop", "start"]);
   });
 
-  test("[CV-23] it is renamed, and listed first as a favorite", async () => {
+  test("[CV-23] a workspace can be renamed, and is listed first as a favorite", async () => {
     expect(await runOk("workspaces rename two second")).toBe("Renamed two to second.\n");
     expect(await run("workspaces rename second one")).toMatchObject({ code: 1, err: expect.stringContaining("name") });
     expect(await runOk("workspaces favorite second")).toBe("second is a favorite.\n");
@@ -43,7 +43,7 @@ describe("a workspace", () => {
     expect((await loadWorkspace("second")).favorite).toBe(false);
   });
 
-  test("[CV-23] its schedule is entered in common notations, shown, and removed", async () => {
+  test("[CV-23] a schedule is entered in common notations, shown, and removed", async () => {
     expect(await runOk("schedule start one 9:30 Mon-Fri Europe/Berlin")).toContain(
       "Starts      CRON_TZ=Europe/Berlin 30 9 * * 1-5\nNext start  in ",
     );
@@ -56,22 +56,22 @@ describe("a workspace", () => {
     expect(JSON.parse(await runOk("schedule show one --json"))).toMatchObject({ ttl_ms: 28_800_000 });
     await runOk("schedule start one off");
     expect(await runOk("schedule stop one off")).toMatch(/Starts +off\n[\s\S]*Stops +off\n/);
-    const wrong = await Promise.all(
+    const invalid = await Promise.all(
       ["schedule start one 25:00", "schedule start one 9:30 Fry", "schedule stop one 8", "schedule extend one"].map(
         run,
       ),
     );
-    expect(wrong.map(({ code }) => code)).toEqual([2, 2, 2, 2]);
+    expect(invalid.map(({ code }) => code)).toEqual([2, 2, 2, 2]);
     expect(await run("schedule start one 9:30 Mon-Fri Nowhere/Land")).toMatchObject({ code: 1 });
     expect((await loadWorkspace("one")).autostart_schedule).toBeUndefined();
   });
 
-  test("[CV-23] times of day are parsed in different local notations", () => {
+  test("[CV-23] parses times of day in different local notations", () => {
     const parseLine = (line: string): string => parseSchedule(splitWords(line), "UTC");
     expect(parseLine("9")).toBe("CRON_TZ=UTC 0 9 * * *");
     expect(parseLine("9:30PM")).toBe("CRON_TZ=UTC 30 21 * * *");
     expect(parseLine("12:15am Sat,Sun")).toBe("CRON_TZ=UTC 15 0 * * 0,6");
-    // Days that wrap around the end of the week.
+    // Ranges of days can wrap around the end of the week.
     expect(parseLine("3:51 Mon-Sun")).toBe("CRON_TZ=UTC 51 3 * * *");
     expect(parseLine("3:51 Sun-Sat")).toBe("CRON_TZ=UTC 51 3 * * *");
     expect(parseLine("3:51 Fri-Mon")).toBe("CRON_TZ=UTC 51 3 * * 0,1,5,6");
@@ -85,7 +85,7 @@ describe("a workspace", () => {
       expect(() => parseLine(invalid)).toThrow();
   });
 
-  test("[CV-24] it is shared with users and everyone, who then see it, and unshared again", async () => {
+  test("[CV-24] a workspace is shared with users, groups and everyone, who then see it, and is unshared again", async () => {
     const account = { email: "sam@example.com", username: "sam", password: ADMIN.password };
     await admin.post("/api/v2/users", account);
     const sam = await admin.withToken(undefined).signIn(account.email, account.password);
@@ -112,7 +112,7 @@ describe("a workspace", () => {
     expect(refused.map(({ code }) => code)).toEqual([2, 2, 1]);
   });
 
-  test("[CV-24] its ports are shared with others, and made private again", async () => {
+  test("[CV-24] ports are shared with others and made private again", async () => {
     const { template_id } = await seedTemplate(world.server, ECHO, { name: "wired" });
     await createWorkspace(admin, template_id, "ported");
     expect(await runOk("share ports ported")).toBe("No ports are shared.\n");

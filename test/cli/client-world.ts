@@ -1,4 +1,4 @@
-// A server and the command-line client, with a separate home folder, pipes and terminals.
+// A server and the command-line client with its own home folder, in pipes and on terminals.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
@@ -29,7 +29,7 @@ export type TerminalProgram = AsyncDisposable & {
   readonly exited: Promise<number>;
   /** Returns everything shown so far. */
   shown(): string;
-  /** Resolves when the output since the last call contains the text. */
+  /** Resolves with the output since the last call, once it contains the text. */
   until(text: string | RegExp): Promise<string>;
   type(keys: string): void;
   resize(columns: number, rows: number): void;
@@ -52,8 +52,13 @@ export const openClientWorld = async (options: TestServerOptions = {}): Promise<
   const home = join(temp.path, "home");
   mkdirSync(home);
   const server = await startTestServer(options);
-  const mark = process.env.TEST_RUN_MARK;
-  const base = { PATH: installProgram(home), HOME: home, TERM: "xterm", ...(mark ? { TEST_RUN_MARK: mark } : {}) };
+  const runMark = process.env.TEST_RUN_MARK;
+  const baseEnv = {
+    PATH: installProgram(home),
+    HOME: home,
+    TERM: "xterm",
+    ...(runMark ? { TEST_RUN_MARK: runMark } : {}),
+  };
   const run = async (
     args: readonly string[],
     { stdin = "", env = {}, cwd = home }: RunOptions = {},
@@ -61,7 +66,7 @@ export const openClientWorld = async (options: TestServerOptions = {}): Promise<
     const input = typeof stdin === "string" ? new TextEncoder().encode(stdin) : stdin;
     const child = Bun.spawn(["slipway", ...args], {
       cwd,
-      env: { ...base, ...env },
+      env: { ...baseEnv, ...env },
       stdio: [input, "pipe", "pipe"],
     });
     const [out, err, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
@@ -76,8 +81,8 @@ export const openClientWorld = async (options: TestServerOptions = {}): Promise<
       if (code !== 0) throw new Error(`slipway ${args.join(" ")}: ${code} ${err}`);
       return out;
     },
-    runOnTerminal: (line, env = {}) => runOnTerminal(["sh", "-c", line], home, { ...base, ...env }),
-    spawn: (args) => Bun.spawn(["slipway", ...args], { cwd: home, env: base, stdio: ["ignore", "pipe", "pipe"] }),
+    runOnTerminal: (line, env = {}) => runOnTerminal(["sh", "-c", line], home, { ...baseEnv, ...env }),
+    spawn: (args) => Bun.spawn(["slipway", ...args], { cwd: home, env: baseEnv, stdio: ["ignore", "pipe", "pipe"] }),
     async [Symbol.asyncDispose]() {
       await server[Symbol.asyncDispose]();
       temp[Symbol.dispose]();
@@ -162,7 +167,7 @@ const runOnTerminal = (command: string[], cwd: string, env: Record<string, strin
 export const readToken = ({ home }: ClientWorld): string =>
   (JSON.parse(readFileSync(join(home, ".config", "slipway", "session.json"), "utf8")) as { token: string }).token;
 
-/** Another address of the server, whose connections can be cut. */
+/** A proxy to the server, which can cut its connections. */
 export class CuttableProxy implements Disposable {
   readonly url: string;
   readonly #listener: Server;

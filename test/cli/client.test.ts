@@ -1,4 +1,4 @@
-// The verbs that talk to a server, as processes next to a real one: signing in, workspaces and templates.
+// The commands that talk to a server, as processes with a real server: signing in, workspaces and templates.
 import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -21,8 +21,8 @@ const manifest = { ...ECHO, resources: [{ name: "main" }] };
 const logs = ["one \u001b]0;evil\u0007line", "two"];
 await seedTemplate(world.server, { ...manifest, echo: { logs } }, { name: "fine" });
 await seedTemplate(world.server, { ...manifest, echo: { logs, error: "no room left" } }, { name: "failing" });
-const boxes = [{ name: "main", docker: { image: "debian:13" }, agents: [{ name: "main" }] }];
-await seedTemplate(world.server, { provisioner: "docker", resources: boxes }, { name: "boxes" });
+const dockerResources = [{ name: "main", docker: { image: "debian:13" }, agents: [{ name: "main" }] }];
+await seedTemplate(world.server, { provisioner: "docker", resources: dockerResources }, { name: "boxes" });
 await seedTemplate(world.server, { ...manifest, echo: { logs, hang: true } }, { name: "hanging" });
 
 const splitWords = (line: string): string[] => line.split(" ");
@@ -30,7 +30,7 @@ const run = (line: string, ...rest: Parameters<ClientWorld["run"]> extends [unkn
   world.run(splitWords(line), ...rest);
 
 describe("signing in", () => {
-  test("[CV-1] prompts for email and password without echoing the password, stores the session readable only by its user, and signs out", async () => {
+  test("[CV-1] `login` prompts without echoing the password and stores the session readable only by its user; `logout` removes it", async () => {
     const env = { XDG_CONFIG_HOME: join(world.home, "xdg") };
     const file = join(world.home, "xdg", "slipway", "session.json");
     await using terminal = world.runOnTerminal(`umask 0; slipway login ${world.server.url.origin}`, env);
@@ -57,10 +57,10 @@ describe("signing in", () => {
     const account = { email: "cora@example.com", username: "cora", password: ADMIN.password };
     await admin.post("/api/v2/users", account);
     const cora = await admin.withToken(undefined).signIn(account.email, account.password);
-    const started = await cora.post<{ secret: string; enrolment: string }>("/api/v2/users/me/factors/totp");
+    const enrollment = await cora.post<{ secret: string; enrolment: string }>("/api/v2/users/me/factors/totp");
     const { recovery_codes } = await cora.post<{ recovery_codes: string[] }>("/api/v2/users/me/factors/totp/confirm", {
-      enrolment: started.enrolment,
-      code: computeCode(started.secret, toStep(Date.now())),
+      enrolment: enrollment.enrolment,
+      code: computeCode(enrollment.secret, toStep(Date.now())),
     });
     await using terminal = world.runOnTerminal(
       `slipway login ${world.server.url.origin} --email ${account.email}`,
@@ -73,56 +73,56 @@ describe("signing in", () => {
     await terminal.until("Signed in");
     expect(await terminal.exited).toBe(0);
     const login = `login ${world.server.url.origin} --email ${account.email} --password-stdin`;
-    const [without, given] = [
+    const [withoutCode, withCode] = [
       await run(login, { env, stdin: account.password }),
       await run(`${login} --code ${recovery_codes[1]}`, { env, stdin: account.password }),
     ];
-    expect([without.code, given.code]).toEqual([1, 0]);
-    expect(without.err).toContain("A second factor is required.");
+    expect([withoutCode.code, withCode.code]).toEqual([1, 0]);
+    expect(withoutCode.err).toContain("A second factor is required.");
   });
 
-  test("[CV-1] a token is read from a pipe, and an API token survives the sign-out; secrets as arguments are refused", async () => {
+  test("[CV-1] `login` reads a token from a pipe and refuses secrets as arguments; an API token survives the sign-out", async () => {
     const env = { XDG_CONFIG_HOME: join(world.home, "xdg2") };
     const { key } = await admin.post<{ key: string }>("/api/v2/users/me/keys/tokens", { token_name: "ci" });
     const login = `login ${world.server.url.origin}`;
-    const answers = await Promise.all([
+    const results = await Promise.all([
       run(`${login} --token-stdin --json`, { env, stdin: `${key}\n` }),
       run(`${login} --token-stdin`, { stdin: "nonsense\n", env: { XDG_CONFIG_HOME: join(world.home, "none") } }),
       run(`${login} --token ${key}`),
       run(login),
       run(`${login} --email ${ADMIN.email} --password-stdin`, { stdin: "wrong one\n" }),
     ]);
-    const [signedIn, wrong, argument, noTerminal, password] = answers;
-    const printed = JSON.stringify(answers);
+    const [signedIn, invalidToken, tokenArgument, noTerminal, wrongPassword] = results;
+    const printed = JSON.stringify(results);
     expect(JSON.parse(signedIn.out)).toMatchObject({ username: "admin", email: ADMIN.email });
-    expect(wrong).toMatchObject({ code: 1, err: expect.stringContaining("slipway login: ") });
+    expect(invalidToken).toMatchObject({ code: 1, err: expect.stringContaining("slipway login: ") });
     expect(existsSync(join(world.home, "none"))).toBe(false);
-    expect(argument).toMatchObject({ code: 2, err: expect.stringContaining("--token-stdin") });
+    expect(tokenArgument).toMatchObject({ code: 2, err: expect.stringContaining("--token-stdin") });
     expect(printed).not.toContain(key);
     expect(noTerminal).toMatchObject({ code: 1, err: expect.stringContaining("no terminal for prompts") });
-    expect(password).toMatchObject({ code: 1, err: "slipway login: Incorrect email or password.\n" });
+    expect(wrongPassword).toMatchObject({ code: 1, err: "slipway login: Incorrect email or password.\n" });
     await world.runOk(["logout"], { env });
     expect((await admin.withToken(key).fetch("GET", "/api/v2/users/me")).status).toBe(200);
   });
 
-  test("[CV-2] a flag overrides the environment, which overrides the session; a session is sent only to its own server", async () => {
+  test("[CV-2] a flag overrides the environment, which overrides the session; a session's token is sent only to its own server", async () => {
     using proxy = new CuttableProxy(world.server.url);
     const SLIPWAY_TOKEN = readToken(world);
-    const [elsewhere, given, flag, inWorkspace] = await Promise.all([
+    const [elsewhere, fromEnvironment, flag, inWorkspace] = await Promise.all([
       run("whoami", { env: { SLIPWAY_URL: proxy.url } }),
       run("whoami --json", { env: { SLIPWAY_URL: proxy.url, SLIPWAY_TOKEN } }),
       run(`whoami --url ${world.server.url.origin} --json`, { env: { SLIPWAY_URL: "http://127.0.0.1:1" } }),
       run("whoami", { env: { SLIPWAY_WORKSPACE_NAME: "dev", SLIPWAY_AGENT_TOKEN: "x", SLIPWAY_DATA_DIR: "/x" } }),
     ]);
     expect(elsewhere).toMatchObject({ code: 1, err: expect.stringContaining(`not signed in to ${proxy.url}`) });
-    expect(JSON.parse(given.out)).toMatchObject({ url: `${proxy.url}/`, username: "admin" });
+    expect(JSON.parse(fromEnvironment.out)).toMatchObject({ url: `${proxy.url}/`, username: "admin" });
     expect(JSON.parse(flag.out)).toMatchObject({ url: world.server.url.href });
     expect(inWorkspace.code).toBe(0);
   });
 
   test("[CV-3] an error is a sentence with exit code 1, and wrong usage has exit code 2 and a suggestion", async () => {
     const page = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("<html>") });
-    const [away, other, word, option, extra, damaged] = await Promise.all([
+    const [unreachable, otherServer, unknownCommand, unknownOption, extraArgument, damaged] = await Promise.all([
       run("workspaces list --url http://127.0.0.1:1 --token x"),
       run(`login ${page.url.origin} --token-stdin`, { stdin: "x" }),
       run("workspaces lst"),
@@ -131,14 +131,14 @@ describe("signing in", () => {
       run("whoami", { env: { XDG_CONFIG_HOME: writeDamagedSession() } }),
     ]);
     await page.stop(true);
-    expect(away).toMatchObject({
+    expect(unreachable).toMatchObject({
       code: 1,
       err: expect.stringMatching(/^slipway workspaces list: http:\/\/127\.0\.0\.1:1 does not answer \(.*\)\n$/),
     });
-    expect(other).toMatchObject({ code: 1, err: `slipway login: ${page.url.origin} is not a Slipway server\n` });
-    expect(word).toMatchObject({ code: 2, err: expect.stringContaining("Did you mean list?") });
-    expect(option).toMatchObject({ code: 2, err: expect.stringContaining("Did you mean --template?") });
-    expect(extra.code).toBe(2);
+    expect(otherServer).toMatchObject({ code: 1, err: `slipway login: ${page.url.origin} is not a Slipway server\n` });
+    expect(unknownCommand).toMatchObject({ code: 2, err: expect.stringContaining("Did you mean list?") });
+    expect(unknownOption).toMatchObject({ code: 2, err: expect.stringContaining("Did you mean --template?") });
+    expect(extraArgument.code).toBe(2);
     expect(damaged).toMatchObject({ code: 1, err: expect.stringContaining("is damaged") });
   });
 
@@ -150,10 +150,10 @@ describe("signing in", () => {
 });
 
 describe("workspaces", () => {
-  test("[CV-4][CV-5][CV-6] a workspace is created, listed, shown, stopped, started and deleted; result and log are separate", async () => {
+  test("[CV-4][CV-5][CV-6] workspaces are created, listed, shown, stopped, started and deleted; result and log are separate", async () => {
     const created = await run("workspaces create one --template fine --ttl 2h");
     expect(created).toEqual({ code: 0, out: "one is running.\n", err: "starting one\n== Echo start\none line\ntwo\n" });
-    const [list, shown, json, again, missing] = await Promise.all([
+    const [list, shown, json, secondStart, missing] = await Promise.all([
       world.runOk(splitWords("workspaces list name:one")),
       world.runOk(splitWords("workspaces show admin/one")),
       world.runOk(splitWords("workspaces list --json --all")),
@@ -164,7 +164,7 @@ describe("workspaces", () => {
     expect(shown).toContain("Workspace   admin/one");
     expect(shown).toContain("Stops       in 2 hours");
     expect((JSON.parse(json) as Workspace[]).map(({ name }) => name)).toEqual(["one"]);
-    expect(again).toBe("one is already running.\n");
+    expect(secondStart).toBe("one is already running.\n");
     expect(missing).toMatchObject({ code: 1, err: expect.stringContaining("there is no workspace two") });
     const stopped = JSON.parse(await world.runOk(splitWords("workspaces stop one --json"))) as Workspace;
     expect(stopped).toMatchObject({ name: "one", latest_build: { status: "stopped", reason: "cli" } });
@@ -177,7 +177,7 @@ describe("workspaces", () => {
     expect(await terminal.exited).toBe(0);
   });
 
-  test("[CV-5] on a terminal a live line follows the log and is removed at the end", async () => {
+  test("[CV-5] a terminal shows a progress line below the log and removes it at the end", async () => {
     await using terminal = world.runOnTerminal("slipway workspaces create moving --template fine");
     await terminal.until("moving is running.");
     expect(terminal.shown()).toContain("⠋ starting moving");
@@ -186,7 +186,7 @@ describe("workspaces", () => {
     expect(await terminal.exited).toBe(0);
   });
 
-  test("[CV-6] a workspace whose container cannot be removed is deleted with --orphan, which the error of the failed delete suggests", async () => {
+  test("[CV-6] when a container cannot be removed, the error suggests --orphan, which deletes the workspace anyway", async () => {
     expect(await run("workspaces create boxed --template boxes")).toMatchObject({ code: 1 });
     const failed = await run("workspaces delete boxed --yes");
     expect(failed.code).toBe(1);
@@ -195,20 +195,20 @@ describe("workspaces", () => {
     expect(await run("workspaces delete boxed --orphan --yes")).toMatchObject({ code: 0, out: "boxed is deleted.\n" });
   });
 
-  test("[CV-6] a failed build exits 1 with its reason; Ctrl-C ends the wait and not the build", async () => {
+  test("[CV-6] a failed build exits 1 with its reason; Ctrl-C ends the wait, not the build", async () => {
     expect(await run("workspaces create bad --template failing")).toMatchObject({
       code: 1,
       out: "",
       err: expect.stringMatching(/\ntwo\n(.*\n)*slipway workspaces create: starting bad failed: no room left\n$/),
     });
-    const waiting = world.spawn(splitWords("workspaces create slow --template hanging"));
+    const createProcess = world.spawn(splitWords("workspaces create slow --template hanging"));
     let err = "";
     const decoder = new TextDecoder();
-    for await (const chunk of waiting.stderr) {
+    for await (const chunk of createProcess.stderr) {
       err += decoder.decode(chunk, { stream: true });
-      if (err.endsWith("two\n")) waiting.kill("SIGINT");
+      if (err.endsWith("two\n")) createProcess.kill("SIGINT");
     }
-    expect([await waiting.exited, err]).toEqual([130, expect.stringContaining("starting slow continues")]);
+    expect([await createProcess.exited, err]).toEqual([130, expect.stringContaining("starting slow continues")]);
     const { latest_build } = await admin.get<Workspace>("/api/v2/users/me/workspace/slow");
     expect(latest_build.status).toBe("starting");
     const busy = await run("workspaces stop slow");
@@ -217,39 +217,39 @@ describe("workspaces", () => {
     await admin.patch(`/api/v2/workspacebuilds/${latest_build.id}/cancel`);
   });
 
-  test("[CV-35] cancels a hanging build and notifies waiting callers; a second cancel has nothing to do", async () => {
-    const waiting = world.spawn(splitWords("workspaces create stuck --template hanging"));
+  test("[CV-35] `cancel` cancels a hanging build and ends waiting commands; a second cancel does nothing", async () => {
+    const createProcess = world.spawn(splitWords("workspaces create stuck --template hanging"));
     let err = "";
-    for await (const chunk of waiting.stderr) {
+    for await (const chunk of createProcess.stderr) {
       err += new TextDecoder().decode(chunk);
       if (!err.endsWith("two\n")) continue;
       expect(await run("workspaces cancel stuck")).toMatchObject({ code: 0, out: "Canceled: starting stuck.\n" });
     }
-    expect([await waiting.exited, err]).toEqual([1, expect.stringContaining("starting stuck was canceled")]);
-    const again = await run("workspaces cancel stuck");
-    expect(again).toMatchObject({ code: 0, out: "Nothing to cancel: stuck is canceled.\n" });
+    expect([await createProcess.exited, err]).toEqual([1, expect.stringContaining("starting stuck was canceled")]);
+    const secondCancel = await run("workspaces cancel stuck");
+    expect(secondCancel).toMatchObject({ code: 0, out: "Nothing to cancel: stuck is canceled.\n" });
     await run("workspaces start stuck --no-wait");
     const canceled = JSON.parse(await world.runOk(splitWords("workspaces cancel stuck --no-wait --json"))) as Workspace;
     expect(canceled.latest_build).toMatchObject({ build_number: 2, job: { status: expect.stringMatching(/^cancel/) } });
     expect(await run("workspaces cancel missing")).toMatchObject({ code: 1, err: expect.stringContaining("missing") });
   });
 
-  test("[CV-6] a connection that breaks during a build is reopened, and no line is repeated", async () => {
+  test("[CV-6] a connection that breaks during a build is reopened without repeating a line", async () => {
     using proxy = new CuttableProxy(world.server.url);
     const create = splitWords("workspaces create cut --template hanging --url");
-    const waiting = world.spawn([...create, proxy.url, "--token", readToken(world)]);
+    const createProcess = world.spawn([...create, proxy.url, "--token", readToken(world)]);
     let err = "";
-    let wasCut = false;
+    let isCut = false;
     const decoder = new TextDecoder();
-    for await (const chunk of waiting.stderr) {
+    for await (const chunk of createProcess.stderr) {
       err += decoder.decode(chunk, { stream: true });
-      if (wasCut || !err.endsWith("two\n")) continue;
-      wasCut = true;
+      if (isCut || !err.endsWith("two\n")) continue;
+      isCut = true;
       proxy.cut();
       const { latest_build } = await admin.get<Workspace>("/api/v2/users/me/workspace/cut");
       await admin.patch(`/api/v2/workspacebuilds/${latest_build.id}/cancel`);
     }
-    expect(await waiting.exited).toBe(1);
+    expect(await createProcess.exited).toBe(1);
     expect(err.match(/^two$/gm)).toHaveLength(1);
     expect(err).toContain("starting cut was canceled");
   });
@@ -262,30 +262,34 @@ describe("templates", () => {
     for (const [file, text] of Object.entries(files)) writeFileSync(join(path, file), text);
     return path;
   };
-  const GOOD = "provisioner: echo\nresources:\n  - name: main\n    agents: [{name: main}]\n";
+  const VALID_MANIFEST = "provisioner: echo\nresources:\n  - name: main\n    agents: [{name: main}]\n";
 
-  test("[CV-7] a folder becomes a template, and its next version is promoted; the log of the import is shown", async () => {
-    const cwd = writeFolder("My template", { "template.yaml": GOOD, "README.md": "# Hello\n", ".git/HEAD": "x" });
+  test("[CV-7] `push` creates a template from a folder, promotes its next version, and shows the import's log", async () => {
+    const cwd = writeFolder("My template", {
+      "template.yaml": VALID_MANIFEST,
+      "README.md": "# Hello\n",
+      ".git/HEAD": "x",
+    });
     symlinkSync("/etc/passwd", join(cwd, "link"));
     const first = await run("templates push", { cwd });
     expect(first).toMatchObject({ code: 0, out: expect.stringContaining("Created the template My-template") });
     expect(first.err).toContain("link is skipped: it is not a file in this folder\nuploading 2 files\n");
     expect(first.err).toContain("\nFound template.yaml.\n");
-    writeFileSync(join(cwd, "template.yaml"), `${GOOD}# more\n`);
+    writeFileSync(join(cwd, "template.yaml"), `${VALID_MANIFEST}# more\n`);
     const second = JSON.parse((await run("templates push --version v2 --message more --json", { cwd })).out);
     expect(second).toMatchObject({ version: { name: "v2", message: "more", readme: "# Hello\n" } });
     expect(second.template.active_version_id).toBe(second.version.id);
-    writeFileSync(join(cwd, "template.yaml"), `${GOOD}# still more\n`);
+    writeFileSync(join(cwd, "template.yaml"), `${VALID_MANIFEST}# still more\n`);
     expect((await run("templates push --version v3 --no-activate", { cwd })).out).toContain("Added version v3 to");
     const listed = JSON.parse(await world.runOk(splitWords("templates list --json"))) as Template[];
     expect(listed.find(({ name }) => name === "My-template")?.active_version_id).toBe(second.version.id);
     expect(await world.runOk(splitWords("templates list"))).toMatch(/\nMy-template +echo +0 +/);
   });
 
-  test("[CV-7] an error is reported with its line and creates nothing, also for a path that is not a folder", async () => {
-    const wrong = writeFolder("wrong", { "template.yaml": "provisioner: echo\nresources:\n  - agents: []\n" });
+  test("[CV-7] `push` reports an error with its line and creates nothing, even for a missing folder", async () => {
+    const invalidFolder = writeFolder("wrong", { "template.yaml": "provisioner: echo\nresources:\n  - agents: []\n" });
     const [pushed, empty, nowhere, unknown] = await Promise.all([
-      run(`templates push ${wrong}`),
+      run(`templates push ${invalidFolder}`),
       run(`templates push ${writeFolder("empty", {})}`),
       run("templates push /nowhere/at/all"),
       run("workspaces create x --template wrong"),

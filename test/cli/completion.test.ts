@@ -15,7 +15,7 @@ await seedTemplate(world.server, { ...ECHO, resources: [{ name: "main" }] }, { n
 await world.runOk(["workspaces", "create", "dev-one", "--template", "fine"]);
 await world.runOk(["workspaces", "create", "dev-two", "--template", "fine"]);
 
-/** Returns what bash would complete for a line; the last word is being typed. */
+/** Returns bash's completions for the last word of a line. */
 const complete = async (line: string, env: Record<string, string> = {}): Promise<string[]> => {
   const script = (await runVerb(["completion", "bash"])).printed;
   const words = ["slipway", ...line.split(" ")].map((word) => `'${word}'`);
@@ -29,7 +29,7 @@ const complete = async (line: string, env: Record<string, string> = {}): Promise
   return (await child.stdout.text()).split("\n").filter(Boolean);
 };
 
-test("[OP-11] each supported shell has a script, and other shells are refused", async () => {
+test("[OP-11] prints a script for each supported shell and refuses other shells", async () => {
   for (const shell of ["bash", "zsh", "fish"]) {
     const { code, printed } = await runVerb(["completion", shell]);
     expect([code, printed]).toEqual([0, expect.stringContaining("completion words --")]);
@@ -37,7 +37,7 @@ test("[OP-11] each supported shell has a script, and other shells are refused", 
   expect((await runVerb(["completion", "csh"])).code).toBe(2);
 });
 
-test("[OP-11] commands, words, flags and choices are offered where they fit, and a flag only once", async () => {
+test("[OP-11] completes commands, flags and choices where they fit, and offers a flag only once", async () => {
   expect(await complete("ba")).toEqual(["backup"]);
   expect(await complete("help prov")).toEqual(["provisioner"]);
   expect(await complete("users reset-p")).toEqual(["reset-password"]);
@@ -55,7 +55,7 @@ test("[OP-11] commands, words, flags and choices are offered where they fit, and
   expect(await complete("oauth2 apps create x --auth-method n")).toEqual(["none"]);
 });
 
-test("[OP-11] names come from the server: workspaces, templates, chats, users, tokens, scopes and roles", async () => {
+test("[OP-11] completes names from the server: workspaces, templates, chats, users, tokens, scopes and roles", async () => {
   const admin = new Client(world.server.url, readToken(world));
   const [organization] = await admin.get<Organization[]>("/api/v2/organizations");
   const { id } = await admin.post<Chat>("/api/v2/chats", {
@@ -79,14 +79,14 @@ test("[OP-11] names come from the server: workspaces, templates, chats, users, t
   expect(await complete("users roles admin --add aud")).toEqual(["auditor"]);
 });
 
-test("[OP-11] a name that a shell would not read as one word is not offered", async () => {
+test("[OP-11] does not offer a name that a shell would not read as one word", async () => {
   const names = ["fine", ";touch$IFS;", "-x", "a b", "$(id)", "größe"].map((username) => ({ username, email: "" }));
-  using hostile = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => Response.json({ users: names }) });
-  const env = { SLIPWAY_URL: hostile.url.href, SLIPWAY_TOKEN: "x" };
+  using hostileServer = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => Response.json({ users: names }) });
+  const env = { SLIPWAY_URL: hostileServer.url.href, SLIPWAY_TOKEN: "x" };
   expect(await complete("users suspend ", env)).toEqual(["fine", "größe"]);
 });
 
-test("[OP-11] without a server no names are offered, and files only where one is expected", async () => {
+test("[OP-11] offers no names without a server, and files only where a file is expected", async () => {
   await Bun.write(`${world.home}/today.tar`, "");
   expect(await complete("workspaces stop ", { SLIPWAY_URL: "http://127.0.0.1:1", SLIPWAY_TOKEN: "x" })).toEqual([]);
   expect(await complete("restore tod")).toEqual(["today.tar"]);

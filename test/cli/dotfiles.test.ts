@@ -1,4 +1,4 @@
-// Typical dotfiles: 20 layouts of repository and home folder, each linked twice. The second time, nothing may change.
+// Typical dotfiles: 20 layouts of repository and home folder. Each is linked twice, and the second run must change nothing.
 import { describe, expect, test } from "bun:test";
 import {
   lstatSync,
@@ -15,7 +15,7 @@ import { linkDotfiles } from "#src/cli/client/dotfile-links.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { installProgram } from "./client-world.ts";
 
-/** Paths and their content; a text that begins with `-> ` is a link, a path that ends with `/` a folder. */
+/** Paths and their content. A text that begins with `-> ` is a link, and a path that ends with `/` is a folder. */
 type Tree = Readonly<Record<string, string>>;
 
 const writeTree = (root: string, tree: Tree): void => {
@@ -199,7 +199,7 @@ const LAYOUTS: readonly Layout[] = [
 describe("layouts", () => {
   test("[CV-28] exactly 20 exist", () => expect(LAYOUTS).toHaveLength(20));
 
-  test.each(LAYOUTS.map((one) => [one.name, one] as const))(
+  test.each(LAYOUTS.map((layout) => [layout.name, layout] as const))(
     "[CV-28] %s: linked, existing files kept, and unchanged by a second run",
     (_, { repository, home: before = {}, clone: clonePath = CLONE, expected }) => {
       using temp = tempDirectory();
@@ -210,7 +210,7 @@ describe("layouts", () => {
       const first = linkDotfiles(clone, home);
       const created = readTree(home, clone);
       expect(created).toEqual({ ...expected });
-      // The clone is unchanged: nothing was moved or linked there.
+      // Nothing was moved or linked inside the clone.
       for (const [path, text] of Object.entries(repository)) {
         if (!text.startsWith("-> ")) expect([path, readFileSync(join(clone, path), "utf8")]).toEqual([path, text]);
       }
@@ -221,7 +221,7 @@ describe("layouts", () => {
     },
   );
 
-  test("[CV-28] .ssh is created so that only its owner can read it, and a previously linked folder becomes a real one", () => {
+  test("[CV-28] creates .ssh readable only by its owner, and turns a previously linked folder into a real one", () => {
     using temp = tempDirectory();
     const [home, clone] = [join(temp.path, "home"), join(temp.path, "clone")];
     writeTree(clone, { ".ssh/config": "c", ".config/a": "a" });
@@ -233,25 +233,25 @@ describe("layouts", () => {
   });
 });
 
-test("[CV-28] a branch newer than the clone is fetched before checkout, and a tag is kept", async () => {
+test("[CV-28] `--branch` checks out branches that are newer than the clone, and tags", async () => {
   using temp = tempDirectory();
   const [home, repository] = [join(temp.path, "home"), join(temp.path, "repository")];
   mkdirSync(home);
   mkdirSync(repository);
-  const names = {
+  const identity = {
     GIT_AUTHOR_NAME: "a",
     GIT_AUTHOR_EMAIL: "a@b.c",
     GIT_COMMITTER_NAME: "a",
     GIT_COMMITTER_EMAIL: "a@b.c",
   };
-  const env = { PATH: installProgram(home), HOME: home, GIT_CONFIG_GLOBAL: "/dev/null", ...names };
+  const env = { PATH: installProgram(home), HOME: home, GIT_CONFIG_GLOBAL: "/dev/null", ...identity };
   const sh = async (line: string, cwd = repository) => {
     const child = Bun.spawn(["sh", "-c", line], { cwd, env, stdio: ["ignore", "pipe", "pipe"] });
     const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text()]);
     return { code: await child.exited, out, err };
   };
   await sh("git init -b main && echo one > .one && git add -A && git commit -m one");
-  const installDotfiles = (more = "") => sh(`slipway dotfiles -y '${repository}' ${more}`, home);
+  const installDotfiles = (flags = "") => sh(`slipway dotfiles -y '${repository}' ${flags}`, home);
   expect(await installDotfiles()).toMatchObject({ code: 0, out: "Linked .one.\n" });
   await sh(
     "git checkout -b newer && echo two > .two && git add -A && git commit -m two && git tag v2 && echo three > .three && git add -A && git commit -m three",

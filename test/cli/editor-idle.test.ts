@@ -1,5 +1,5 @@
-// An editor over OpenSSH that is used for forty minutes and then left open. The server, the agent and the command line share one clock
-// controlled by the test; between them are real sockets, and in front of them is the real OpenSSH.
+// An editor that works over OpenSSH for forty minutes and then stays open without being used. Server, agent and command line share a clock
+// that the test controls. They are connected by real sockets, and the editor's connection is the real OpenSSH.
 import { expect } from "bun:test";
 import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -24,8 +24,8 @@ const KEEPALIVES = 4;
 const KEEPALIVE_BYTES = 39;
 /** Less than any connection timeout, so that each response arrives in time. */
 const STEP_MS = 4_000;
-/** OpenSSH's ProxyCommand, which forwards its bytes to the verb in the test's process. */
-const PIPE = `const socket = require("node:net").connect(process.argv[2]);
+/** The script of OpenSSH's ProxyCommand, which forwards bytes to the command that runs in the test's process. */
+const PROXY_SCRIPT = `const socket = require("node:net").connect(process.argv[2]);
 process.stdin.pipe(socket).pipe(process.stdout);
 socket.on("close", () => process.exit());
 `;
@@ -38,7 +38,7 @@ const passTime = async (
 ): Promise<void> => {
   for (let passed = 0; passed < ms; passed += STEP_MS) {
     clock.advance(STEP_MS);
-    // All sockets are in this process: when these responses arrive, their data has been read.
+    // All sockets are in this process, so their data has been read when these responses arrive.
     for (let i = 0; i < 2; i++) await admin.fetch("GET", "/api/v2/buildinfo");
     if (passed % MINUTE !== 0) continue;
     await getContext(server).scheduler.tick();
@@ -46,14 +46,14 @@ const passTime = async (
   }
 };
 
-/** Waits for work that itself waits for the clock: acknowledgments and pauses between them. */
-const whileTimePasses = async (clock: Clockwork["clock"], work: Promise<void> | undefined, step_ms = 20) => {
+/** Waits for work that needs the clock to advance, like acknowledgments and the pauses between them. */
+const advanceUntilDone = async (clock: Clockwork["clock"], work: Promise<void> | undefined, stepMs = 20) => {
   let isDone = false;
   const ended = Promise.resolve(work).finally(() => {
     isDone = true;
   });
   await until(() => {
-    clock.advance(step_ms);
+    clock.advance(stepMs);
     return isDone;
   });
   await ended;
@@ -64,7 +64,7 @@ const startDaemonOn = ({ server, clock }: Clockwork, token: string): AsyncDispos
   const daemon = startDaemon({ url: server.url, token, clock });
   return {
     async [Symbol.asyncDispose]() {
-      await whileTimePasses(clock, Promise.resolve(daemon[Symbol.asyncDispose]()), STEP_MS);
+      await advanceUntilDone(clock, Promise.resolve(daemon[Symbol.asyncDispose]()), STEP_MS);
     },
   };
 };
@@ -76,7 +76,7 @@ const serveVerb = async (path: string, { server, clock, owner_token }: Clockwork
   const listener = createServer({ allowHalfOpen: true }, (socket) => {
     const streams: Pick<Streams, "input" | "write"> = {
       input: () => socket as AsyncIterable<Uint8Array>,
-      write: (data) => new Promise((done) => void socket.write(data, () => done())),
+      write: (data) => new Promise((resolve) => void socket.write(data, () => resolve())),
     };
     const input: VerbInput = {
       argv,
@@ -114,17 +114,17 @@ const openForward = async (port: number) => {
   await once(socket, "connect");
   const exchange = (text: string): Promise<string> =>
     new Promise((resolve) => {
-      // The end of the connection also counts as a response.
-      const onAnswer = (answer: Buffer | boolean): void => {
-        socket.off("data", onAnswer).off("close", onAnswer);
-        resolve(String(answer));
+      // A closed connection also counts as a response.
+      const onResponse = (response: Buffer | boolean): void => {
+        socket.off("data", onResponse).off("close", onResponse);
+        resolve(String(response));
       };
-      socket.on("data", onAnswer).on("close", onAnswer);
+      socket.on("data", onResponse).on("close", onResponse);
       socket.write(text);
     });
   return {
     exchange,
-    /** Transfers as much as an editor in use does per minute, in packets that do not depend on the clock. */
+    /** Transfers as many bytes as a busy editor does per minute. The packets do not depend on the clock. */
     work: async (): Promise<void> => {
       for (let i = 0; i < WORK_PACKETS; i++) await exchange("x".repeat(WORK_BYTES));
     },
@@ -133,16 +133,16 @@ const openForward = async (port: number) => {
 };
 
 testInside.if(Bun.which("ssh") !== null)(
-  "[CN-9] a session with three forwards is unchanged after forty minutes; the workspace runs while the editor is used, and stops although an unused editor stays open",
+  "[CN-9] a session with three forwards works after forty minutes; the workspace runs while the editor is used, then stops",
   async () => {
     await using world = await openClockwork({ template: { activity_bump_ms: 10 * MINUTE } });
     const { server, clock, owner } = world;
-    const created = await world.make({ ttl_ms: 20 * MINUTE });
-    const agent_id = created.latest_build.resources[0]?.agents[0]?.id ?? "";
+    const workspace = await world.make({ ttl_ms: 20 * MINUTE });
+    const agent_id = workspace.latest_build.resources[0]?.agents[0]?.id ?? "";
     const token = uuid();
     await getContext(server).agents.ask(agent_id, "signIn", { token_hash: sha256(token) });
     await using _daemon = startDaemonOn(world, token);
-    const agent = async () => (await read(owner, created)).latest_build.resources[0]?.agents[0];
+    const agent = async () => (await read(owner, workspace)).latest_build.resources[0]?.agents[0];
     await until(async () => (await agent())?.lifecycle_state === "ready");
 
     using folder = tempDirectory();
@@ -151,10 +151,10 @@ testInside.if(Bun.which("ssh") !== null)(
       string,
       string,
     ];
-    writeFileSync(script, PIPE);
-    // As in the extension's block for OpenSSH (editor-plugin.test.ts).
+    writeFileSync(script, PROXY_SCRIPT);
+    // The same flags as in the extension's OpenSSH configuration (editor-plugin.test.ts).
     const prefix = `coder-vscode.${server.url.hostname}--`;
-    const host = `${prefix}${created.owner_name}--${created.name}`;
+    const host = `${prefix}${workspace.owner_name}--${workspace.name}`;
     const folders = ["--network-info-dir", info, "--log-dir", folder.path];
     const argv = [
       "--disable-autostart",
@@ -180,7 +180,7 @@ testInside.if(Bun.which("ssh") !== null)(
           "ServerAliveInterval=10",
           "SetEnv=CODER_SSH_SESSION_TYPE=vscode",
         ].flatMap((option) => ["-o", option]),
-        ...apps.flatMap((app, at) => ["-L", `${ports[at]}:127.0.0.1:${(app.address() as AddressInfo).port}`]),
+        ...apps.flatMap((app, index) => ["-L", `${ports[index]}:127.0.0.1:${(app.address() as AddressInfo).port}`]),
         ...[
           "workspace",
           `echo ready; while read -r line; do case "$line" in print) head -c ${WORK_BYTES} /dev/zero | tr "\\0" y;; *) echo "$line";; esac; done`,
@@ -192,7 +192,7 @@ testInside.if(Bun.which("ssh") !== null)(
     const readOutput = async () => new TextDecoder().decode((await output.read()).value);
     expect(await readOutput()).toBe("ready\n");
     const forwards = await Promise.all(ports.map(openForward));
-    const exchangeAll = (text: string) => Promise.all(forwards.map((one) => one.exchange(text)));
+    const exchangeAll = (text: string) => Promise.all(forwards.map((forward) => forward.exchange(text)));
     expect(await exchangeAll("before")).toEqual(["before", "before", "before"]);
     let reconnects = 0;
     const unsubscribe = getContext(server).topics.subscribe("agent_connection", agent_id, () => {
@@ -208,13 +208,13 @@ testInside.if(Bun.which("ssh") !== null)(
     expect(await exchangeAll("after")).toEqual(["after", "after", "after"]);
     expect([reconnects, verb.codes.length]).toEqual([0, 1]);
     expect(JSON.parse(readFileSync(join(info, "0.json"), "utf8"))).toMatchObject({ latency: expect.any(Number) });
-    const { latest_build } = await read(owner, created);
+    const { latest_build } = await read(owner, workspace);
     expect(latest_build.status).toBe("running");
     expect(Date.parse(latest_build.deadline as string)).toBeGreaterThan(clock.now());
 
-    // The window stays open, unused. Its connections send keepalives, and a program in the workspace prints.
+    // The editor stays open without being used. Its connections send keepalives, and a program in the workspace prints.
     await passTime(world, 25 * MINUTE, async () => {
-      if ((await read(owner, created)).latest_build.status !== "running") return;
+      if ((await read(owner, workspace)).latest_build.status !== "running") return;
       for (let i = 0; i < KEEPALIVES; i++) await exchangeAll("x".repeat(KEEPALIVE_BYTES));
       for (let i = 0; i < KEEPALIVES; i++) {
         ssh.stdin.write("print\n");
@@ -226,8 +226,8 @@ testInside.if(Bun.which("ssh") !== null)(
         }
       }
     });
-    expect((await read(owner, created)).latest_build).toMatchObject({ status: "stopped", reason: "autostop" });
-    for (const one of forwards) one[Symbol.dispose]();
+    expect((await read(owner, workspace)).latest_build).toMatchObject({ status: "stopped", reason: "autostop" });
+    for (const forward of forwards) forward[Symbol.dispose]();
     ssh.kill("SIGKILL");
     await ssh.exited;
     for (const app of apps) app.close();

@@ -1,5 +1,5 @@
-// The command lines that VS Code's extension for Coder servers passes to the program it downloads (docs/spec/facts/vscode-plugin.md), as a
-// process with its name next to a real server, and the real OpenSSH with the configuration that the extension writes.
+// The command lines that VS Code's extension for Coder servers passes to the program it downloads (docs/spec/facts/vscode-plugin.md), in
+// processes with the program's name and a real server. Also the real OpenSSH with the configuration that the extension writes.
 import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -21,7 +21,7 @@ const admin = new Client(world.server.url, readToken(world));
 const folder = join(world.home, "plug in");
 const config = join(folder, "config");
 mkdirSync(folder, { recursive: true });
-/** The name that the extension gives its download. */
+/** The program, with the name that the extension gives its download. */
 const program = join(folder, "coder-linux-amd64");
 writeFileSync(
   program,
@@ -54,7 +54,7 @@ const signIn = () =>
   });
 
 describe("command lines", () => {
-  test("[CV-40] program and server have one version, for which extensions enable all features", async () => {
+  test("[CV-40] program and server report the same version, for which extensions enable all features", async () => {
     const { version } = JSON.parse(await runOk(["version", "--output", "json"])) as { version: string };
     const info = await admin.get<{ version: string }>("/api/v2/buildinfo");
     const header = (await admin.fetch("GET", "/api/v2/buildinfo")).headers.get("x-coder-build-version");
@@ -63,7 +63,7 @@ describe("command lines", () => {
     expect(await runOk(["version"])).toMatch(/ v\d+\.\d+\.\d+/);
   });
 
-  test("[CV-40] the sign-in is stored in the folder's files, read from there, and removed", async () => {
+  test("[CV-40] the sign-in is stored in the configuration folder's files, read from there, and removed", async () => {
     await signIn();
     expect(readdirSync(config).sort()).toEqual(["session", "url"]);
     expect(readFileSync(join(config, "url"), "utf8")).toBe(world.server.url.origin);
@@ -73,7 +73,7 @@ describe("command lines", () => {
       `${readToken(world)}\n`,
     );
     expect(await runOk([...GLOBAL_FLAGS, "whoami"])).toContain("admin");
-    // Signing out of a separate folder does not revoke the token: it is also used elsewhere.
+    // Signing out of a separate folder does not revoke the token, because others may use it.
     writeFileSync(join(config, "session"), "aaaaaaaaaa-bbbbbbbbbbbbbbbbbbbbbb");
     expect((await runProgram([...GLOBAL_FLAGS, "logout", "--url", world.server.url.href, "--yes"])).code).toBe(0);
     expect(readdirSync(config)).toEqual([]);
@@ -88,25 +88,27 @@ describe("command lines", () => {
     );
   });
 
-  test("[CV-40] headers from flags and from a command are sent with every request", async () => {
-    const seen: (string | null)[] = [];
+  test("[CV-40] every request has the headers from flags and from a command", async () => {
+    const headerValues: (string | null)[] = [];
     using proxy = Bun.serve({
       port: 0,
       hostname: "127.0.0.1",
       fetch(request) {
-        seen.push(`${request.headers.get("x-one")} ${request.headers.get("x-two")} ${request.headers.get("x-three")}`);
+        headerValues.push(
+          `${request.headers.get("x-one")} ${request.headers.get("x-two")} ${request.headers.get("x-three")}`,
+        );
         return fetch(new URL(new URL(request.url).pathname, world.server.url), { headers: request.headers });
       },
     });
     const flags = ["--header", "X-One=1", "--header=X-Two=2", "--header-command", 'echo "X-Three=$CODER_URL"'];
     const url = `http://127.0.0.1:${proxy.port}`;
     await runOk(["--url", url, "--token", readToken(world), ...flags, "-v", "whoami"]);
-    expect(seen).toEqual([`1 2 ${url}`]);
+    expect(headerValues).toEqual([`1 2 ${url}`]);
     expect((await runProgram(["--header", "no", "whoami"])).code).toBe(2);
     expect((await runProgram(["--header-command", "exit 3", "whoami"])).err).toContain("exit code 3");
   });
 
-  test("[CV-40] a workspace is started for a reason, and moved to its template's active version", async () => {
+  test("[CV-40] `start` records a reason, and `update` moves the workspace to its template's active version", async () => {
     await signIn();
     await runOk([...GLOBAL_FLAGS, "stop", "admin/dev"]);
     const started = await runProgram([...GLOBAL_FLAGS, "start", "--yes", "--reason", "vscode_connection", "admin/dev"]);
@@ -143,7 +145,7 @@ describe("command lines", () => {
     ]);
   });
 
-  test("[CV-40] a start succeeds with its build, whatever the start scripts do, because the extension follows them itself", async () => {
+  test("[CV-40] `start` succeeds with its build even if start scripts fail, because the extension follows them itself", async () => {
     await signIn();
     const script = "{display_name: fails, script: exit 3, run_on_start: true, start_blocks_login: true}";
     const agent = `{name: main, os: linux, arch: amd64, scripts: [${script}]}`;
@@ -161,7 +163,7 @@ describe("command lines", () => {
     });
     expect((await runProgram([...GLOBAL_FLAGS, ...start])).code).toBe(0);
     expect((await runProgram([...GLOBAL_FLAGS, "update", "--parameter", "none=1", "admin/broken"])).code).toBe(1);
-    // A person at a shell sees the failure.
+    // On a person's command line, the start fails.
     expect(await world.run(["start", "broken"])).toMatchObject({ code: 1, err: expect.stringContaining("failed") });
     await runOk([...GLOBAL_FLAGS, "rm", "broken", "--yes"]);
   });
@@ -224,7 +226,7 @@ describe("command lines", () => {
     });
   });
 
-  test("[CV-40] a bundle of one workspace has its logs and no secret", async () => {
+  test("[CV-40] a workspace's support bundle contains its logs and no secrets", async () => {
     await signIn();
     const file = join(folder, "bundle.zip");
     const args = [...GLOBAL_FLAGS, "support", "bundle", "admin/dev", "--output-file", file, "--yes"];
@@ -248,7 +250,7 @@ describe("command lines", () => {
   });
 });
 
-/** The block that the extension writes into OpenSSH's configuration. */
+/** Writes the OpenSSH configuration that the extension writes. */
 const writeSshConfig = (
   url: URL,
   folder: string,
@@ -282,12 +284,12 @@ Host ${prefix}*
 const findFreePort = async (): Promise<number> => {
   const server = createServer().listen(0, "127.0.0.1");
   const { port } = server.address() as { port: number };
-  await new Promise((done) => server.close(done));
+  await new Promise((resolve) => server.close(resolve));
   return port;
 };
 
 describe.if(Bun.which("ssh") !== null)("OpenSSH", () => {
-  test("[CN-7] reaches a workspace through the extension's block, whose network and log are found by the pid of ssh", async () => {
+  test("[CN-7] reaches a workspace with the extension's configuration, and names network and log files by the pid of ssh", async () => {
     await signIn();
     const { file, prefix, info, logs } = writeSshConfig(world.server.url, folder);
     const host = `${prefix}admin--dev.main`;
@@ -309,14 +311,14 @@ describe.if(Bun.which("ssh") !== null)("OpenSSH", () => {
     const [log] = readdirSync(logs).filter((name) => name.endsWith(`-${child.pid}.log`));
     child.stdin.end();
     expect([await child.stdout.text(), await child.exited]).toEqual(["in\n", 0]);
-    // ssh ends its ProxyCommand, which shuts down properly.
+    // When ssh ends, its ProxyCommand removes the file.
     await until(() => !existsSync(path));
     expect(log).toStartWith("coder-ssh-");
     expect(readFileSync(join(logs, log ?? ""), "utf8")).toContain("joined the network");
     expect(readFileSync(join(logs, log ?? ""), "utf8")).not.toContain(readToken(world));
   });
 
-  test("[CN-7] older extensions reach it with their sign-in files", async () => {
+  test("[CN-7] older extensions reach a workspace with their sign-in files", async () => {
     await signIn();
     const { info } = writeSshConfig(world.server.url, folder);
     const command = `"${program}" --global-config "${config}" vscodessh --network-info-dir "${info}" --session-token-file "${config}/session" --url-file "${config}/url" %h`;
@@ -399,7 +401,7 @@ describe.if(Bun.which("ssh") !== null)("OpenSSH", () => {
           }),
         );
         const ports = await Promise.all(apps.map(findFreePort));
-        const forwards = apps.flatMap((app, at) => ["-L", `${ports[at]}:127.0.0.1:${app.port}`]);
+        const forwards = apps.flatMap((app, index) => ["-L", `${ports[index]}:127.0.0.1:${app.port}`]);
         const args = ["-F", file, "-o", `ControlPath=${data.path}/control`];
         const host = `${prefix}admin--dev.main`;
         const env = { PATH: process.env.PATH ?? "", HOME: data.path };
@@ -414,15 +416,18 @@ describe.if(Bun.which("ssh") !== null)("OpenSSH", () => {
         const bytes = Buffer.concat(Array.from({ length: 400 }, () => block));
         const digest = new Bun.CryptoHasher("sha1").update(bytes).digest("hex");
         const transfer = async (): Promise<void> => {
-          const up = Bun.spawn(["ssh", ...args, host, "tee up | sha1sum"], { env, stdio: [bytes, "pipe", "inherit"] });
-          expect((await up.stdout.text()).slice(0, 40)).toBe(digest);
-          const down = Bun.spawn(["ssh", ...args, host, "cat up"], { env, stdio: ["ignore", "pipe", "inherit"] });
-          expect(new Bun.CryptoHasher("sha1").update(await down.stdout.bytes()).digest("hex")).toBe(digest);
+          const upload = Bun.spawn(["ssh", ...args, host, "tee up | sha1sum"], {
+            env,
+            stdio: [bytes, "pipe", "inherit"],
+          });
+          expect((await upload.stdout.text()).slice(0, 40)).toBe(digest);
+          const download = Bun.spawn(["ssh", ...args, host, "cat up"], { env, stdio: ["ignore", "pipe", "inherit"] });
+          expect(new Bun.CryptoHasher("sha1").update(await download.stdout.bytes()).digest("hex")).toBe(digest);
         };
         const fetchThroughForwards = async (): Promise<string[]> =>
           Promise.all(
-            ports.map(async (one) =>
-              (await fetch(`http://127.0.0.1:${one}/`, { method: "POST", body: "hello" })).text(),
+            ports.map(async (port) =>
+              (await fetch(`http://127.0.0.1:${port}/`, { method: "POST", body: "hello" })).text(),
             ),
           );
         await transfer();

@@ -8,50 +8,50 @@ import { ManualClock } from "#test/support/manual-clock.ts";
 const createStream = (port: number): Duplex => ({ port }) as never;
 const dialPort = async (port: number): Promise<Duplex> => createStream(port);
 
-test("[WO-8] connections wait while the workspace starts, bounded in number and time", async () => {
+test("[WO-8] a limited number of connections waits for a limited time while the workspace starts", async () => {
   const clock = new ManualClock();
-  const held = new HeldConnections(clock);
-  const first = Array.from({ length: MAX_HELD }, (_, i) => held.dial(i));
-  expect(held.dial(1)).rejects.toThrow("Too many");
-  held.open(dialPort, true);
-  expect((await Promise.all(first)).map((one) => (one as never as { port: number }).port)).toEqual(
+  const heldConnections = new HeldConnections(clock);
+  const first = Array.from({ length: MAX_HELD }, (_, i) => heldConnections.dial(i));
+  expect(heldConnections.dial(1)).rejects.toThrow("Too many");
+  heldConnections.open(dialPort, true);
+  expect((await Promise.all(first)).map((stream) => (stream as never as { port: number }).port)).toEqual(
     Array.from({ length: MAX_HELD }, (_, i) => i),
   );
-  const late = new HeldConnections(clock);
-  const waiting = late.dial(80);
+  const timedOut = new HeldConnections(clock);
+  const pending = timedOut.dial(80);
   clock.advance(MAX_HELD_MS);
-  expect(waiting).rejects.toThrow("too long");
+  expect(pending).rejects.toThrow("too long");
 });
 
-test("[WO-8] after a stop a client that keeps retrying is refused; a connection after a quiet minute starts the workspace", async () => {
+test("[WO-8] after a stop, a retrying client is refused; a connection after a quiet minute starts the workspace", async () => {
   const clock = new ManualClock();
-  const held = new HeldConnections(clock);
-  held.open(dialPort, false);
-  held.close();
+  const heldConnections = new HeldConnections(clock);
+  heldConnections.open(dialPort, false);
+  heldConnections.close();
   let isRequested = false;
-  const request = held.waitForStartRequest().then(() => {
+  const request = heldConnections.waitForStartRequest().then(() => {
     isRequested = true;
   });
   for (let second = 0; second < 600; second += 5) {
-    expect(held.dial(80)).rejects.toThrow("stopped");
+    expect(heldConnections.dial(80)).rejects.toThrow("stopped");
     clock.advance(5_000);
   }
   expect(isRequested).toBe(false);
   clock.advance(RETRY_WINDOW_MS);
-  const waiting = held.dial(80);
-  // Further connections during the start are also held.
-  const another = held.dial(81);
+  const pending = heldConnections.dial(80);
+  // Other connections during the start also wait.
+  const secondPending = heldConnections.dial(81);
   await request;
-  held.open(dialPort, true);
-  await Promise.all([waiting, another]);
-  held.close();
+  heldConnections.open(dialPort, true);
+  await Promise.all([pending, secondPending]);
+  heldConnections.close();
   clock.advance(RETRY_WINDOW_MS);
-  const failing = held.dial(80);
-  held.close();
+  const failing = heldConnections.dial(80);
+  heldConnections.close();
   expect(failing).rejects.toThrow("cannot be reached");
 });
 
-test("[WO-8] a port without a listener is retried for a minute after a start, and refused immediately otherwise", async () => {
+test("[WO-8] a port without a listener is retried for a minute after a start, otherwise refused immediately", async () => {
   const clock = new ManualClock();
   let attemptCount = 0;
   const refuseFirst = async (): Promise<Duplex> => {
@@ -59,14 +59,14 @@ test("[WO-8] a port without a listener is retried for a minute after a start, an
     if (attemptCount < 4) throw new WireError("refused", "Nothing listens.");
     return createStream(80);
   };
-  const held = new HeldConnections(clock);
-  held.open(refuseFirst, false);
-  expect(held.dial(80)).rejects.toThrow("Nothing listens");
+  const heldConnections = new HeldConnections(clock);
+  heldConnections.open(refuseFirst, false);
+  expect(heldConnections.dial(80)).rejects.toThrow("Nothing listens");
   await Promise.resolve();
-  held.close();
+  heldConnections.close();
   attemptCount = 0;
-  held.open(refuseFirst, true);
-  const opened = held.dial(80);
+  heldConnections.open(refuseFirst, true);
+  const opened = heldConnections.dial(80);
   while (attemptCount < 4) {
     await new Promise((resolve) => setImmediate(resolve));
     clock.advance(500);

@@ -1,4 +1,4 @@
-// The program's help, and its suggestions for near misses: verbs, options, settings and names. Also checks that messages never claim more than is true.
+// The program's help, its suggestions for misspelled commands, options, settings and names, and the truth of its success messages.
 import { describe, expect, test } from "bun:test";
 import { AREAS } from "#src/cli/verb.ts";
 import { VERBS } from "#src/cli/verbs.ts";
@@ -18,12 +18,14 @@ describe("help", () => {
     const { out } = await run("help");
     expect(out.indexOf("Examples:")).toBeLessThan(out.indexOf("Usage:"));
     const titles = Object.values(AREAS).slice(0, -1);
-    expect(titles.map((title) => out.indexOf(`\n${title}:\n`)).every((at, i, all) => at > (all[i - 1] ?? 0))).toBe(
-      true,
-    );
-    const all = (await run("help --all")).out;
+    expect(
+      titles
+        .map((title) => out.indexOf(`\n${title}:\n`))
+        .every((position, i, positions) => position > (positions[i - 1] ?? 0)),
+    ).toBe(true);
+    const allCommands = (await run("help --all")).out;
     for (const { name, area } of VERBS) {
-      expect([name, out.includes(`\n  ${name} `), all.includes(`\n  ${name} `)]).toEqual([
+      expect([name, out.includes(`\n  ${name} `), allCommands.includes(`\n  ${name} `)]).toEqual([
         name,
         area !== "plumbing",
         true,
@@ -33,13 +35,13 @@ describe("help", () => {
 
   test("[CV-37] describes each command in the imperative, and uses the editors' proper names", async () => {
     const { out } = await run("help");
-    const helps = [...out.matchAll(/^ {2}[a-z-]+ {2,}([A-Z]\w*)/gm)].map(([, first = ""]) => first);
-    expect(helps.length).toBeGreaterThan(30);
-    expect(helps.filter((first) => /[^s]s$/.test(first))).toEqual([]);
+    const firstWords = [...out.matchAll(/^ {2}[a-z-]+ {2,}([A-Z]\w*)/gm)].map(([, first = ""]) => first);
+    expect(firstWords.length).toBeGreaterThan(30);
+    expect(firstWords.filter((word) => /[^s]s$/.test(word))).toEqual([]);
     expect((await run("open vscode --help")).out).toContain("in VS Code, using its Coder extension.");
   });
 
-  test("[CV-37] the examples are existing commands", async () => {
+  test("[CV-37] contains only examples of existing commands", async () => {
     const { out } = await run("help");
     const examples = [...out.matchAll(/^ {2}slipway (\S+)/gm)].map(([, verb]) => verb);
     expect(examples.length).toBeGreaterThan(3);
@@ -93,19 +95,19 @@ describe("suggestions", () => {
     expect(await run(line)).toMatchObject({ code: 2, out: "", err: expect.stringContaining(expected) });
   });
 
-  test("[CV-38] names of settings in other products are recognized, and no other names", async () => {
+  test("[CV-38] suggests a setting for its name in other products, and nothing for other unknown names", async () => {
     const { err } = await run("serve", { SLIPWAY_PORT: "80", SLIPWAY_HTTP_ADDRESS: "x", SLIPWAY_CLUSTR_TOKEN: "x" });
     expect(err).toContain("SLIPWAY_PORT (environment): unknown setting. Did you mean SLIPWAY_ADDRESS?");
     expect(err).toContain("SLIPWAY_HTTP_ADDRESS (environment): unknown setting. Did you mean SLIPWAY_ADDRESS?");
     expect(err).not.toContain("NODE_ADDRESS");
   });
 
-  test("[CV-38] an unknown name is answered with the closest match", async () => {
+  test("[CV-38] suggests the closest match for an unknown name", async () => {
     await run("create harbour --template bare");
     const problems = ["start harbor", "create x --template bar", "users show admn", "groups members Evryone"];
-    const answers = await Promise.all(problems.map((line) => run(line)));
-    expect(answers.map(({ code }) => code)).toEqual([1, 1, 1, 1]);
-    expect(answers.map(({ err }) => /Did you mean (.*?)\?/.exec(err)?.[1])).toEqual([
+    const results = await Promise.all(problems.map((line) => run(line)));
+    expect(results.map(({ code }) => code)).toEqual([1, 1, 1, 1]);
+    expect(results.map(({ err }) => /Did you mean (.*?)\?/.exec(err)?.[1])).toEqual([
       "harbour",
       "bare",
       "admin",
@@ -115,17 +117,17 @@ describe("suggestions", () => {
 });
 
 describe("success messages", () => {
-  test("[CV-39] a workspace is running once its agent is ready", async () => {
+  test("[CV-39] `create` reports a running workspace only once its agent is connected", async () => {
     const created = await run("create real --template local --json");
     const { latest_build } = JSON.parse(created.out) as {
       latest_build: { resources: { agents?: { status: string }[] }[] };
     };
-    const agents = latest_build.resources.flatMap((one) => one.agents ?? []);
+    const agents = latest_build.resources.flatMap((resource) => resource.agents ?? []);
     expect(agents).toMatchObject([{ status: "connected" }]);
     await run("rm real --yes");
   });
 
-  test("[CV-39] an agent that does not connect fails the command with an explanation, and Ctrl-C says what is still in progress", async () => {
+  test("[CV-39] an agent that does not connect fails the command with a reason; Ctrl-C prints what is still in progress", async () => {
     const agents = [{ name: "main", os: "linux", arch: "amd64", connection_timeout: 1 }] as const;
     const resources = [{ name: "main", agents: [...agents] }];
     await seedTemplate(world.server, { ...ECHO, resources }, { name: "silent" });
@@ -138,13 +140,13 @@ describe("success messages", () => {
     });
     const slow = [{ name: "main", agents: [{ ...agents[0], connection_timeout: 600 }] }];
     await seedTemplate(world.server, { ...ECHO, resources: slow }, { name: "slow" });
-    const waiting = world.spawn(["create", "waits", "--template", "slow"]);
+    const createProcess = world.spawn(["create", "waits", "--template", "slow"]);
     let err = "";
-    for await (const chunk of waiting.stderr) {
+    for await (const chunk of createProcess.stderr) {
       err += new TextDecoder().decode(chunk);
-      if (err.includes("still connecting\n")) waiting.kill("SIGINT");
+      if (err.includes("still connecting\n")) createProcess.kill("SIGINT");
     }
-    expect([await waiting.exited, err]).toEqual([
+    expect([await createProcess.exited, err]).toEqual([
       130,
       expect.stringContaining("No longer waiting: waits was started; its agent main is still connecting."),
     ]);

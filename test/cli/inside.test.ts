@@ -1,4 +1,4 @@
-// The verbs for use inside a workspace, without a server: resource usage, and dotfiles.
+// The commands for use inside a workspace, without a server: resource usage and dotfiles.
 import { expect, test } from "bun:test";
 import { existsSync, lstatSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { totalmem } from "node:os";
@@ -9,7 +9,7 @@ import { runVerb } from "./run-verb.ts";
 
 const CGROUP = "/sys/fs/cgroup";
 
-test("[CV-27] stat measures a container against its own limits and reports usage", async () => {
+test("[CV-27] `stat` reports a container's usage relative to its own limits", async () => {
   const files = {
     [`${CGROUP}/memory.max`]: "1073741824\n",
     [`${CGROUP}/memory.current`]: "536870912\n",
@@ -24,16 +24,16 @@ test("[CV-27] stat measures a container against its own limits and reports usage
   expect(JSON.parse((await runVerb(["stat", "cpu", "--json"], { files })).printed)).toEqual({
     cpu: { used: 0, total: 0.5, unit: "cores" },
   });
-  const all = await runVerb(["stat", "--path", "/"]);
-  expect(all.printed).toMatch(
+  const everything = await runVerb(["stat", "--path", "/"]);
+  expect(everything.printed).toMatch(
     /^RESOURCE +USED\ncpu +[\d.]+ of [\d.]+ cores .*\nmemory +.* of .*\ndisk +.* of .* \(\d+ %\)\n$/,
   );
   expect((await runVerb(["stat", "disk", "--path", "/nowhere/at/all"])).code).toBe(1);
-  for (const wrong of [["gpu"], ["cpu", "--path", "/"], ["cpu", "disk"], ["mem", "--prefix", "G"]])
-    expect((await runVerb(["stat", ...wrong])).code).toBe(2);
+  for (const args of [["gpu"], ["cpu", "--path", "/"], ["cpu", "disk"], ["mem", "--prefix", "G"]])
+    expect((await runVerb(["stat", ...args])).code).toBe(2);
 });
 
-test("[CV-27] on a shared machine, stat measures the agent's own processes and the home folder", async () => {
+test("[CV-27] on a shared machine, `stat` measures the agent's processes and the home folder", async () => {
   using temp = tempDirectory();
   writeFileSync(join(temp.path, "large"), new Uint8Array(3 * 1024 * 1024).fill(1));
   const env = { HOME: temp.path, SLIPWAY_SHARES_MACHINE: "true", SLIPWAY_WORKSPACE_AGENT_ID: crypto.randomUUID() };
@@ -44,16 +44,16 @@ test("[CV-27] on a shared machine, stat measures the agent's own processes and t
   const { cpu, memory, disk } = JSON.parse(printed);
   expect(cpu.used).toBeGreaterThan(0);
   expect(memory.used).toBeGreaterThan(0);
-  // This is the usage of a shell, not of the whole machine.
+  // A shell uses less than this, the whole machine uses more.
   expect(memory.used).toBeLessThan(16 * 1024 * 1024);
   expect(disk).toMatchObject({ total: null, unit: "bytes" });
   expect(disk.used / 1024 ** 2).toBeWithin(3, 4);
-  const elsewhere = { ...env, SLIPWAY_WORKSPACE_AGENT_ID: crypto.randomUUID() };
-  // If the agent's own usage is not visible, the output says that it is the machine's.
-  expect((await runVerb(["stat", "mem"], { env: elsewhere })).printed).toContain(", whole machine");
+  const otherAgent = { ...env, SLIPWAY_WORKSPACE_AGENT_ID: crypto.randomUUID() };
+  // If no process of the agent is found, the output has the machine's usage and says so.
+  expect((await runVerb(["stat", "mem"], { env: otherAgent })).printed).toContain(", whole machine");
 });
 
-test("[CV-28] dotfiles are linked, existing files are kept, and a second run picks up new ones", async () => {
+test("[CV-28] `dotfiles` links files, keeps existing ones, and adds new ones in a second run", async () => {
   using temp = tempDirectory();
   const [home, repository] = [join(temp.path, "home"), join(temp.path, "repository")];
   mkdirSync(home);
@@ -97,10 +97,10 @@ test("[CV-28] dotfiles are linked, existing files are kept, and a second run pic
   await commit("install.sh", "#!/bin/sh\nexit 7\n", 0o755);
   const failed = await installDotfiles();
   expect([failed.code, failed.err.includes("install.sh failed (exit code 7)")]).toEqual([1, true]);
-  const other = await sh(["slipway", "dotfiles", "/nowhere/else", "--yes"], home);
-  expect([other.code, other.err.includes("move it away first")]).toEqual([1, true]);
+  const otherRepository = await sh(["slipway", "dotfiles", "/nowhere/else", "--yes"], home);
+  expect([otherRepository.code, otherRepository.err.includes("move it away first")]).toEqual([1, true]);
 
-  // A custom command takes precedence over the script; another repository replaces the clone, which is kept.
+  // A custom command takes precedence over the script. Another repository replaces the clone, which is kept.
   const custom = await sh(["slipway", "dotfiles", repository, "-y", "--install-command", "cat notes.txt >&2"], home);
   expect([custom.code, custom.err.includes("not a dotfile")]).toEqual([0, true]);
   const second = join(temp.path, "second");

@@ -6,7 +6,7 @@ import { EXIT, type VerbInput } from "#src/cli/verb.ts";
 import type { Client } from "#src/client.ts";
 import { awaitBuild, createWorkspace, ECHO, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 
-/** Starts the verb. `printed` resolves with the first line. */
+/** Starts `slipway logs`. `printed` resolves with the first line. */
 const startLogs = (argv: string[], client: Pick<Client, "url" | "token">) => {
   const stopping = new AbortController();
   const printed = Promise.withResolvers<string>();
@@ -24,7 +24,7 @@ const startLogs = (argv: string[], client: Pick<Client, "url" | "token">) => {
   return { ended: run(input), printed: printed.promise, errors, stopping };
 };
 
-test("[CF-11] prints the output, and follows the agents of a running workspace until Ctrl-C", async () => {
+test("[CF-11] prints the build's output; with --follow, continues with the agents' output until Ctrl-C", async () => {
   await using world = await openWorld();
   const { template_id } = await seedTemplate(world.server, { ...ECHO, echo: { logs: ["built"] } });
   const { id } = await createWorkspace(world.admin, template_id);
@@ -37,7 +37,7 @@ test("[CF-11] prints the output, and follows the agents of a running workspace u
   expect(await following.ended).toBe(EXIT.interrupted);
 });
 
-test("[CF-11] Ctrl-C also ends the command during the build", async () => {
+test("[CF-11] Ctrl-C ends the command during the build", async () => {
   await using world = await openWorld();
   const { template_id } = await seedTemplate(world.server, { ...ECHO, echo: { logs: ["building"], hang: true } });
   await createWorkspace(world.admin, template_id);
@@ -52,7 +52,7 @@ test("[CF-11] the error names an unreachable server or a missing workspace", asy
   const missing = startLogs(["nothing"], world.admin);
   expect(await missing.ended).toBe(EXIT.failed);
   expect(missing.errors.join("")).toContain("there is no workspace nothing");
-  const away = startLogs(["dev"], { url: new URL("http://127.0.0.1:1"), token: "x" });
-  expect(await away.ended).toBe(EXIT.failed);
-  expect(away.errors.join("")).toMatch(/^slipway logs: http:\/\/127\.0\.0\.1:1 does not answer \(.*\)\n$/);
+  const unreachable = startLogs(["dev"], { url: new URL("http://127.0.0.1:1"), token: "x" });
+  expect(await unreachable.ended).toBe(EXIT.failed);
+  expect(unreachable.errors.join("")).toMatch(/^slipway logs: http:\/\/127\.0\.0\.1:1 does not answer \(.*\)\n$/);
 });

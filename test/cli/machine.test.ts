@@ -1,4 +1,4 @@
-// The verbs for administrators on the machine: accounts and tokens in a data directory, and their effect on a server.
+// The commands for administrators on the server's machine: accounts and tokens in a data directory, and their effect on a server.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import {
   chmodSync,
@@ -29,12 +29,12 @@ beforeEach(() => {
 });
 afterEach(() => temp[Symbol.dispose]());
 
-/** Runs a verb on the data directory; `secret` is the content of a password file. */
-const slipway = (line: string, secret?: string): Promise<VerbResult> =>
+/** Runs a command on the data directory; `secret` is the content of a password file. */
+const runSlipway = (line: string, secret?: string): Promise<VerbResult> =>
   runVerb([...line.split(" "), "--data-dir", data], { files: secret === undefined ? {} : { secret } });
 
 const runOk = async (line: string, secret?: string): Promise<string> => {
-  const { code, printed, errors } = await slipway(line, secret);
+  const { code, printed, errors } = await runSlipway(line, secret);
   if (code !== 0) throw new Error(`slipway ${line}: ${code} ${errors}`);
   return printed;
 };
@@ -49,15 +49,18 @@ const signIn = async (email: string, password: string): Promise<number> => {
 };
 
 describe("offline setup, users and tokens", () => {
-  test("[OP-8] setup creates the directory, its key and one owner, who can sign in; a second setup is refused", async () => {
+  test("[OP-8] `setup` creates the directory, its key and an owner who can sign in; a second setup is refused", async () => {
     expect(await setUp()).toBe("Created the owner root.\n");
     expect(statSync(join(data, "encryption.key")).mode & 0o777).toBe(0o600);
     expect(await signIn("root@example.com", "root of all, at home")).toBe(201);
-    const again = await slipway("offline setup other --email other@example.com");
-    expect([again.code, again.errors]).toEqual([1, "slipway offline setup: The first user already exists.\n"]);
+    const secondSetup = await runSlipway("offline setup other --email other@example.com");
+    expect([secondSetup.code, secondSetup.errors]).toEqual([
+      1,
+      "slipway offline setup: The first user already exists.\n",
+    ]);
   });
 
-  test("[OP-8] users are created, listed, suspended and activated by the rules of the API", async () => {
+  test("[OP-8] users are created, listed, suspended and activated with the same rules as in the API", async () => {
     await setUp();
     const created = JSON.parse(
       await runOk("offline users create alice --email alice@example.com --roles auditor --json"),
@@ -88,13 +91,13 @@ describe("offline setup, users and tokens", () => {
       ["offline users reset-password prebuilds", "There is no user"],
     ];
     for (const [line, expected, secret] of refused) {
-      const { code, errors } = await slipway(line, secret);
+      const { code, errors } = await runSlipway(line, secret);
       expect([line, code]).toEqual([line, 1]);
       expect(errors).toContain(expected);
     }
   });
 
-  test("[OP-8] a forgotten password is reset on the machine, and every session and token is revoked", async () => {
+  test("[OP-8] resetting a forgotten password on the machine revokes every session and token", async () => {
     await setUp();
     const token = (await runOk("offline tokens create --user root --name ci --lifetime 24h")).trim();
     expect(await runOk("offline users reset-password root --password-file secret", "another one, better")).toContain(
@@ -107,7 +110,7 @@ describe("offline setup, users and tokens", () => {
     expect((await new Client(server.url).fetch("POST", "/api/v2/users/login", login)).status).toBe(201);
   });
 
-  test("[OP-8] a token is shown once, works, is listed without its secret, and ends when it is revoked", async () => {
+  test("[OP-8] a token is shown once, works until it is revoked, and is listed without its secret", async () => {
     await setUp();
     const created = JSON.parse(await runOk("offline tokens create --user root --name ci --json")) as {
       id: string;
@@ -121,16 +124,16 @@ describe("offline setup, users and tokens", () => {
     const listed = await runOk("offline tokens list --user root");
     expect(listed).toContain(created.id);
     expect(listed).not.toContain(created.token);
-    expect((await slipway("offline tokens create --user root --name ci")).errors).toContain("name");
-    expect((await slipway("offline tokens create --user root --lifetime 9999h")).errors).toContain("lifetime");
+    expect((await runSlipway("offline tokens create --user root --name ci")).errors).toContain("name");
+    expect((await runSlipway("offline tokens create --user root --lifetime 9999h")).errors).toContain("lifetime");
     await runOk("offline tokens revoke ci --user root");
     expect(await fetchStatus()).toBe(401);
-    expect((await slipway(`offline tokens revoke ${created.id}`)).errors).toContain("There is no token");
+    expect((await runSlipway(`offline tokens revoke ${created.id}`)).errors).toContain("There is no token");
   });
 
   test("[OP-9] commands are refused while a server runs, without a database, and with wrong usage", async () => {
-    expect((await slipway("offline users list")).errors).toContain("there is no database");
-    expect((await slipway("migrate")).errors).toContain("there is no database");
+    expect((await runSlipway("offline users list")).errors).toContain("there is no database");
+    expect((await runSlipway("migrate")).errors).toContain("there is no database");
     expect(existsSync(data)).toBe(false);
     await setUp();
     {
@@ -141,7 +144,7 @@ describe("offline setup, users and tokens", () => {
         "migrate",
         "offline users reset-password root",
       ]) {
-        const { code, errors } = await slipway(line);
+        const { code, errors } = await runSlipway(line);
         expect([line, code]).toEqual([line, 1]);
         expect(errors).toContain("in use by another Slipway process; stop the server first");
       }
@@ -162,14 +165,14 @@ describe("offline setup, users and tokens", () => {
       ],
       ...withUnusedOptions,
     ]) {
-      expect([line, (await slipway(line)).code]).toEqual([line, 2]);
+      expect([line, (await runSlipway(line)).code]).toEqual([line, 2]);
     }
-    const severalLines = await slipway(
+    const severalLines = await runSlipway(
       "offline users create x --email a@b.c --password-file secret",
       "one line\nand another\n",
     );
     expect([severalLines.code, severalLines.errors]).toEqual([2, expect.stringContaining("more than one line")]);
-    expect((await slipway("offline users create x --email a@b.c --password-file /nowhere/at/all")).errors).toContain(
+    expect((await runSlipway("offline users create x --email a@b.c --password-file /nowhere/at/all")).errors).toContain(
       "cannot be read",
     );
   });
@@ -184,7 +187,7 @@ describe("offline setup, users and tokens", () => {
 });
 
 describe("the encryption key", () => {
-  const getKeyPath = () => join(data, "encryption.key");
+  const keyPath = () => join(data, "encryption.key");
 
   /** Creates a data directory with one secret, and returns its key. */
   const createWithSecret = async (): Promise<Buffer> => {
@@ -192,28 +195,28 @@ describe("the encryption key", () => {
     const client = new Client(server.url);
     const { session_token } = await client.post<{ session_token: string }>("/api/v2/users/login", ADMIN);
     await client.withToken(session_token).post("/api/v2/chats/providers", { provider: "openai", api_key: "sk-sealed" });
-    return readFileSync(getKeyPath());
+    return readFileSync(keyPath());
   };
 
-  test("[OP-18] is recreated only if nothing was encrypted; a start without the key lists the data that it decrypts, and a start with another key reports the mismatch", async () => {
+  test("[OP-18] is recreated only if nothing is encrypted; a missing or different key is reported with the affected data", async () => {
     const originalKey = await createWithSecret();
-    rmSync(getKeyPath());
+    rmSync(keyPath());
     const refused = await startTestServer({ directory: data }).catch((error: unknown) => error);
     expect(String(refused)).toContain(
       "encryption.key is missing, and the database has data encrypted with it: keys of model providers (1)",
     );
-    expect(existsSync(getKeyPath())).toBe(false);
+    expect(existsSync(keyPath())).toBe(false);
     const missing = await runVerb(["doctor", "--data-dir", data, "--address", "127.0.0.1:0"]);
     expect(missing.printed).toContain(
       "encryption.key is missing, but is needed to decrypt keys of model providers (1): restore it",
     );
-    writeFileSync(getKeyPath(), `${"ab".repeat(32)}\n`, { mode: 0o600 });
+    writeFileSync(keyPath(), `${"ab".repeat(32)}\n`, { mode: 0o600 });
     const result = await runVerb(["doctor", "--json", "--data-dir", data, "--address", "127.0.0.1:0"]);
     expect([result.code, result.printed]).toEqual([
       1,
       expect.stringContaining("does not match the key that encrypted keys of model providers (1)"),
     ]);
-    writeFileSync(getKeyPath(), originalKey);
+    writeFileSync(keyPath(), originalKey);
     expect((await runVerb(["doctor", "--data-dir", data, "--address", "127.0.0.1:0"])).code).toBe(0);
   });
 });
@@ -245,10 +248,10 @@ describe("doctor", () => {
     const { ok, findings: found } = JSON.parse(result.printed) as { ok: boolean; findings: Finding[] };
     expect(result.code).toBe(ok ? 0 : 1);
     expect(ok).toBe(found.every(({ status }) => status !== "wrong"));
-    return new Map(found.map((one) => [one.name, one]));
+    return new Map(found.map((finding) => [finding.name, finding]));
   };
 
-  test("[OP-10] finds no problem with a running server, nor before the first start", async () => {
+  test("[OP-10] finds no problem with a running server or before the first start", async () => {
     expect((await runDoctor()).get("data directory")?.detail).toContain("does not exist yet");
     expect(existsSync(data)).toBe(false);
     await using _server = await startTestServer({ directory: data });
@@ -261,7 +264,7 @@ describe("doctor", () => {
     );
   });
 
-  test("[OP-10] names a damaged database, a lost or readable key, a readable folder, a clock set back, a port in use, invalid settings", async () => {
+  test("[OP-10] reports a damaged database, unsafe keys and folders, a wrong clock, a port in use, and invalid settings", async () => {
     await setUp();
     chmodSync(data, 0o755);
     chmodSync(join(data, "encryption.key"), 0o644);
@@ -278,9 +281,9 @@ describe("doctor", () => {
     expect((await runDoctor()).get("encryption key")?.detail).toContain("damaged");
     writeFileSync(join(data, "slipway.db"), "no database at all, whatever its name may be");
     expect((await runDoctor()).get("database")).toMatchObject({ status: "wrong" });
-    const other = createServer();
-    await new Promise<void>((listening) => other.listen(0, "127.0.0.1", listening));
-    const { port } = other.address() as { port: number };
+    const occupant = createServer();
+    await new Promise<void>((resolve) => occupant.listen(0, "127.0.0.1", resolve));
+    const { port } = occupant.address() as { port: number };
     const result = await runVerb(["doctor", "--data-dir", data, "--address", `127.0.0.1:${port}`]);
     expect(result.printed).toMatch(/WRONG +address +127\.0\.0\.1:\d+ is in use by another program/);
     const metricsArgs = [
@@ -293,7 +296,7 @@ describe("doctor", () => {
       data,
     ];
     expect((await runVerb(metricsArgs)).printed).toMatch(/WRONG +metrics address +127\.0\.0\.1:\d+ is in use/);
-    await new Promise((closed) => other.close(closed));
+    await new Promise((resolve) => occupant.close(resolve));
     const file = join(temp.path, "slipway.yaml");
     const github = "external_auth: [{id: github, type: github, client_id: a, client_secret: b}]\n";
     writeFileSync(file, github, { mode: 0o644 });
@@ -303,7 +306,7 @@ describe("doctor", () => {
     );
     chmodSync(file, 0o640);
     expect((await runVerb(configArgs)).printed).toMatch(/ok +settings +can be used/);
-    for (const wrong of ["extra", "--quik"]) expect((await runVerb(["doctor", wrong])).code).toBe(2);
+    for (const argument of ["extra", "--quik"]) expect((await runVerb(["doctor", argument])).code).toBe(2);
     expect((await runVerb(["doctor", "--log-level", "loud"])).printed).toContain("--log-level");
     const exposed = await runVerb([
       "doctor",
@@ -318,7 +321,7 @@ describe("doctor", () => {
   });
 });
 
-test("[OP-10] doctor reports when the system allows fewer connections than max_connections", async () => {
+test("[OP-10] `doctor` warns if the system allows fewer connections than max_connections", async () => {
   const line = 'ulimit -Sn 500 && ulimit -Hn 500 && exec "$@" doctor --address 127.0.0.1:0 --data-dir ./none';
   const child = Bun.spawn(["bash", "-c", line, "bash", ...command()], { cwd: temp.path, stdout: "pipe" });
   expect(await child.stdout.text()).toMatch(
@@ -327,7 +330,7 @@ test("[OP-10] doctor reports when the system allows fewer connections than max_c
 });
 
 describe("for shells and systemd", () => {
-  test("[OP-11] the unit runs as its own user with few permissions, contains the given settings, and no secret", async () => {
+  test("[OP-11] the systemd unit runs as its own user with few permissions, and contains settings but no secrets", async () => {
     const settings = ["--access-url", "https://x.example.com", "--shutdown-timeout", "20s", "--admin-username", "a-b"];
     const { printed } = await runVerb(
       ["systemd", ...settings, "--admin-email", "a@b.c", "--config", "/etc/slipway/100%.yaml"],
@@ -349,8 +352,17 @@ describe("for shells and systemd", () => {
       expect(printed.split("\n")).toContain(line);
     }
     expect((await runVerb(["systemd", "--data-dir", "/srv/x"])).printed).toContain("ReadWritePaths=/srv/x");
-    const elsewhere = ["--address", "0.0.0.0:443", "--backup-dir", "/mnt/50% full", "--tls-cert-file", "/root/c.pem"];
-    const unit = (await runVerb(["systemd", ...elsewhere, "--tls-key-file", "/etc/ssl/k.pem"])).printed.split("\n");
+    const privilegedSettings = [
+      "--address",
+      "0.0.0.0:443",
+      "--backup-dir",
+      "/mnt/50% full",
+      "--tls-cert-file",
+      "/root/c.pem",
+    ];
+    const unit = (await runVerb(["systemd", ...privilegedSettings, "--tls-key-file", "/etc/ssl/k.pem"])).printed.split(
+      "\n",
+    );
     for (const line of [
       'ReadWritePaths="/mnt/50%% full"',
       "CapabilityBoundingSet=CAP_NET_BIND_SERVICE",
@@ -363,10 +375,10 @@ describe("for shells and systemd", () => {
     expect((await runVerb(["systemd", "--data-dir", "./x"])).code).toBe(2);
     expect((await runVerb(["systemd", "--backup-dir", "backups"])).errors).toContain("absolute path");
     expect((await runVerb(["systemd", "--user", "a b"])).code).toBe(2);
-    const secret = ["--admin-password", "correct-horse", "--admin-email", "a@b.c", "--admin-username", "a"];
-    expect((await runVerb(["systemd", ...secret])).errors).toContain("don't put a secret in a unit");
-    const byFile = ["--admin-password-file", "/etc/slipway/pw", ...secret.slice(2)];
-    const credentials = (await runVerb(["systemd", ...byFile])).printed.split("\n");
+    const secretSettings = ["--admin-password", "correct-horse", "--admin-email", "a@b.c", "--admin-username", "a"];
+    expect((await runVerb(["systemd", ...secretSettings])).errors).toContain("don't put a secret in a unit");
+    const passwordFileSettings = ["--admin-password-file", "/etc/slipway/pw", ...secretSettings.slice(2)];
+    const credentials = (await runVerb(["systemd", ...passwordFileSettings])).printed.split("\n");
     for (const line of [
       "LoadCredential=admin_password:/etc/slipway/pw",
       "Environment=SLIPWAY_ADMIN_PASSWORD_FILE=%d/admin_password",
@@ -375,6 +387,6 @@ describe("for shells and systemd", () => {
     }
     expect(credentials.find((line) => line.startsWith("ExecStart"))).not.toContain("/etc/slipway/pw");
     expect(printed).toContain("#LoadCredential=admin_password:/etc/slipway/admin-password");
-    expect((await runVerb(["systemd", "--admin-password-file=pw", ...secret.slice(2)])).code).toBe(2);
+    expect((await runVerb(["systemd", "--admin-password-file=pw", ...secretSettings.slice(2)])).code).toBe(2);
   });
 });

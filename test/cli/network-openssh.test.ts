@@ -13,7 +13,7 @@ await world.runOk(["config-ssh"]);
 const files = join(world.home, "files");
 mkdirSync(files);
 
-/** Runs a shell line. `$F` is OpenSSH's configuration, because OpenSSH reads the home from the password file. */
+/** Runs a shell line. `$F` is the path of OpenSSH's configuration, because OpenSSH does not use `$HOME` to find it. */
 const sh = async (line: string, stdin = ""): Promise<RunResult> => {
   const env = { HOME: world.home, PATH: `${world.home}/bin:${process.env.PATH}`, F: `${world.home}/.ssh/config` };
   const child = Bun.spawn(["sh", "-c", line], {
@@ -38,10 +38,10 @@ const writeRandomFile = (name: string, bytes: number): string => {
   );
   return name;
 };
-const has = (program: string): boolean => Bun.which(program) !== null;
+const isInstalled = (program: string): boolean => Bun.which(program) !== null;
 
-describe.if(has("ssh"))("OpenSSH", () => {
-  test("[CN-3] [CN-4] [WN-2] [WN-3] runs commands, with and without a terminal, and passes variables", async () => {
+describe.if(isInstalled("ssh"))("OpenSSH", () => {
+  test("[CN-3] [CN-4] [WN-2] [WN-3] runs commands with and without a terminal, and passes variables", async () => {
     expect(await sh('ssh -F "$F" slipway.dev "cat; exit 3"', "through")).toMatchObject({ code: 3, out: "through" });
     expect(await runOk("ssh -F \"$F\" -o SetEnv=FOO=bar slipway.dev.main 'echo $FOO'")).toBe("bar\n");
     expect(await runOk('ssh -F "$F" -tt slipway.dev "tty; stty size"')).toMatch(/^\/dev\/pts\/\d+\r\n\d+ \d+\r\n$/);
@@ -50,9 +50,9 @@ describe.if(has("ssh"))("OpenSSH", () => {
 
   test("[WN-4] forwards ports and sockets both ways, and several sessions share a connection", async () => {
     using app = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("from the app") });
-    const free = createServer().listen(0, "127.0.0.1");
-    const { port } = free.address() as { port: number };
-    await new Promise((resolve) => free.close(resolve));
+    const placeholder = createServer().listen(0, "127.0.0.1");
+    const { port } = placeholder.address() as { port: number };
+    await new Promise((resolve) => placeholder.close(resolve));
     const control = `-F "$F" -o ControlPath=${files}/control`;
     await runOk(
       `ssh ${control} -o ControlMaster=yes -N -f -L ${port}:127.0.0.1:${app.port} -L ${files}/local:127.0.0.1:${app.port} slipway.dev >/dev/null 2>&1`,
@@ -74,15 +74,18 @@ describe.if(has("ssh"))("OpenSSH", () => {
     }
   });
 
-  test.if(has("ssh-agent") && has("ssh-add") && has("ssh-keygen"))("[WN-4] forwards the client's agent", async () => {
-    const output = await runOk(
-      `ssh-keygen -q -t ed25519 -N "" -C carried -f key && eval $(ssh-agent -s) >&2 && ssh-add -q key && ssh -F "$F" -A slipway.dev "ssh-add -l"; kill $SSH_AGENT_PID`,
-    );
-    expect(output).toContain("carried (ED25519)");
-  });
+  test.if(isInstalled("ssh-agent") && isInstalled("ssh-add") && isInstalled("ssh-keygen"))(
+    "[WN-4] forwards the client's agent",
+    async () => {
+      const output = await runOk(
+        `ssh-keygen -q -t ed25519 -N "" -C carried -f key && eval $(ssh-agent -s) >&2 && ssh-add -q key && ssh -F "$F" -A slipway.dev "ssh-add -l"; kill $SSH_AGENT_PID`,
+      );
+      expect(output).toContain("carried (ED25519)");
+    },
+  );
 
-  test.if(has("Xvfb") && has("xauth") && has("xterm"))(
-    "[WN-9] shows programs of the workspace on the client's display, and removes display and cookie afterwards",
+  test.if(isInstalled("Xvfb") && isInstalled("xauth") && isInstalled("xterm"))(
+    "[WN-9] shows the workspace's programs on the client's display, and removes display and cookie afterwards",
     async () => {
       const screen = Bun.spawn(["Xvfb", "-displayfd", "1", "-nolisten", "tcp"], {
         stdio: ["ignore", "pipe", "ignore"],
@@ -94,8 +97,8 @@ describe.if(has("ssh"))("OpenSSH", () => {
         const output = await runOk(`DISPLAY=${display} ssh -F "$F" -Y slipway.dev '${command}'`);
         expect(output).toMatch(/^1\nshown\nlocalhost:\d+\.0\n$/);
         await until(async () => (await runOk('ssh -F "$F" slipway.dev "xauth list | wc -l"')) === "0\n");
-        const without = `DISPLAY=${display} ssh -F "$F" slipway.dev 'echo "[$DISPLAY]"'`;
-        expect(await runOk(without)).toBe("[]\n");
+        const withoutForwarding = `DISPLAY=${display} ssh -F "$F" slipway.dev 'echo "[$DISPLAY]"'`;
+        expect(await runOk(withoutForwarding)).toBe("[]\n");
       } finally {
         screen.kill();
         await screen.exited;
@@ -103,7 +106,7 @@ describe.if(has("ssh"))("OpenSSH", () => {
     },
   );
 
-  test("[WN-2] [WN-3] a command without a terminal continues when its client dies; a command on a terminal gets SIGHUP", async () => {
+  test("[WN-2] [WN-3] when the client dies, a command on a terminal gets SIGHUP, and one without a terminal continues", async () => {
     const startSsh = async (flag: string, command: string) => {
       const args = ["ssh", "-F", `${world.home}/.ssh/config`, flag, "slipway.dev", command];
       const env = { HOME: world.home, PATH: `${world.home}/bin:${process.env.PATH}` };
@@ -124,9 +127,9 @@ describe.if(has("ssh"))("OpenSSH", () => {
   });
 });
 
-describe.if(has("scp") && has("sftp"))("files", () => {
+describe.if(isInstalled("scp") && isInstalled("sftp"))("files", () => {
   test(
-    "[WN-5] scp copies both ways with either protocol, also trees with their modes and times",
+    "[WN-5] scp copies both ways with either protocol, including trees with modes and times",
     async () => {
       writeRandomFile("big", 2_500_000);
       await runOk('scp -q -F "$F" -p big slipway.dev:there && scp -q -F "$F" slipway.dev:there back && cmp big back');
@@ -163,17 +166,17 @@ describe.if(has("scp") && has("sftp"))("files", () => {
     expect((await sh('sftp -F "$F" -b - slipway.dev', "ls /root/nothing\n")).code).toBe(1);
   });
 
-  test("[WN-11] SFTP into a container is refused, and does not fall back to the workspace's files", async () => {
+  test("[WN-11] refuses SFTP into a container instead of falling back to the workspace's files", async () => {
     const { code, err } = await sh('sftp -F "$F" -o SetEnv=CODER_CONTAINER=box -b - slipway.dev', "pwd\n");
     expect(code).not.toBe(0);
     expect(err).toContain("SFTP is not available in containers");
     const inside = await sh('ssh -F "$F" -o SetEnv=CODER_CONTAINER=box slipway.dev true');
-    // The machine may have a container engine, but the engine has no such container.
+    // If this machine has a container engine, the engine has no such container.
     expect([126, 255]).toContain(inside.code);
     expect(inside.err).toMatch(/no container engine|No such container/);
   });
 
-  test.if(has("rsync"))("[CN-3] rsync copies a tree, and later only its changes", async () => {
+  test.if(isInstalled("rsync"))("[CN-3] rsync copies a tree, and then only its changes", async () => {
     await runOk("mkdir -p source && for i in 1 2 3 4 5; do echo file-$i > source/$i; done");
     const rsync = 'rsync -a --stats -e "ssh -F $F"';
     await runOk(`${rsync} source/ slipway.dev:target/`);
@@ -182,7 +185,7 @@ describe.if(has("scp") && has("sftp"))("files", () => {
     await runOk(`${rsync} slipway.dev:target/ returned/ && diff -r source returned`);
   });
 
-  test.if(has("git"))("[CN-3] git clones, fetches and pushes over ssh", async () => {
+  test.if(isInstalled("git"))("[CN-3] git clones, fetches and pushes over ssh", async () => {
     const git = 'GIT_SSH_COMMAND="ssh -F $F" git -c user.name=A -c user.email=a@b.c';
     await runOk('ssh -F "$F" slipway.dev "git init -q --bare store.git"');
     await runOk(

@@ -1,4 +1,4 @@
-// `slipway ssh`, `ping`, `speedtest` and `port-forward`: the real program, a real server, the daemon of a real local workspace.
+// `slipway ssh`, `ping`, `speedtest` and `port-forward` with the real program, a real server, and the daemon of a real local workspace.
 import { describe, expect, test } from "bun:test";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { constants } from "node:os";
@@ -24,7 +24,7 @@ const ssh = (command: string, options: Parameters<ClientWorld["run"]>[1] = {}) =
   world.run(["ssh", "dev", "--", command], options);
 
 describe("slipway ssh", () => {
-  test("[CN-2] [WN-1] [WN-2] forwards input, both outputs and the exit code; an exit by a signal is reported as in shells", async () => {
+  test("[CN-2] [WN-1] [WN-2] forwards input, both outputs and the exit code, which reports signals as shells do", async () => {
     expect(await ssh("cat; echo problem >&2; exit 7", { stdin: "in and out" })).toMatchObject({
       code: 7,
       out: "in and out",
@@ -42,7 +42,7 @@ describe("slipway ssh", () => {
   test("[CN-2] binary bytes pass through both outputs unchanged", async () => {
     const child = world.spawn(["ssh", "dev", "--", "printf '\\377\\376'; printf '\\377\\376' >&2"]);
     const bytes = [await child.stdout.bytes(), await child.stderr.bytes()];
-    expect(bytes.map((one) => [...one])).toEqual([
+    expect(bytes.map((output) => [...output])).toEqual([
       [0xff, 0xfe],
       [0xff, 0xfe],
     ]);
@@ -50,9 +50,9 @@ describe("slipway ssh", () => {
 
   test("[CN-2] [WN-2] megabytes pass both ways unchanged", async () => {
     const data = crypto.getRandomValues(new Uint8Array(60_000));
-    const big = new Uint8Array(3_000_000).map((_, i) => (data[i % data.byteLength] as number) ^ (i >> 16));
-    const { out, code } = await ssh("tee copy | sha1sum; sha1sum < copy; rm copy", { stdin: big });
-    const sha = new Bun.CryptoHasher("sha1").update(big).digest("hex");
+    const input = new Uint8Array(3_000_000).map((_, i) => (data[i % data.byteLength] as number) ^ (i >> 16));
+    const { out, code } = await ssh("tee copy | sha1sum; sha1sum < copy; rm copy", { stdin: input });
+    const sha = new Bun.CryptoHasher("sha1").update(input).digest("hex");
     expect([code, out]).toEqual([0, `${sha}  -\n${sha}  -\n`]);
   });
 
@@ -84,7 +84,7 @@ describe("slipway ssh", () => {
 
 testNeeding(
   [needs.root],
-  "[DM-27] [AG-25] a workspace whose home is full is still reachable, and its page, its log and its owner's inbox report it",
+  "[DM-27] [AG-25] a workspace with a full home stays reachable, and its page, its log and its owner's inbox report it",
   async () => {
     const home = (await ssh('printf %s "$HOME"')).out;
     const admin = await new Client(world.server.url).signIn(ADMIN.email, ADMIN.password);
@@ -118,9 +118,9 @@ testNeeding(
   },
 );
 
-test("[CG-2] sessions and ports are in the connection log, with their user and outcome", async () => {
+test("[CG-2] the connection log contains sessions and ports with their user and outcome", async () => {
   await ssh("exit 7");
-  // The list is newest first. A session is listed shortly after its client has ended.
+  // The newest entry is first. A session is listed shortly after its client has ended.
   await until(async () => (await listConnections("type:ssh status:completed"))[0]?.ssh_info?.exit_code === 7);
   const [entry] = await listConnections("type:ssh status:completed");
   expect(entry).toMatchObject({
@@ -161,7 +161,7 @@ test("[CN-5] ping reports milliseconds, speedtest megabytes in each direction", 
   }
 });
 
-/** Returns the response of a UDP port of this machine; repeats the request, because datagrams may be lost. */
+/** Returns the response of a local UDP port. Repeats the request, because datagrams may be lost. */
 const exchangeDatagram = async (port: number, text: string): Promise<string> => {
   const received = Promise.withResolvers<string>();
   const socket = await Bun.udpSocket({
@@ -178,15 +178,15 @@ const exchangeDatagram = async (port: number, text: string): Promise<string> => 
 };
 
 describe("slipway port-forward", () => {
-  /** Starts the program and returns what it prints about its ports. */
+  /** Starts the program and returns the local ports that it prints. */
   const startForwarding = async (...args: string[]) => {
     const child = world.spawn(["port-forward", "dev", ...args]);
     const reader = child.stderr.getReader();
     let printed = "";
-    const count = args.length / 2;
-    while ((printed.match(/forwards to port/g) ?? []).length < count) {
+    const forwardCount = args.length / 2;
+    while ((printed.match(/forwards to port/g) ?? []).length < forwardCount) {
       const { value, done } = await reader.read();
-      if (done) throw new Error(`it ended: ${printed}`);
+      if (done) throw new Error(`port-forward ended: ${printed}`);
       printed += new TextDecoder().decode(value);
     }
     const ports = [...printed.matchAll(/127\.0\.0\.1:(\d+) forwards/g)].map(([, port]) => Number(port));
@@ -200,7 +200,7 @@ describe("slipway port-forward", () => {
     };
   };
 
-  test("[CN-6] [WN-7] forwards TCP ports to the workspace's loopback, completely and in both directions; a port without a listener is refused", async () => {
+  test("[CN-6] [WN-7] forwards TCP ports both ways to the workspace's loopback; a port without a listener is refused", async () => {
     using app = Bun.serve({
       port: 0,
       hostname: "127.0.0.1",
@@ -209,8 +209,8 @@ describe("slipway port-forward", () => {
     // A port without an option is a TCP port.
     await using forward = await startForwarding(`0:${app.port}`, "--tcp", "0:19");
     const body = new Uint8Array(1_500_000).map((_, i) => i * 7 + (i >> 9));
-    const answer = await fetch(`http://127.0.0.1:${forward.ports[0]}/`, { method: "POST", body });
-    expect(Buffer.compare(await answer.bytes(), body)).toBe(0);
+    const response = await fetch(`http://127.0.0.1:${forward.ports[0]}/`, { method: "POST", body });
+    expect(Buffer.compare(await response.bytes(), body)).toBe(0);
     await expect(fetch(`http://127.0.0.1:${forward.ports[1]}/`)).rejects.toThrow();
     forward.child.kill("SIGINT");
     expect(await forward.child.exited).toBe(130);
@@ -218,7 +218,7 @@ describe("slipway port-forward", () => {
     expect(ports.map(({ target, user }) => [target, user?.username])).toEqual([[String(app.port), ADMIN.username]]);
   });
 
-  test("[CN-6] a half-closed side still gets the rest of the other side's data and its end of stream", async () => {
+  test("[CN-6] after one side is closed, the other side's data and end of stream still arrive", async () => {
     const echo = createServer({ allowHalfOpen: true }, (socket) => void socket.pipe(socket)).listen(0, "127.0.0.1");
     await using forward = await startForwarding("--tcp", `0:${(echo.address() as AddressInfo).port}`);
     const socket = connect({ port: forward.ports[0] as number, host: "127.0.0.1", allowHalfOpen: true });
@@ -244,9 +244,9 @@ describe("slipway port-forward", () => {
     echo.close();
   });
 
-  test("[CN-6] [WN-8] a UDP port without a listener, and a sender that leaves before its reply, end neither side", async () => {
+  test("[CN-6] [WN-8] forwarding continues after a UDP port without a listener and a sender that leaves before its reply", async () => {
     const unused = await Bun.udpSocket({ hostname: "127.0.0.1", socket: { data() {} } });
-    const { port: closed } = unused;
+    const { port: closedPort } = unused;
     unused.close();
     const release = Promise.withResolvers<void>();
     const requested = Promise.withResolvers<void>();
@@ -261,7 +261,7 @@ describe("slipway port-forward", () => {
         error() {},
       },
     });
-    await using forward = await startForwarding("--udp", `0:${closed}`, "--udp", `0:${echo.port}`);
+    await using forward = await startForwarding("--udp", `0:${closedPort}`, "--udp", `0:${echo.port}`);
     const [closedForward, echoForward] = forward.ports as [number, number];
     const leavingSender = await Bun.udpSocket({ hostname: "127.0.0.1", socket: { data() {}, error() {} } });
     for (let sent = 0; sent < 20; sent++) leavingSender.send("is anybody there?", closedForward, "127.0.0.1");
@@ -276,7 +276,7 @@ describe("slipway port-forward", () => {
     echo.close();
   });
 
-  test("[CN-6] names an unavailable port, and an invalid one", async () => {
+  test("[CN-6] names an unavailable port and rejects invalid ones", async () => {
     const blocker = createServer().listen(0, "127.0.0.1");
     const { port } = blocker.address() as { port: number };
     const { code, err } = await world.run(["port-forward", "dev", "--tcp", `${port}:80`]);
@@ -288,19 +288,19 @@ describe("slipway port-forward", () => {
     }
   });
 
-  test("[WO-8] starts a stopped workspace, and holds connections until it runs", async () => {
+  test("[WO-8] starts a stopped workspace and holds connections until it runs", async () => {
     await world.runOk(["workspaces", "stop", "dev"]);
     using app = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("held") });
-    const free = createServer().listen(0, "127.0.0.1");
-    await new Promise((resolve) => free.once("listening", resolve));
-    const { port } = free.address() as AddressInfo;
-    await new Promise((resolve) => free.close(resolve));
+    const placeholder = createServer().listen(0, "127.0.0.1");
+    await new Promise((resolve) => placeholder.once("listening", resolve));
+    const { port } = placeholder.address() as AddressInfo;
+    await new Promise((resolve) => placeholder.close(resolve));
     const refused = await world.run(["port-forward", "dev", "--tcp", `${port}:80`, "--disable-autostart"]);
     expect([refused.code, refused.err]).toEqual([1, expect.stringContaining("dev is stopped")]);
     const child = world.spawn(["port-forward", "dev", "--tcp", `${port}:${app.port}`]);
     const fetchText = () =>
       fetch(`http://127.0.0.1:${port}`).then(
-        (one) => one.text(),
+        (response) => response.text(),
         () => undefined,
       );
     expect(await until(fetchText)).toBe("held");

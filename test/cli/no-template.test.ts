@@ -1,10 +1,10 @@
-// Messages of a server without any template to people who want a workspace.
+// The messages for people who want a workspace on a server without templates.
 import { expect, test } from "bun:test";
 import { Client } from "#src/client.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { openClientWorld } from "./client-world.ts";
 
-test("[CV-6][TP-29] without a template, creating a workspace explains how to get one, and doctor shows the engine's error", async () => {
+test("[CV-6][TP-29] without templates, `create` explains how to get one, and `doctor` shows the engine's error", async () => {
   await using world = await openClientWorld({ env: { SLIPWAY_ADDRESS: "0.0.0.0:0" } });
   const url = `http://127.0.0.1:${world.server.url.port}`;
   const { token = "" } = await new Client(url).signIn(ADMIN.email, ADMIN.password);

@@ -1,5 +1,5 @@
-// A command's output arrives in full even if the reader is slow; a reader that disconnects or a full disk ends the command. Control
-// sequences in the output cannot affect the terminal.
+// A slow reader gets a command's complete output. The command ends when its reader exits or the disk is full. Control sequences in the
+// output cannot affect the terminal.
 import { describe, expect, test } from "bun:test";
 import { escapeAllHidden, escapeHidden } from "#base/visible-text.ts";
 import { Output, OutputClosedError } from "#src/cli/output.ts";
@@ -36,7 +36,7 @@ describe("into a pipe", () => {
     "templates push . --help && slipway config example && slipway help && slipway workspaces list --json",
   ];
 
-  test.each(LONG_COMMANDS)("[CV-36] prints all of `%s` for a reader that is slow", async (command) => {
+  test.each(LONG_COMMANDS)("[CV-36] `%s` prints its complete output to a slow reader", async (command) => {
     const complete = await runInShell(`slipway ${command}`);
     const { out } = await runInShell(`{ slipway ${command}; echo code $? >&2; } | { sleep 0.3; cat; }`);
     expect(complete.out.length).toBeGreaterThan(PIPE_BYTES);
@@ -44,7 +44,7 @@ describe("into a pipe", () => {
   });
 
   test.each(["workspaces list --json", "workspaces logs w1", "logs w1 --follow", "help"])(
-    "[CV-36] `%s` exits quietly when the reader of its output has exited",
+    "[CV-36] `%s` exits quietly when its reader has exited",
     async (command) => {
       const { out, errors } = await runInShell(`{ slipway ${command}; echo code $? >&2; } | head -c 5`);
       expect(out).toHaveLength(5);
@@ -55,7 +55,7 @@ describe("into a pipe", () => {
     },
   );
 
-  test("[CV-36] names the reason why output cannot be written, and fails", async () => {
+  test("[CV-36] fails with the reason when its output cannot be written", async () => {
     const { errors, code } = await runInShell("sh -c 'slipway workspaces list --json >/dev/full'");
     expect({ errors, code }).toEqual({
       errors: expect.stringMatching(/^slipway: standard output cannot be written: .*ENOSPC.*\n$/),
@@ -63,7 +63,7 @@ describe("into a pipe", () => {
     });
   });
 
-  test("[CV-36] Ctrl-C ends a program whose output is not read", async () => {
+  test("[CV-36] Ctrl-C ends a command whose output is not read", async () => {
     const child = Bun.spawn(["sh", "-c", "slipway workspaces logs w1 & echo $! >&2; wait $!; echo code $? >&2"], {
       cwd: world.home,
       env: { ...process.env, HOME: world.home, PATH: `${world.home}/bin:${process.env.PATH}` },
@@ -83,13 +83,13 @@ describe("into a pipe", () => {
 });
 
 describe("the writer", () => {
-  test("[CV-36] waits for the output, in order, and keeps the first failure", async () => {
-    const completions: (() => void)[] = [];
+  test("[CV-36] writes in order, waits until everything is written, and keeps the first failure", async () => {
+    const pendingCallbacks: (() => void)[] = [];
     const written: string[] = [];
     const output = new Output({
       write(data, done) {
         written.push(String(data));
-        completions.push(() => done());
+        pendingCallbacks.push(() => done());
       },
     });
     output.print("one");
@@ -98,10 +98,10 @@ describe("the writer", () => {
     const flushed = output.flush().then(() => {
       isFlushed = true;
     });
-    completions.shift()?.();
+    pendingCallbacks.shift()?.();
     await Promise.resolve();
     expect({ isFlushed, written }).toEqual({ isFlushed: false, written: ["one", "two"] });
-    completions.shift()?.();
+    pendingCallbacks.shift()?.();
     await flushed;
     const closedOutput = new Output({ write: (_, done) => done(Object.assign(new Error("EPIPE"), { code: "EPIPE" })) });
     closedOutput.print("one");
@@ -110,14 +110,14 @@ describe("the writer", () => {
     await expect(closedOutput.write("two")).rejects.toBeInstanceOf(OutputClosedError);
   });
 
-  test("[CV-36] an unread log is truncated at 16 MiB, and says so once it is read again", async () => {
-    const completions: (() => void)[] = [];
+  test("[CV-36] drops messages beyond 16 MiB while the output is not read, and then reports their number", async () => {
+    const pendingCallbacks: (() => void)[] = [];
     const written: string[] = [];
     const output = new Output(
       {
         write(data, done) {
           written.push(String(data));
-          completions.push(() => done());
+          pendingCallbacks.push(() => done());
         },
       },
       { mayDrop: true },
@@ -126,30 +126,30 @@ describe("the writer", () => {
     for (let i = 0; i < 40; i++) output.print(mebibyte);
     expect(written.length).toBeLessThan(20);
     const dropped = 40 - written.length;
-    for (let next = completions.shift(); next; next = completions.shift()) next();
+    for (let next = pendingCallbacks.shift(); next; next = pendingCallbacks.shift()) next();
     expect(written.at(-1)).toBe(`(${dropped} messages were dropped: the output was not read)\n`);
   });
 });
 
 describe("on a terminal", () => {
-  const evil = "a\u202eb\u2066c\u0007\u001b[2Jd\u009b31me\u061cf";
+  const hostileText = "a\u202eb\u2066c\u0007\u001b[2Jd\u009b31me\u061cf";
 
   test("[CV-5] shows reordering characters as codes, and removes control sequences", () => {
-    expect(toPlainLines(evil)).toBe("a\\u202eb\\u2066cde\\u061cf");
+    expect(toPlainLines(hostileText)).toBe("a\\u202eb\\u2066cde\\u061cf");
     expect(toPlainLine("one\ntwo\u2028three")).toBe("one two\\u2028three");
     expect(escapeAllHidden("a\u200bb\tc\u001b")).toBe("a\\u200bb    c\\u001b");
-    // Joiners are part of normal text.
+    // Joiners are part of ordinary text.
     expect(toPlainLines("👩\u200d💻 می\u200cخواهم")).toBe("👩\u200d💻 می\u200cخواهم");
   });
 
   test("[CV-5] escaped JSON parses to the same value", () => {
-    const json = JSON.stringify({ text: evil });
-    expect(JSON.parse(escapeHidden(json))).toEqual({ text: evil });
+    const json = JSON.stringify({ text: hostileText });
+    expect(JSON.parse(escapeHidden(json))).toEqual({ text: hostileText });
     expect(escapeHidden(json)).not.toMatch(/[\u0080-\u009f\u202e\u2066]/);
   });
 
-  test("[CV-5] the same applies to logs and server responses", async () => {
-    const template = await seedTemplate(world.server, { ...ECHO, echo: { logs: [evil] } }, { name: "evil" });
+  test("[CV-5] escapes logs and server responses in the same way", async () => {
+    const template = await seedTemplate(world.server, { ...ECHO, echo: { logs: [hostileText] } }, { name: "evil" });
     const { id } = await createWorkspace(admin, template.template_id, "evil");
     await awaitBuild(admin, id);
     expect((await world.run(["logs", "evil"])).out).toBe("a\\u202eb\\u2066cde\\u061cf\n");

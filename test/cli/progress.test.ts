@@ -1,4 +1,4 @@
-// Progress of long operations: only on a terminal.
+// The progress of long operations, which only a terminal shows.
 import { expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,21 +6,21 @@ import { type Clock, systemClock, type Timer } from "#base/clock.ts";
 import { Progress } from "#src/cli/progress.ts";
 import { openClientWorld, signInAs } from "./client-world.ts";
 
-test("[CV-22] the live line shows progress; in a pipe only completed steps are printed", () => {
+test("[CV-22] a terminal's progress line is updated; a pipe gets only the steps", () => {
   let tick: () => void = () => {};
   const timer: Timer = { cancel: () => {} } as Timer;
   const clock: Clock = {
     ...systemClock,
     monotonic: () => 0,
-    every: (_, act) => {
-      tick = act as () => void;
+    every: (_, run) => {
+      tick = run as () => void;
       return timer;
     },
   };
   const renderProgress = (isTerminal: boolean): string => {
     let text = "";
-    const printError = (more: string): void => {
-      text += more;
+    const printError = (message: string): void => {
+      text += message;
     };
     using progress = new Progress({ printError, isTerminal, clock, env: { TERM: "xterm" } });
     progress.setStatus("uploading 3 files");
@@ -36,7 +36,7 @@ test("[CV-22] the live line shows progress; in a pipe only completed steps are p
   expect(renderProgress(false)).toBe("uploading 3 files\n");
 });
 
-test("[CV-22] a push, a backup and a restore complete, and show progress on a terminal", async () => {
+test("[CV-22] backup and restore show progress on a terminal", async () => {
   await using world = await openClientWorld();
   await signInAs(world);
   const folder = join(world.home, "large");

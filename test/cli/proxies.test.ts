@@ -12,7 +12,7 @@ import { ADMIN, tempDirectory } from "#test/support/server.ts";
 import { makeCertificate } from "./certificate.ts";
 import { runVerb } from "./run-verb.ts";
 
-const readRecipe = (language: string): string => findFirstBlock(readPage("docs/proxies.md"), language);
+const readDocumentedConfig = (language: string): string => findFirstBlock(readPage("docs/proxies.md"), language);
 
 /** Returns two free ports below the ephemeral range, so that they stay free until the proxy binds them. */
 const findFreePorts = async (): Promise<[number, number]> => {
@@ -25,7 +25,7 @@ const findFreePorts = async (): Promise<[number, number]> => {
       server.listen(port, "127.0.0.1", () => resolve(true));
     });
     if (!isFree) continue;
-    await new Promise<void>((done) => server.close(() => done()));
+    await new Promise<void>((resolve) => server.close(() => resolve()));
     if (!ports.includes(port)) ports.push(port);
   }
   return ports as [number, number];
@@ -47,9 +47,9 @@ const fillTemplate = (text: string, { cert, key, upstream }: ProxySetup): string
     .replaceAll("/etc/ssl/slipway/fullchain.pem", cert)
     .replaceAll("/etc/ssl/slipway/key.pem", key);
 
-const nginx: StartProxy = async (setup) => {
+const startNginx: StartProxy = async (setup) => {
   const { folder } = setup;
-  const config = fillTemplate(readRecipe("nginx"), setup)
+  const config = fillTemplate(readDocumentedConfig("nginx"), setup)
     .replace("listen 443 ", `listen 127.0.0.1:${setup.https} `)
     .replace("listen 80;", `listen 127.0.0.1:${setup.http};`);
   const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((name) => `${name}_temp_path ${folder};`);
@@ -65,11 +65,11 @@ const nginx: StartProxy = async (setup) => {
   return () => runProgram([needs.nginx.file, "-c", file, "-e", join(folder, "errors"), "-s", "stop"], folder);
 };
 
-const caddy: StartProxy = async (setup) => {
+const startCaddy: StartProxy = async (setup) => {
   const { folder, cert, key } = setup;
   const file = join(folder, "Caddyfile");
   const first = "slipway.example.com {\n";
-  const config = fillTemplate(readRecipe("caddy"), setup).replace(first, `${first}\ttls ${cert} ${key}\n`);
+  const config = fillTemplate(readDocumentedConfig("caddy"), setup).replace(first, `${first}\ttls ${cert} ${key}\n`);
   writeFileSync(file, `{\n admin off\n https_port ${setup.https}\n http_port ${setup.http}\n}\n${config}`);
   await runProgram(
     ["caddy", "start", "--config", file, "--adapter", "caddyfile", "--pidfile", join(folder, "pid")],
@@ -106,7 +106,7 @@ const testThroughProxy = async (start: StartProxy): Promise<void> => {
     const addressLookups = spyOn(getContext(world.server).addresses, "of");
     const listAddresses = () => addressLookups.mock.results.map(({ value }) => value);
 
-    // Signing in: the cookie is https-only, and only pages of the access URL may write with it.
+    // The session cookie is only for https, and only pages of the access URL may send requests that change something.
     const json = { "content-type": "application/json" };
     const body = JSON.stringify({ email: ADMIN.email, password: ADMIN.password });
     const signedIn = await request("/api/v2/users/login", { method: "POST", headers: json, body });
@@ -135,19 +135,19 @@ const testThroughProxy = async (start: StartProxy): Promise<void> => {
       `https://${name}/api/v2/buildinfo`,
     ];
     await runProgram(curl, temp.path);
-    // A daemon or page may make requests in the meantime; the address that the caller claims is never used.
+    // A daemon or page may also make requests now, but the address that a header claims is never used.
     expect(listAddresses()).toContain("127.0.0.9");
     expect(listAddresses()).not.toContain("203.0.113.9");
 
-    // A WebSocket and events, each with a message while it is open.
+    // A WebSocket and an event stream each receive a message while they are open.
     const token = { "Service-Session-Token": world.token };
     const { workspace } = world.shared;
     const events = (await request(`/api/v2/workspaces/${workspace.id}/watch`, { headers: token })).body?.getReader();
-    const waitForEvent = async (wanted: string): Promise<void> => {
+    const waitForEvent = async (expected: string): Promise<void> => {
       let text = "";
-      while (!text.includes(wanted)) {
-        const { value, done: over } = (await events?.read()) ?? { value: undefined, done: true };
-        if (over) throw new Error(`the events ended: ${text}`);
+      while (!text.includes(expected)) {
+        const { value, done: isDone } = (await events?.read()) ?? { value: undefined, done: true };
+        if (isDone) throw new Error(`the events ended: ${text}`);
         text += new TextDecoder().decode(value);
       }
     };
@@ -206,7 +206,7 @@ const testThroughProxy = async (start: StartProxy): Promise<void> => {
   }
 };
 
-test("[OP-17] doctor reports a proxy that is not configured", async () => {
+test("[OP-17] `doctor` reports a proxy that is not configured", async () => {
   using temp = tempDirectory();
   const doctorArgs = ["doctor", "--data-dir", join(temp.path, "data"), "--address", "127.0.0.1:0"];
   const withAccessUrl = [...doctorArgs, "--access-url", "https://slipway.example.com"];
@@ -216,8 +216,8 @@ test("[OP-17] doctor reports a proxy that is not configured", async () => {
 
 const tools = [needs.openssl, needs.curl];
 testNeeding([needs.nginx, ...tools], "[OP-17] everything works behind nginx with the documented configuration", () =>
-  testThroughProxy(nginx),
+  testThroughProxy(startNginx),
 );
 if (Bun.which("caddy") !== null && tools.every(({ found }) => found)) {
-  test("[OP-17] everything works behind Caddy with the documented configuration", () => testThroughProxy(caddy));
+  test("[OP-17] everything works behind Caddy with the documented configuration", () => testThroughProxy(startCaddy));
 }

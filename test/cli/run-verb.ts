@@ -1,4 +1,4 @@
-// Runs a verb in this process, as src/main.ts would, and returns its output.
+// Runs a command in this process, like src/main.ts, and returns its output.
 import { readFileSync } from "node:fs";
 import { type Clock, systemClock } from "#base/clock.ts";
 import { UsageError } from "#base/usage-error.ts";
@@ -7,7 +7,7 @@ import { VERBS } from "#src/cli/verbs.ts";
 
 export type VerbResult = { code: number; printed: string; errors: string };
 
-/** Runs `slipway name ...argv`; files come from `files`, then from disk. */
+/** Runs `slipway name ...argv`. Files are read from `files` first, then from disk. */
 export const runVerb = async (
   [name = "", ...argv]: readonly string[],
   {
@@ -31,7 +31,7 @@ export const runVerb = async (
       result.errors += text;
     },
   };
-  const verb = VERBS.find((one) => one.name === name);
+  const verb = VERBS.find((verb) => verb.name === name);
   if (!verb) throw new Error(`there is no verb ${name}`);
   const { run } = await verb.load();
   try {

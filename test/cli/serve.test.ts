@@ -9,15 +9,15 @@ import type { VerbInput } from "#src/cli/verb.ts";
 
 /** A clock whose timers fire on request. */
 const makeManualClock = (): Clock & { fire(): void } => {
-  const due: (() => void)[] = [];
+  const timers: (() => void)[] = [];
   return {
     ...systemClock,
     after: (_ms, run) => {
-      due.push(run);
+      timers.push(run);
       return { cancel: () => {} };
     },
     fire() {
-      for (const run of due) run();
+      for (const run of timers) run();
     },
   };
 };
@@ -96,19 +96,19 @@ test("[CF-8] exits 1 when the server does not stop within shutdown_timeout", asy
 
 test("[CF-8] exits 1 immediately when a component cannot continue", async () => {
   const { ended, steps, fatal } = startServe(async () => {});
-  // The context opens in a microtask.
+  // Opening the context takes one microtask.
   await Promise.resolve();
   fatal(new Error("the disk does not accept writes"));
   expect(await ended).toBe(1);
   expect(steps).toEqual([]);
 });
 
-test("[CF-12] explains a startup failure caused by the disk or the database file; a bug keeps its stack trace", () => {
+test("[CF-12] explains a failed start caused by the disk or the database file; a bug keeps its stack trace", () => {
   const { config } = loadConfig({ argv: ["--data-dir=/srv/slipway"], env: {}, readFile: () => "" });
-  const full = Object.assign(new Error("database or disk is full"), { code: "SQLITE_FULL" });
+  const diskFull = Object.assign(new Error("database or disk is full"), { code: "SQLITE_FULL" });
   const expected = "the database cannot be used: database or disk is full (data directory /srv/slipway)";
-  expect(explainReason(full, config)).toBe(expected);
-  expect(explainReason(new Error("the write could not be confirmed", { cause: full }), config)).toBe(expected);
+  expect(explainReason(diskFull, config)).toBe(expected);
+  expect(explainReason(new Error("the write could not be confirmed", { cause: diskFull }), config)).toBe(expected);
   expect(explainReason(new Error("x is not a function"), config)).toBeUndefined();
   expect(explainReason(Object.assign(new Error("no such column"), { code: "SQLITE_ERROR" }), config)).toBeUndefined();
 });

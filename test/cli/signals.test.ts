@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { createSignalListener } from "#src/cli/signals.ts";
 
-const setUp = () => {
+const setUpListener = () => {
   const calls: string[] = [];
   let now = 1000;
   const clock = { ...systemClock, monotonic: () => now };
@@ -18,15 +18,15 @@ const setUp = () => {
 };
 
 test("[CF-9] a second Ctrl-C ends the program immediately", () => {
-  const { calls, signal, advance } = setUp();
+  const { calls, signal, advance } = setUpListener();
   signal("SIGINT");
   advance(1000);
   signal("SIGINT");
   expect(calls).toEqual(["stop SIGINT", "end"]);
 });
 
-test("[CF-9] one Ctrl-C received from the terminal, npm and the bootstrap is handled once", () => {
-  const { calls, signal, advance } = setUp();
+test("[CF-9] handles a Ctrl-C once, even if terminal, npm and bootstrap all pass it on", () => {
+  const { calls, signal, advance } = setUpListener();
   for (const ms of [0, 5, 40]) {
     advance(ms);
     signal("SIGINT");
@@ -35,7 +35,7 @@ test("[CF-9] one Ctrl-C received from the terminal, npm and the bootstrap is han
 });
 
 test("[CF-9] a second SIGTERM changes nothing", () => {
-  const { calls, signal, advance } = setUp();
+  const { calls, signal, advance } = setUpListener();
   signal("SIGTERM");
   advance(1000);
   signal("SIGTERM");

@@ -1,4 +1,4 @@
-// Changes of `config-ssh` to a user's own file.
+// The changes that `config-ssh` makes to a user's file.
 import { expect, test } from "bun:test";
 import { lstatSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,21 +9,21 @@ import { tempDirectory } from "#test/support/server.ts";
 
 const section = { prefix: "slipway.", command: "'/bin/slipway' 'ssh' '--stdio' %h", options: ["ForwardAgent yes"] };
 
-test("[CN-4] text outside the section is unchanged byte for byte when the section is added, replaced and removed", () => {
+test("[CN-4] adding, replacing and removing the section leaves the rest of the file unchanged", () => {
   for (const text of ["", "Host a\n  User b\n", "\n\n# only a comment", "Host *\n\tCompression yes\n\n\n"]) {
-    const once = addSection(text, section);
-    expect(once.startsWith("# ---")).toBe(true);
-    expect(once).toContain("Host slipway.*\n    ForwardAgent yes\n");
-    const twice = addSection(removeSection(once), { ...section, prefix: "other." });
-    expect(removeSection(twice)).toBe(text);
-    expect(twice.match(/Host other\./g)).toHaveLength(1);
+    const withSection = addSection(text, section);
+    expect(withSection.startsWith("# ---")).toBe(true);
+    expect(withSection).toContain("Host slipway.*\n    ForwardAgent yes\n");
+    const withNewSection = addSection(removeSection(withSection), { ...section, prefix: "other." });
+    expect(removeSection(withNewSection)).toBe(text);
+    expect(withNewSection.match(/Host other\./g)).toHaveLength(1);
     expect(removeSection(text)).toBe(text);
   }
   const truncated = addSection("Host a\n", section).split("\n").slice(0, 3).join("\n");
   expect(() => removeSection(truncated)).toThrow("missing");
 });
 
-test("[CN-4] the file is private, keeps its mode, and remains a link", () => {
+test("[CN-4] a new file is private; an existing file keeps its mode and stays a link", () => {
   using temp = tempDirectory();
   const file = join(temp.path, "ssh", "config");
   writeConfig(file, "one\n");
@@ -48,7 +48,7 @@ test("[CN-4] a host name resolves to its workspace, with any owner and agent", (
   expect(() => parseHost("dev", "slipway.")).toThrow("begin");
 });
 
-test("[CN-6] ports are parsed in common notations", () => {
+test("[CN-6] parses ports in common notations", () => {
   const makePair = (bind: string, local: number, remote: number) => ({ bind, local, remote });
   expect(parsePortPairs("--tcp", ["80", "8080:80,0.0.0.0:1:2"])).toEqual([
     makePair("127.0.0.1", 80, 80),

@@ -29,7 +29,7 @@ const LOG = [
   '{"level":"info","area":"db","message":"opened","path":"/var/lib/slipway"}',
 ].join("\n");
 
-test("[OP-12] possible secrets and personal names are removed from log lines, and the rest is kept", () => {
+test("[OP-12] removes possible secrets and personal names from log lines, and keeps the rest", () => {
   const redacted = redact(LOG);
   for (const secret of Object.values(SECRETS)) if (secret !== SECRETS.key) expect(redacted).not.toContain(secret);
   expect(redacted).not.toContain("iYJQv1Jh7iDPXBV2bZCprO");
@@ -38,7 +38,7 @@ test("[OP-12] possible secrets and personal names are removed from log lines, an
   expect(redacted).toContain("next=1");
 });
 
-test("[OP-12] the secrets of other services and shells are removed too", () => {
+test("[OP-12] removes the secrets of other services and shells", () => {
   const secrets = [
     "github_pat_11ABCDEFG0_abcdefghijklmnop",
     "AIzaSyA-abcdefghijklmnopqrstuvwxyz12345",
@@ -58,13 +58,13 @@ test("[OP-12] the secrets of other services and shells are removed too", () => {
   for (const kept of ["--data-dir ./data", '"next":"kept"', "belongs to no agent"]) expect(redacted).toContain(kept);
 });
 
-test("[OP-12] [OP-9] errors of a file or a damaged database are a sentence without a stack trace", async () => {
+test("[OP-12] [OP-9] prints errors about a file or a damaged database as a sentence without a stack trace", async () => {
   using temp = tempDirectory();
-  const toPath = (name: string): string => join(temp.path, name);
-  writeFileSync(toPath("there.tar"), "mine");
-  writeFileSync(toPath("slipway.db"), "no database at all, whatever its name may be");
+  const pathOf = (name: string): string => join(temp.path, name);
+  writeFileSync(pathOf("there.tar"), "mine");
+  writeFileSync(pathOf("slipway.db"), "no database at all, whatever its name may be");
   for (const [argv, expected] of [
-    [["support-bundle", toPath("there.tar")], "EEXIST: file already exists"],
+    [["support-bundle", pathOf("there.tar")], "EEXIST: file already exists"],
     [["migrate"], "the database cannot be used: file is not a database"],
   ] as const) {
     const child = Bun.spawn([...command(), ...argv, "--data-dir", temp.path], { stdout: "ignore", stderr: "pipe" });
@@ -72,10 +72,10 @@ test("[OP-12] [OP-9] errors of a file or a damaged database are a sentence witho
     expect([code, errors.split("\n").length]).toEqual([1, 2]);
     expect(errors).toContain(expected);
   }
-  expect(readFileSync(toPath("there.tar"), "utf8")).toBe("mine");
+  expect(readFileSync(pathOf("there.tar"), "utf8")).toBe("mine");
 });
 
-test("[OP-12] a support bundle is one file that only its creator can read, with version, settings, findings, sizes and log, without secrets", async () => {
+test("[OP-12] a support bundle is readable only by its creator and contains version, settings, findings and log, but no secrets", async () => {
   using temp = tempDirectory();
   const data = join(temp.path, "data");
   const dataDir = ["--data-dir", data];
@@ -96,7 +96,7 @@ test("[OP-12] a support bundle is one file that only its creator can read, with 
   expect((await runVerb(["support-bundle", ...dataDir])).code).toBe(2);
 });
 
-test("[CV-40] a workspace's bundle is written into the current folder, whatever name the server gives the workspace", async () => {
+test("[CV-40] a workspace's bundle is written into the current folder, even if its name contains other paths", async () => {
   using temp = tempDirectory();
   const agents = [{ id: "a", name: "../../agent\u001b[1m" }];
   const workspace = { id: "w", name: "../../../outside", latest_build: { id: "b", resources: [{ agents }] } };
@@ -109,20 +109,20 @@ test("[CV-40] a workspace's bundle is written into the current folder, whatever 
   expect(Object.keys(files)).toContain("agent-agent_1m.log");
 });
 
-const serveJson = (answer: (path: string) => unknown) => {
+const serveJson = (respond: (path: string) => unknown) => {
   const server = Bun.serve({
     hostname: "127.0.0.1",
     port: 0,
-    fetch: ({ url }) => Response.json(answer(new URL(url).pathname)),
+    fetch: ({ url }) => Response.json(respond(new URL(url).pathname)),
   });
   return { url: server.url, [Symbol.asyncDispose]: () => server.stop(true) };
 };
 
-test("[OP-13] SIGHUP rereads the settings: the log level changes; an error changes nothing and is reported", async () => {
+test("[OP-13] SIGHUP reloads the settings, such as the log level; an error is reported and changes nothing", async () => {
   using temp = tempDirectory();
   const file = join(temp.path, "slipway.yaml");
-  const writeSettings = (level: string, more = ""): void =>
-    writeFileSync(file, `log_level: ${level}\nlog_format: json\n${more}`);
+  const writeSettings = (level: string, otherSettings = ""): void =>
+    writeFileSync(file, `log_level: ${level}\nlog_format: json\n${otherSettings}`);
   writeSettings("error");
   const data = join(temp.path, "data");
   const child = Bun.spawn([...command(), "serve", "--config", file, "--data-dir", data, "--address", "127.0.0.1:0"], {
@@ -181,21 +181,21 @@ const readLines = (stream: ReadableStream<Uint8Array>) => {
 };
 
 testInside(
-  "[OP-12] [AD-11] an owner downloads the bundle of a running server, by API or command, without any secret",
+  "[OP-12] [AD-11] an owner downloads a running server's bundle, without secrets, with the API or the command",
   async () => {
     using temp = tempDirectory();
-    const planted = {
+    const canaries = {
       hook: "canary-hook-secret-0123456789abcdef",
       mail: "canary-mail-password-77",
       key: "canary-api-key-0123456789",
       linked: "canary-client-secret-55",
     };
-    const github = { id: "github", type: "github", client_id: "c", client_secret: planted.linked };
+    const github = { id: "github", type: "github", client_id: "c", client_secret: canaries.linked };
     await using server = await startTestServer({
       env: {
         SLIPWAY_HOOK_URL: "http://127.0.0.1:1/hooks",
-        SLIPWAY_HOOK_SECRET: planted.hook,
-        SLIPWAY_SMTP_PASSWORD: planted.mail,
+        SLIPWAY_HOOK_SECRET: canaries.hook,
+        SLIPWAY_SMTP_PASSWORD: canaries.mail,
         SLIPWAY_SMTP_USERNAME: "mailer",
         SLIPWAY_SMTP_HOST: "127.0.0.1",
         SLIPWAY_SMTP_FROM: "slipway@example.com",
@@ -206,12 +206,12 @@ testInside(
     try {
       const owner = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
       const token = owner.token as string;
-      const provider = { provider: "openai", display_name: "Open", api_key: planted.key };
+      const provider = { provider: "openai", display_name: "Open", api_key: canaries.key };
       await owner.post("/api/v2/chats/providers", provider);
       log("http").error("GET /x failed", {
         authorization: `Bearer ${token}`,
         by: "ada@example.com",
-        code: planted.key,
+        code: canaries.key,
       });
       const file = join(temp.path, "support.tar");
       const serverFlags = ["--url", server.url.origin, "--token", token];
@@ -222,16 +222,16 @@ testInside(
       const names = ["about.json", "database.json", "figures.json", "health.json", "log.txt", "settings.json"];
       expect([...files.keys()].sort()).toEqual(names);
       const text = readFileSync(file, "utf8");
-      const secrets = [...Object.values(planted), "canary", ADMIN.password, token.slice(11), "ada@example.com"];
+      const secrets = [...Object.values(canaries), "canary", ADMIN.password, token.slice(11), "ada@example.com"];
       for (const secret of secrets) expect([secret, text.includes(secret)]).toEqual([secret, false]);
       expect(await files.get("log.txt")?.text()).toContain("GET /x failed");
       expect(await files.get("health.json")?.text()).toContain('"findings"');
       expect(await files.get("settings.json")?.text()).toContain("smtp_host");
-      const again = await runVerb(["support-bundle", file, ...serverFlags]);
-      expect([again.code, again.errors]).toEqual([1, expect.stringContaining("EEXIST")]);
-      const answer = await owner.fetch("GET", "/api/v2/deployment/support-bundle");
-      expect(answer.headers.get("content-type")).toBe("application/x-tar");
-      expect(answer.headers.get("content-disposition")).toContain("attachment");
+      const secondBundle = await runVerb(["support-bundle", file, ...serverFlags]);
+      expect([secondBundle.code, secondBundle.errors]).toEqual([1, expect.stringContaining("EEXIST")]);
+      const response = await owner.fetch("GET", "/api/v2/deployment/support-bundle");
+      expect(response.headers.get("content-type")).toBe("application/x-tar");
+      expect(response.headers.get("content-disposition")).toContain("attachment");
       const member = (await newPerson(owner, "mia")).client;
       const refused = await runVerb([
         "support-bundle",

@@ -1,11 +1,11 @@
-// Which files of a folder become a template: internal links are followed, and none leads outside.
+// The files of a folder that become a template. Links inside the folder are followed, and links out of it are skipped.
 import { expect, test } from "bun:test";
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { packFolder } from "#src/cli/client/templates/folder.ts";
 import { tempDirectory } from "#test/support/server.ts";
 
-test("[CV-42] links inside a template's folder are followed; dangling links, cycles and links out of the folder are skipped and named", async () => {
+test("[CV-42] follows links inside a template's folder; skips and names dangling links, cycles and links out of the folder", async () => {
   using temp = tempDirectory();
   const folder = join(temp.path, "template");
   mkdirSync(join(folder, "shared", "deep"), { recursive: true });

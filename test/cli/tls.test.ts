@@ -1,4 +1,4 @@
-// A server that serves https itself, with certificates created here.
+// A server that serves https directly, with certificates that the test creates.
 import { describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -16,7 +16,7 @@ const toSettings = ({ cert, key }: { cert: string; key: string }) => ({
 describe("https", () => {
   testNeeding(
     [needs.openssl],
-    "[OP-14] pages, API and WebSockets are served over https, cookies are Secure, and `health` supports it",
+    "[OP-14] serves pages, API and WebSockets over https with Secure cookies, and `health` supports https",
     async () => {
       using temp = tempDirectory();
       const files = await makeCertificate(temp.path, "here");
@@ -34,9 +34,9 @@ describe("https", () => {
       const url = new URL("/api/v2/chats/watch", server.url);
       url.protocol = "wss:";
       const socket = new WebSocket(url, { tls, headers: { "Service-Session-Token": session_token } } as never);
-      await new Promise<void>((opened, failed) => {
-        socket.onopen = () => opened();
-        socket.onerror = () => failed(new Error("the socket was refused"));
+      await new Promise<void>((resolve, reject) => {
+        socket.onopen = () => resolve();
+        socket.onerror = () => reject(new Error("the socket was refused"));
       });
       socket.close();
       const health = await runVerb([
@@ -49,8 +49,8 @@ describe("https", () => {
         files.key,
       ]);
       expect(health.printed).toBe("ready\n");
-      const silent = await runVerb(["health", "--address", "127.0.0.1:1", "--json"]);
-      expect([silent.code, JSON.parse(silent.printed)]).toEqual([1, expect.objectContaining({ ready: false })]);
+      const notRunning = await runVerb(["health", "--address", "127.0.0.1:1", "--json"]);
+      expect([notRunning.code, JSON.parse(notRunning.printed)]).toEqual([1, expect.objectContaining({ ready: false })]);
       // Hosts that could be mistaken for a part of the path are not served (rule HT-1).
       const tlsArgs = ["--tls-cert-file", files.cert, "--tls-key-file", files.key, "--allowed-hosts", "localhost,ab"];
       const serveArgs = ["--data-dir", join(temp.path, "data"), "--address", "127.0.0.1:0", "--log-level", "error"];
@@ -61,10 +61,13 @@ describe("https", () => {
 
   testNeeding(
     [needs.openssl],
-    "[OP-14] unusable files stop the start with an explanation, without revealing the key",
+    "[OP-14] unusable files prevent the start with an explanation that does not reveal the key",
     async () => {
       using temp = tempDirectory();
-      const [one, other] = [await makeCertificate(temp.path, "one"), await makeCertificate(temp.path, "other")];
+      const [certificate, otherCertificate] = [
+        await makeCertificate(temp.path, "one"),
+        await makeCertificate(temp.path, "other"),
+      ];
       const tryReadTls = (files: { cert: string; key: string }, now = Date.now()) => {
         try {
           return readTls(testConfig(temp.path, { env: toSettings(files) }), now);
@@ -72,14 +75,14 @@ describe("https", () => {
           return String(error);
         }
       };
-      expect(tryReadTls(one)).toMatchObject({ expires_at: expect.any(Number) });
-      expect(tryReadTls({ ...one, key: other.key })).toContain("is not that of");
-      expect(tryReadTls({ ...one, cert: join(temp.path, "none") })).toContain("tls_cert_file: ENOENT");
-      expect(tryReadTls(one, Date.now() + 40 * 86_400_000)).toContain("has expired");
+      expect(tryReadTls(certificate)).toMatchObject({ expires_at: expect.any(Number) });
+      expect(tryReadTls({ ...certificate, key: otherCertificate.key })).toContain("is not that of");
+      expect(tryReadTls({ ...certificate, cert: join(temp.path, "none") })).toContain("tls_cert_file: ENOENT");
+      expect(tryReadTls(certificate, Date.now() + 40 * 86_400_000)).toContain("has expired");
       const text = join(temp.path, "text");
       writeFileSync(text, "hello");
-      expect(tryReadTls({ ...one, cert: text })).toContain("holds no certificate");
-      expect(tryReadTls({ ...one, key: text })).toContain("holds no private key");
+      expect(tryReadTls({ ...certificate, cert: text })).toContain("holds no certificate");
+      expect(tryReadTls({ ...certificate, key: text })).toContain("holds no private key");
       const runDoctor = (key: string) =>
         runVerb([
           "doctor",
@@ -88,12 +91,12 @@ describe("https", () => {
           "--address",
           "127.0.0.1:0",
           "--tls-cert-file",
-          one.cert,
+          certificate.cert,
           "--tls-key-file",
           key,
         ]);
-      expect((await runDoctor(one.key)).printed).toMatch(/ok +certificate +valid until/);
-      expect((await runDoctor(other.key)).printed).toMatch(/WRONG +certificate/);
+      expect((await runDoctor(certificate.key)).printed).toMatch(/ok +certificate +valid until/);
+      expect((await runDoctor(otherCertificate.key)).printed).toMatch(/WRONG +certificate/);
     },
   );
 

@@ -1,5 +1,5 @@
-// The output of `bun run release`, with small scripts as programs: lists and signatures, reproducible bytes, npm's packages from a fake
-// registry, the image in an engine.
+// The output of `bun run release`, with small scripts as programs: lists and signatures, reproducible bytes, the npm packages from a fake
+// registry, and the image in a container engine.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -25,19 +25,19 @@ afterAll(() => release[Symbol.dispose]());
 const readRelease = (): Release => JSON.parse(readFileSync(join(release.out, "release.json"), "utf8"));
 
 describe("a release", () => {
-  test("[RL-2] lists every file with size and digest, and each file has a signature with its name and version", async () => {
+  test("[RL-2] lists every file with size and digest, and has a signature of each file with its name and version", async () => {
     expect(release.isComplete).toBe(true);
     const keys = [parsePublicKey(readFileSync(join(release.out, "slipway.pub"), "utf8"))];
     const { version, files } = readRelease();
     expect(version).toBe("0.2.0");
     const names = [...new Bun.Glob("**/*").scanSync({ cwd: release.out })].filter((name) => !name.endsWith(".minisig"));
-    const described = ["release.json", "SHA256SUMS", "slipway.pub"];
-    expect(files.map(({ name }) => name).sort()).toEqual(names.filter((name) => !described.includes(name)).sort());
+    const unlisted = ["release.json", "SHA256SUMS", "slipway.pub"];
+    expect(files.map(({ name }) => name).sort()).toEqual(names.filter((name) => !unlisted.includes(name)).sort());
     for (const { name, size, sha256 } of files) {
       const path = join(release.out, name);
       expect([name, Bun.file(path).size, await hashFile(path)]).toEqual([name, size, sha256]);
     }
-    for (const name of names.filter((one) => one !== "slipway.pub")) {
+    for (const name of names.filter((name) => name !== "slipway.pub")) {
       const path = join(release.out, name);
       const comment = verifyDigest(await digestFile(path), readFileSync(`${path}.minisig`, "utf8"), keys);
       expect(comment).toBe(`slipway 0.2.0 ${name}`);
@@ -76,7 +76,7 @@ describe("a release", () => {
     );
   });
 
-  test("[RL-4] leaves out artifacts that this machine cannot build, and fails if one was requested by name", async () => {
+  test("[RL-4] omits artifacts that this machine cannot build, and fails if one of them was requested", async () => {
     const env = { PATH: "/nowhere" };
     using onlyPackages = await createTestRelease({ env, only: ["packages"] });
     expect([onlyPackages.isComplete, onlyPackages.lines]).toEqual([false, ["failed: packages: nfpm is not installed"]]);
@@ -87,7 +87,7 @@ describe("a release", () => {
   });
 });
 
-/** A fake npm registry with the packages of the release. */
+/** Starts a fake npm registry with the packages of the release. */
 const startFakeRegistry = () => {
   const folder = join(release.out, "npm");
   const files = [...new Bun.Glob("*.tgz").scanSync({ cwd: folder })];
@@ -119,7 +119,7 @@ const startFakeRegistry = () => {
 
 testNeeding(
   [needs.node, needs.npm],
-  "[RL-5] npx in an empty folder runs the client with arguments and a server without, and passes on signals and exit codes",
+  "[RL-5] npx in an empty folder runs the client or, without arguments, a server, and passes on signals and exit codes",
   async () => {
     await using registry = startFakeRegistry();
     const folder = mkdtempSync(join(tmpdir(), "slipway-npx-"));
@@ -131,20 +131,20 @@ testNeeding(
       npm_config_update_notifier: "false",
       SLIPWAY_ADDRESS: "127.0.0.1:0",
     };
-    const npx = (args: string[], variables: Record<string, string> = {}) =>
+    const runNpx = (args: string[], variables: Record<string, string> = {}) =>
       Bun.spawn(["npx", "--yes", "slipway", ...args], {
         cwd: folder,
         env: Object.assign({}, env, variables),
         stdio: ["ignore", "pipe", "pipe"],
       });
     try {
-      const client = npx(["version", "--json"]);
+      const client = runNpx(["version", "--json"]);
       expect([await client.stdout.text(), await client.exited]).toEqual([
         expect.stringContaining(`Slipway v0.2.0 version --json as ${process.geteuid?.()} in ${folder}`),
         0,
       ]);
       const realProgram = { REAL_PROGRAM: toProgramCommand().join(" ") };
-      const server = npx([], realProgram);
+      const server = runNpx([], realProgram);
       let output = "";
       const decoder = new TextDecoder();
       for await (const chunk of server.stdout) {
@@ -154,7 +154,7 @@ testNeeding(
       const [, url = ""] = / is listening on (\S+)/.exec(output) ?? [];
       expect((await fetch(`${url}/readyz`)).status).toBe(200);
       expect(output).toContain(`Data directory: ${join(folder, "data")}`);
-      // npx passes on no signal: the server ends as soon as npx has ended.
+      // npx does not pass on signals, but the server ends as soon as npx has ended.
       server.kill("SIGTERM");
       await server.exited;
       await until(async () => (await fetch(url).catch(() => "gone")) === "gone", {
@@ -200,35 +200,34 @@ const makeSmallBase = async (folder: string): Promise<string> => {
 
 testNeeding(
   [{ found: busybox !== null, reason: "needs the program busybox", file: "" }, needs.docker],
-  "[RL-6] the image has its declared digests and sizes, and runs in an engine as an unprivileged user who owns its data",
+  "[RL-6] the image has its declared digests and sizes, and runs as an unprivileged user who owns its data",
   async () => {
     const folder = mkdtempSync(join(tmpdir(), "slipway-image-"));
     const base = await makeSmallBase(folder);
     const program = '#!/bin/sh\ntouch /data/mine && echo "$* as $(id -u) in $PWD"\n';
-    using created = await createTestRelease({ program, only: ["image"], bases: { amd64: base, arm64: base } });
+    using imageRelease = await createTestRelease({ program, only: ["image"], bases: { amd64: base, arm64: base } });
     const layout = join(folder, "layout");
     mkdirSync(layout);
-    const image = join(created.out, "slipway-0.2.0-image.tar");
+    const image = join(imageRelease.out, "slipway-0.2.0-image.tar");
     expect(Bun.spawnSync(["tar", "-xf", image, "-C", layout]).exitCode).toBe(0);
     const readBlob = async <T>({ digest, size }: Descriptor): Promise<T> => {
       const path = join(layout, "blobs", digest.replace(":", "/"));
       expect([`sha256:${await hashFile(path)}`, Bun.file(path).size]).toEqual([digest, size]);
-      return path.length > 0 && size < 10_000
-        ? ((await Bun.file(path)
-            .json()
-            .catch(() => undefined)) as T)
-        : (undefined as T);
+      if (size >= 10_000) return undefined as T;
+      return (await Bun.file(path)
+        .json()
+        .catch(() => undefined)) as T;
     };
     const index = JSON.parse(readFileSync(join(layout, "index.json"), "utf8")) as Index;
     const { manifests } = await readBlob<Index>(index.manifests[0] as Descriptor);
     expect(manifests.map(({ platform }) => platform?.architecture)).toEqual(["amd64", "arm64"]);
-    for (const one of manifests) {
-      const { config, layers } = await readBlob<{ config: Descriptor; layers: Descriptor[] }>(one);
+    for (const manifest of manifests) {
+      const { config, layers } = await readBlob<{ config: Descriptor; layers: Descriptor[] }>(manifest);
       const { rootfs } = await readBlob<{ rootfs: { diff_ids: string[] } }>(config);
       for (const [i, layer] of layers.entries()) {
         await readBlob(layer);
-        const packed = readFileSync(join(layout, "blobs", layer.digest.replace(":", "/")));
-        expect(`sha256:${new Bun.CryptoHasher("sha256").update(Bun.gunzipSync(packed)).digest("hex")}`).toBe(
+        const compressed = readFileSync(join(layout, "blobs", layer.digest.replace(":", "/")));
+        expect(`sha256:${new Bun.CryptoHasher("sha256").update(Bun.gunzipSync(compressed)).digest("hex")}`).toBe(
           rootfs.diff_ids[i] as string,
         );
       }

@@ -1,5 +1,5 @@
-// A release's clients, installed like a user would. Programs in Node and Python use them with a real server behind a proxy that breaks
-// connections.
+// A release's clients, installed as a user would install them. Programs in Node and Python use them with a real server behind a proxy that
+// breaks connections.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -156,7 +156,7 @@ const LANGUAGES: readonly Language[] = [
 ];
 
 /** Starts a program that uses the client with the server behind the proxy. */
-const start = ({ command }: Language, script: string, ...args: string[]) => {
+const startProgram = ({ command }: Language, script: string, ...args: string[]) => {
   const child = Bun.spawn([...command(script), ...args], {
     cwd: project,
     env: {
@@ -215,7 +215,7 @@ for (const language of LANGUAGES) {
     const testClient = (title: string, work: () => Promise<void>) => testNeeding([language.need], title, work);
 
     testClient("[RL-9] the example creates a workspace and a chat in it, and prints the output of both", async () => {
-      await using example = start(language, "example", world.template_id, "Say hello");
+      await using example = startProgram(language, "example", world.template_id, "Say hello");
       (await world.models.next()).say("Hello from ", "the model").finish();
       const lines = await example.rest();
       expect(lines.join("\n")).toContain("user Say hello\nassistant Hello from the model");
@@ -230,14 +230,14 @@ for (const language of LANGUAGES) {
     });
 
     testClient(
-      "[RL-10] retries lost and temporarily refused requests, unless they could take effect twice",
+      "[RL-10] retries lost and temporarily refused requests unless they could take effect twice",
       async () => {
         const prefix = language.name.toLowerCase();
         proxy.seen.length = 0;
-        // The first chat: the response is lost, two attempts are refused, and the last one is answered with the same key. The first
-        // workspace: the response is lost. The second workspace: refused once.
+        // The chat's first response is lost, two retries are refused, and the last one succeeds with the same key. The first workspace's
+        // response is lost. The second workspace is refused once.
         proxy.fates.push("lost", 503, 429, "passes", "lost", 429);
-        const program = start(language, "act", world.organization_id, world.template_id, prefix);
+        const program = startProgram(language, "act", world.organization_id, world.template_id, prefix);
         (await world.models.next()).say("once").finish();
         const results = (await program.rest()).map((line) => JSON.parse(line));
         expect(results).toEqual([
@@ -266,9 +266,9 @@ for (const language of LANGUAGES) {
     testClient("[RL-10] fails after its timeout, after too long a pause, and when aborted", async () => {
       proxy.seen.length = 0;
       proxy.fates.push("hangs", "hangs", "429 for an hour", "hangs");
-      const results = (await start(language, "limits").rest()).map((line) => JSON.parse(line));
-      const [late, busy, aborted] = results;
-      expect(late).toEqual([0, expect.stringMatching(/no answer within 300 ms|timed out/), 0]);
+      const results = (await startProgram(language, "limits").rest()).map((line) => JSON.parse(line));
+      const [timedOut, busy, aborted] = results;
+      expect(timedOut).toEqual([0, expect.stringMatching(/no answer within 300 ms|timed out/), 0]);
       expect(busy).toEqual([429, "<html>busy</html>", 3600]);
       // Python has no signals for aborting.
       expect(aborted).toEqual(language.name === "Python" ? undefined : ["TimeoutError"]);
@@ -282,7 +282,7 @@ for (const language of LANGUAGES) {
         organization_id: world.organization_id,
         content: toTextContent("one"),
       });
-      await using follower = start(language, "follow", "chat", id);
+      await using follower = startProgram(language, "follow", "chat", id);
       (await world.models.next()).say("first").finish();
       const messageIds = parseIds(await follower.until(isWaiting));
       proxy.fates.push(503, 502);
@@ -297,10 +297,10 @@ for (const language of LANGUAGES) {
         ...parseIds(await follower.until((line) => line.includes("second") && line.includes('"assistant"'))),
       );
       await until(async () => (await listHistoryIds(id)).length === 4, { what: "the turn has ended" });
-      expect(messageIds.filter((one, i) => messageIds.indexOf(one) === i)).toEqual(messageIds);
+      expect(messageIds.filter((messageId, i) => messageIds.indexOf(messageId) === i)).toEqual(messageIds);
       expect(new Set(messageIds)).toEqual(new Set(await listHistoryIds(id)));
 
-      // The messages seen last are removed while no client is connected.
+      // The last received messages are deleted while no client is connected.
       proxy.fates.push(503, 503);
       proxy.cut();
       const [first = 0] = await listHistoryIds(id);
@@ -319,7 +319,7 @@ for (const language of LANGUAGES) {
         template_id: endlessTemplateId,
       });
       const build = `/api/v2/workspacebuilds/${created.latest_build.id}`;
-      await using follower = start(language, "follow", "log", created.latest_build.id);
+      await using follower = startProgram(language, "follow", "log", created.latest_build.id);
       const lines = await follower.until((line) => line.includes("line 39"));
       proxy.fates.push(503, "lost");
       proxy.cut();
@@ -332,7 +332,7 @@ for (const language of LANGUAGES) {
   });
 }
 
-test("[RL-9] the types of the npm package compile in strict mode and reject what the API rejects", async () => {
+test("[RL-9] the npm package's types compile in strict mode and reject invalid requests", async () => {
   writeFileSync(
     join(project, "typed.ts"),
     `import { type Schemas, Slipway } from "@slipway/client";
@@ -345,7 +345,7 @@ const bytes: Blob | string = await slipway.downloadFile({ path: { file: "id" } }
 slipway.createWorkspace({ body: { name: "a" } });
 // @ts-expect-error there is no such member
 slipway.createWorkspace({ path: { user: "me" }, body: { name: "a", color: "red" } });
-// @ts-expect-error what is required is missing
+// @ts-expect-error a required member is missing
 slipway.createChat({ body: { content: [] } });
 export default bytes;
 `,
@@ -365,8 +365,8 @@ export default bytes;
   expect(tsc.exitCode).toBe(0);
 });
 
-test("[RL-9] the page shows the current examples", () => {
-  const shown = readPage("docs/clients.md");
-  expect(shown).toContain(`\`\`\`js\n${readPage("deploy/clients/typescript/example.mjs")}\`\`\``);
-  expect(shown).toContain(`\`\`\`py\n${readPage("deploy/clients/python/example.py")}\`\`\``);
+test("[RL-9] the documentation page contains the current examples", () => {
+  const page = readPage("docs/clients.md");
+  expect(page).toContain(`\`\`\`js\n${readPage("deploy/clients/typescript/example.mjs")}\`\`\``);
+  expect(page).toContain(`\`\`\`py\n${readPage("deploy/clients/python/example.py")}\`\`\``);
 });

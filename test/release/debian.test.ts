@@ -1,4 +1,4 @@
-// The Debian package on Debian: a copy of this machine's system, in its own namespaces, in which debian.sh runs the story.
+// The Debian package on Debian: debian.sh installs it in a copy of this machine's system, in its own namespaces.
 import { expect } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -24,7 +24,7 @@ const debian = {
 
 testNeeding(
   [needs.root, needs.nfpm, needs.curl, compiled, debian],
-  "[RL-8] on Debian, apt installs service and first user, upgrades, downgrades, removes and purges",
+  "[RL-8] on Debian, apt installs the service and its first user, and upgrades, downgrades, removes and purges the package",
   async () => {
     const folder = mkdtempSync(join(tmpdir(), "slipway-debian-"));
     try {

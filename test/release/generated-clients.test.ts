@@ -1,6 +1,6 @@
 // Third-party generators for the OpenAPI document: their output compiles with strict settings, and a program that uses it creates a
-// workspace and a chat on a real server. Each gets the operations of workspaces and builds and two of chats, because compiling all takes a
-// minute; SLIPWAY_TEST_WHOLE_DOCUMENT uses everything.
+// workspace and a chat on a real server. Each generator gets only some operations, because compiling all takes a minute.
+// SLIPWAY_TEST_WHOLE_DOCUMENT uses the whole document.
 import { afterAll, beforeAll, expect } from "bun:test";
 import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -17,9 +17,9 @@ import { seedTemplate } from "#test/support/workspaces.ts";
 
 const GENERATORS = needs.generators.file;
 const TAGS = ["Workspaces", "Builds"];
-const NAMED = ["createChat", "listMessages"];
+const OPERATION_IDS = ["createChat", "listMessages"];
 /** openapi-python-client treats unknown content types as bytes. */
-const BYTES = [
+const BINARY_TYPES = [
   "application/x-tar",
   "application/zip",
   "application/pdf",
@@ -28,7 +28,7 @@ const BYTES = [
   "image/png",
   "image/webp",
 ];
-const TEXTS = ["text/csv", "text/markdown", "text/plain"];
+const TEXT_TYPES = ["text/csv", "text/markdown", "text/plain"];
 
 let server: TestServer;
 let models: ScriptedModels;
@@ -58,37 +58,38 @@ type Document = {
   readonly components: { readonly schemas: Readonly<Record<string, unknown>> };
 };
 
-/** Returns the document with some operations and the shapes that they reference. */
+/** Returns the document with the selected operations and the schemas that they reference. */
 const pickOperations = (document: Document): Document => {
-  const isKept = ({ tags, operationId }: Operation) => TAGS.includes(tags[0] ?? "") || NAMED.includes(operationId);
+  const isKept = ({ tags, operationId }: Operation) =>
+    TAGS.includes(tags[0] ?? "") || OPERATION_IDS.includes(operationId);
   const paths = Object.fromEntries(
     Object.entries(document.paths).flatMap(([path, item]) => {
-      const kept = Object.entries(item).filter(([, operation]) => isKept(operation));
-      return kept.length > 0 ? [[path, Object.fromEntries(kept)]] : [];
+      const selected = Object.entries(item).filter(([, operation]) => isKept(operation));
+      return selected.length > 0 ? [[path, Object.fromEntries(selected)]] : [];
     }),
   );
   const { schemas } = document.components;
   const usedNames = new Set(["Error"]);
   const pending: unknown[] = [paths, schemas.Error];
-  for (let shape = pending.pop(); shape !== undefined; shape = pending.pop()) {
-    for (const [, name = ""] of JSON.stringify(shape).matchAll(/#\/components\/schemas\/(\w+)/g)) {
+  for (let schema = pending.pop(); schema !== undefined; schema = pending.pop()) {
+    for (const [, name = ""] of JSON.stringify(schema).matchAll(/#\/components\/schemas\/(\w+)/g)) {
       if (usedNames.has(name)) continue;
       usedNames.add(name);
       pending.push(schemas[name]);
     }
   }
-  const kept = Object.fromEntries(Object.entries(schemas).filter(([name]) => usedNames.has(name)));
-  const components = Object.assign({}, document.components, { schemas: kept });
+  const selected = Object.fromEntries(Object.entries(schemas).filter(([name]) => usedNames.has(name)));
+  const components = Object.assign({}, document.components, { schemas: selected });
   return Object.assign({}, document, { paths, components });
 };
 
-/** Removes types as described in docs/api.md: openapi-python-client treats a nullable shape as not nullable if a type is next to it. */
+/** Removes types as described in docs/api.md, because openapi-python-client does not treat a schema with a type as nullable. */
 const removeTypes = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(removeTypes);
   if (typeof value !== "object" || value === null) return value;
   const members = Object.entries(value).map(([key, inner]) => [key, removeTypes(inner)]);
-  const isShape = "nullable" in value && "allOf" in value;
-  return Object.fromEntries(members.filter(([key]) => !(isShape && key === "type")));
+  const isNullableSchema = "nullable" in value && "allOf" in value;
+  return Object.fromEntries(members.filter(([key]) => !(isNullableSchema && key === "type")));
 };
 
 /** Runs a program in the folder and returns its output. */
@@ -119,15 +120,15 @@ const compile = (...files: string[]): Promise<string> => {
   return runCommand([process.execPath, ...TYPE_CHECKER, "-p", folder], TYPE_CHECKER_ENV);
 };
 
-/** Runs the program with the client; its arguments are URL, token, template and the name of its workspace. */
-const runStory = async (name: string, command: string[], env: Record<string, string> = {}): Promise<void> => {
+/** Runs a program that uses the client. Its arguments are URL, token, template and the name of its workspace. */
+const runProgram = async (name: string, command: string[], env: Record<string, string> = {}): Promise<void> => {
   const running = runCommand(
     [...command, server.url.href.replace(/\/$/, ""), owner.token ?? "", template_id, name],
     env,
   );
   expect((await running).trim()).toBe(`${name} ${ADMIN.username}`);
   const { workspaces } = await owner.get<{ workspaces: Workspace[] }>(`/api/v2/workspaces?q=name:${name}`);
-  expect(workspaces.map((one) => one.name)).toEqual([name]);
+  expect(workspaces.map((workspace) => workspace.name)).toEqual([name]);
   (await models.next()).say("Hello.").finish();
   const chats = await owner.get<Chat[]>("/api/v2/chats");
   expect(chats.some(({ workspace_id }) => workspace_id === workspaces[0]?.id)).toBe(true);
@@ -162,7 +163,7 @@ console.log(\`\${workspace.name} \${workspace.owner_name}\`);
 `,
   );
   expect(await compile("fetching.ts")).toBe("");
-  await runStory("fetching", [process.execPath, "fetching.ts"]);
+  await runProgram("fetching", [process.execPath, "fetching.ts"]);
 });
 
 testNeeding([needs.generators], "[HT-45] @hey-api/openapi-ts", async () => {
@@ -190,11 +191,11 @@ console.log(\`\${workspace.name} \${workspace.owner_name}\`);
 `,
   );
   expect(await compile("heying.ts")).toBe("");
-  await runStory("heying", [process.execPath, "heying.ts"]);
+  await runProgram("heying", [process.execPath, "heying.ts"]);
 });
 
 testNeeding([needs.generators], "[HT-45] openapi-python-client, without a warning", async () => {
-  const overrides = [...BYTES, ...TEXTS].map((type) => [type, "application/octet-stream"]);
+  const overrides = [...BINARY_TYPES, ...TEXT_TYPES].map((type) => [type, "application/octet-stream"]);
   const config = { post_hooks: [], content_type_overrides: Object.fromEntries(overrides) };
   writeFileSync(join(folder, "config.json"), JSON.stringify(config));
   const python = join(GENERATORS, "python/bin/python");
@@ -230,7 +231,7 @@ print(workspace.name, workspace.owner_name)
 `,
   );
   await runCommand([python, "-m", "compileall", "-q", "generated"]);
-  await runStory("pythonic", [python, "story.py"], { PYTHONDONTWRITEBYTECODE: "1" });
+  await runProgram("pythonic", [python, "story.py"], { PYTHONDONTWRITEBYTECODE: "1" });
 });
 
 testNeeding([needs.generators], "[HT-45] oapi-codegen", async () => {
@@ -291,5 +292,5 @@ func main() {
   );
   const env = { GOFLAGS: "-mod=vendor -p=2 -buildvcs=false", CGO_ENABLED: "0", GOTOOLCHAIN: "local" };
   await runCommand(["go", "build", "-C", module, "-o", join(folder, "story"), "."], env);
-  await runStory("going", [join(folder, "story")]);
+  await runProgram("going", [join(folder, "story")]);
 });

@@ -1,4 +1,4 @@
-// deploy/install.sh with a fake release server: what it installs, and what it refuses.
+// deploy/install.sh with a fake release server: programs that it installs, and programs that it refuses.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import {
   existsSync,
@@ -41,8 +41,8 @@ afterAll(async () => {
   release[Symbol.dispose]();
 });
 
-/** Creates a machine with only the programs that the script may use. */
-const createMachine = (without: readonly string[] = [], scripts: Readonly<Record<string, string>> = {}) => {
+/** Creates a folder that represents a machine with only the programs that the script may use. */
+const createMachine = (missingPrograms: readonly string[] = [], scripts: Readonly<Record<string, string>> = {}) => {
   const folder = mkdtempSync(join(tmpdir(), "slipway-install-"));
   const bin = join(folder, "bin");
   mkdirSync(bin);
@@ -64,7 +64,7 @@ const createMachine = (without: readonly string[] = [], scripts: Readonly<Record
   ];
   for (const name of [...tools, "sed", "tail", "grep", "openssl", "minisign"]) {
     const file = Bun.which(name);
-    if (file !== null && !without.includes(name) && !(name in scripts)) symlinkSync(file, join(bin, name));
+    if (file !== null && !missingPrograms.includes(name) && !(name in scripts)) symlinkSync(file, join(bin, name));
   }
   for (const [name, body] of Object.entries(scripts)) writeFileSync(join(bin, name), body, { mode: 0o755 });
   const install = async (variables: Record<string, string> = {}) => {
@@ -89,7 +89,7 @@ const createMachine = (without: readonly string[] = [], scripts: Readonly<Record
   };
 };
 
-for (const [name, without] of [
+for (const [name, missingPrograms] of [
   ["OpenSSL", ["minisign"]],
   ["minisign", ["openssl"]],
 ] as const) {
@@ -98,7 +98,7 @@ for (const [name, without] of [
     [needs.curl, need],
     `[RL-7] installs a program verified by ${name}, and replaces an older one`,
     async () => {
-      using machine = createMachine(without);
+      using machine = createMachine(missingPrograms);
       mkdirSync(machine.installFolder);
       writeFileSync(join(machine.installFolder, "slipway"), "older");
       expect(await machine.install()).toEqual({
@@ -114,9 +114,9 @@ for (const [name, without] of [
 
   testNeeding(
     [needs.curl, need],
-    `[RL-7] refuses a program signed with another key, verified by ${name}, and keeps the existing one`,
+    `[RL-7] refuses a program signed with another key when verified by ${name}, and keeps the existing one`,
     async () => {
-      using machine = createMachine(without);
+      using machine = createMachine(missingPrograms);
       mkdirSync(machine.installFolder);
       writeFileSync(join(machine.installFolder, "slipway"), "older");
       const digest = await digestFile(join(release.out, "SHA256SUMS"));
@@ -155,11 +155,14 @@ testNeeding([needs.curl, needs.openssl], "[RL-7] refuses a partial download and 
     text: expect.stringContaining("there is no release for Plan9"),
   });
   using withoutServer = createMachine();
-  const nowhere = { SLIPWAY_RELEASE_URL: `${server.url.href}nowhere` };
-  expect(await withoutServer.install(nowhere)).toEqual({ code: 1, text: expect.stringContaining("cannot fetch") });
+  const missingRelease = { SLIPWAY_RELEASE_URL: `${server.url.href}nowhere` };
+  expect(await withoutServer.install(missingRelease)).toEqual({
+    code: 1,
+    text: expect.stringContaining("cannot fetch"),
+  });
 });
 
-test("[RL-7] installs nothing without a program to check the signature, and nothing from a release without one", async () => {
+test("[RL-7] installs nothing without a program that checks signatures, or from an unsigned release", async () => {
   using machine = createMachine(["openssl", "minisign"]);
   expect(await machine.install()).toEqual({
     code: 1,

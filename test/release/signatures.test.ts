@@ -1,4 +1,4 @@
-// Signatures of releases: by minisign, by our own code, and invalid ones.
+// Signatures of releases: created by minisign and by Slipway, and invalid ones.
 import { expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,9 +8,9 @@ import { generateSigningKey, openSigningKey, readSigningKey } from "#src/release
 import { needs, testNeeding } from "#test/support/needs.ts";
 
 // Created with minisign 0.11 (`minisign -G -W`), only for this test.
-const SECRET =
+const SECRET_KEY =
   "untrusted comment: minisign encrypted secret key\nRWQAAEIyAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAXiAHFJLoyloM1UDaseNf58tA6E0edWjghu6Lv4gX73wGzE7k+Vbwx9hSydRCSh6pKLfz/t5ubpDQAsTnNqgYi21ogNDPYkReAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n";
-const PUBLIC = "RWReIAcUkujKWthSydRCSh6pKLfz/t5ubpDQAsTnNqgYi21ogNDPYkRe";
+const PUBLIC_KEY = "RWReIAcUkujKWthSydRCSh6pKLfz/t5ubpDQAsTnNqgYi21ogNDPYkRe";
 const SIGNATURE = [
   "untrusted comment: signature from minisign secret key",
   "RUReIAcUkujKWpnSLUEVeU2N1ZUdrtyug7WTZ37YyauQrM3NWm4W3ImZJIlBVZ60bZV6soVfhGjgbJdRP/RewE8/fr8Bn17jLgM=",
@@ -21,15 +21,15 @@ const SIGNATURE = [
 
 const digest = (text: string): Uint8Array => new Bun.CryptoHasher("blake2b512").update(text).digest();
 
-test("[RL-1] a minisign signature is accepted, and returns its trusted comment", () => {
-  expect(verifyDigest(digest("hi\n"), SIGNATURE, [parsePublicKey(PUBLIC)])).toBe("slipway 0.2.0 f");
-  expect(verifyDigest(digest("hi\n"), SIGNATURE, [parsePublicKey(`untrusted comment: a key\n${PUBLIC}\n`)])).toBe(
+test("[RL-1] accepts a minisign signature and returns its trusted comment", () => {
+  expect(verifyDigest(digest("hi\n"), SIGNATURE, [parsePublicKey(PUBLIC_KEY)])).toBe("slipway 0.2.0 f");
+  expect(verifyDigest(digest("hi\n"), SIGNATURE, [parsePublicKey(`untrusted comment: a key\n${PUBLIC_KEY}\n`)])).toBe(
     "slipway 0.2.0 f",
   );
 });
 
-test("[RL-1] a changed file, a changed comment, another key and an invalid signature are refused", () => {
-  const keys = [parsePublicKey(PUBLIC)];
+test("[RL-1] refuses a changed file, a changed comment, another key and an invalid signature", () => {
+  const keys = [parsePublicKey(PUBLIC_KEY)];
   const expectRefused = (text: string, file = "hi\n", trusted = keys) =>
     expect(() => verifyDigest(digest(file), text, trusted)).toThrow(SignatureError);
   expectRefused(SIGNATURE, "hi");
@@ -39,19 +39,19 @@ test("[RL-1] a changed file, a changed comment, another key and an invalid signa
   expectRefused("");
   expectRefused("untrusted comment: x\nAAAA\ntrusted comment: y\nAAAA\n");
   expectRefused(SIGNATURE.replace("RUReIA", "RWReIA"));
-  // The ID of a trusted key with a signature of another key.
+  // This key has a trusted key's ID, but is another key.
   const otherKey = { ...generateSigningKey(), id: Buffer.from("5e20071492e8ca5a", "hex") };
   expectRefused(signDigest(digest("hi\n"), "slipway 0.2.0 f", otherKey));
   expect(() => parsePublicKey("RWabc")).toThrow(SignatureError);
 });
 
-test("[RL-1] a minisign key signs, and a password is requested for a protected one", () => {
-  const key = readSigningKey(SECRET, undefined);
-  expect(printPublicKey(key)).toBe(PUBLIC);
-  expect(verifyDigest(digest("x"), signDigest(digest("x"), "slipway 1.0.0 y", key), [parsePublicKey(PUBLIC)])).toBe(
+test("[RL-1] signs with a minisign key, and asks for a protected key's password", () => {
+  const key = readSigningKey(SECRET_KEY, undefined);
+  expect(printPublicKey(key)).toBe(PUBLIC_KEY);
+  expect(verifyDigest(digest("x"), signDigest(digest("x"), "slipway 1.0.0 y", key), [parsePublicKey(PUBLIC_KEY)])).toBe(
     "slipway 1.0.0 y",
   );
-  const bytes = Buffer.from(SECRET.split("\n")[1] as string, "base64");
+  const bytes = Buffer.from(SECRET_KEY.split("\n")[1] as string, "base64");
   bytes.write("Sc", 2, "latin1");
   // The minimum that libsodium accepts: 32768 operations in 16 MiB.
   bytes.writeBigUInt64LE(32_768n, 38);
@@ -62,7 +62,7 @@ test("[RL-1] a minisign key signs, and a password is requested for a protected o
   expect(() => readSigningKey("RWQ=", undefined)).toThrow(SignatureError);
 });
 
-testNeeding([needs.minisign], "[RL-1] minisign accepts our signatures with a key that we have generated", async () => {
+testNeeding([needs.minisign], "[RL-1] minisign accepts Slipway's signatures with a generated key", async () => {
   const folder = mkdtempSync(join(tmpdir(), "slipway-signatures-"));
   try {
     const { key, isNew } = openSigningKey(join(folder, "keys", "release.key"), undefined);

@@ -1,5 +1,5 @@
-// A simulated machine with an installed server, a service manager and a release server: `systemctl` is a script that starts and stops a
-// real server.
+// A simulated machine with an installed server, a service manager and a release server. `systemctl` is a script that starts and stops a real
+// server.
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -17,13 +17,13 @@ export const NEXT_VERSION = "9.9.9";
 const toScript = (command: readonly string[]): string => `#!/bin/sh\nexec ${command.join(" ")} "$@"\n`;
 const NEXT_COMMAND = [process.execPath, "--no-env-file", NEXT_PROGRAM];
 
-/** Scripts in place of the programs of a release. */
+/** Scripts that replace a release's programs. */
 export const PROGRAMS = {
-  good: toScript(NEXT_COMMAND),
-  /** Changes the database, and never becomes ready. */
-  bad: `#!/bin/sh\nif [ "$1" != serve ]; then exec ${NEXT_COMMAND.join(" ")} "$@"; fi\nshift\n${NEXT_COMMAND.join(" ")} migrate "$@"\nexit 1\n`,
-  /** The program of this version. */
-  same: toScript(toProgramCommand()),
+  working: toScript(NEXT_COMMAND),
+  /** Changes the database and never becomes ready. */
+  failing: `#!/bin/sh\nif [ "$1" != serve ]; then exec ${NEXT_COMMAND.join(" ")} "$@"; fi\nshift\n${NEXT_COMMAND.join(" ")} migrate "$@"\nexit 1\n`,
+  /** The current version's program. */
+  current: toScript(toProgramCommand()),
 } as const;
 
 const systemctl = (folder: string, program: string, command: string, environment: string): string => `#!/bin/sh
@@ -48,13 +48,13 @@ const findFreePort = (): number => {
   return port;
 };
 
-/** Opens the machine. The server runs and its first user exists. */
+/** Creates the machine, with an installed server that `runSystemctl("start")` starts. */
 export const openUpgradeWorld = async () => {
   const folder = mkdtempSync(join(tmpdir(), "slipway-upgrade-"));
   const [bin, installFolder, data] = [join(folder, "bin"), join(folder, "place"), join(folder, "data")];
   for (const path of [bin, installFolder]) mkdirSync(path);
   const program = join(installFolder, "slipway");
-  writeFileSync(program, PROGRAMS.same, { mode: 0o755 });
+  writeFileSync(program, PROGRAMS.current, { mode: 0o755 });
   const key = generateSigningKey();
   const port = findFreePort();
   const url = new URL(`http://127.0.0.1:${port}`);
@@ -67,8 +67,8 @@ export const openUpgradeWorld = async () => {
     fetch(request) {
       const name = new URL(request.url).pathname.slice(1);
       requests.push(name);
-      const own = findResponse(name);
-      if (own) return own;
+      const customResponse = findResponse(name);
+      if (customResponse) return customResponse;
       const path = join(out, name);
       return existsSync(path) ? new Response(Bun.file(path)) : new Response("no", { status: 404 });
     },
@@ -89,8 +89,8 @@ export const openUpgradeWorld = async () => {
   writeFileSync(join(bin, "systemctl"), systemctl(folder, program, command, variables.join(" ")), {
     mode: 0o755,
   });
-  const tell = (what: string): void =>
-    void Bun.spawnSync([join(bin, "systemctl"), what, "slipway.service"], { env: service });
+  const runSystemctl = (action: string): void =>
+    void Bun.spawnSync([join(bin, "systemctl"), action, "slipway.service"], { env: service });
   const created: Disposable[] = [];
   return {
     folder,
@@ -99,30 +99,30 @@ export const openUpgradeWorld = async () => {
     program,
     /** The key that the machine trusts. */
     publicKey: printPublicKey(key),
-    asked: requests,
-    tell,
+    requests: requests,
+    runSystemctl,
     url,
     /** Publishes a release. */
     async release(options: Partial<ReleaseOptions> & { program?: string } = {}) {
-      const one = await createTestRelease(
+      const release = await createTestRelease(
         Object.assign({ version: NEXT_VERSION, key, only: ["programs"] as const }, options),
       );
-      created.push(one);
-      out = one.out;
-      return one;
+      created.push(release);
+      out = release.out;
+      return release;
     },
-    /** Replaces the server's response for files. */
-    answer(by: (name: string) => Response | undefined) {
-      findResponse = by;
+    /** Replaces the release server's responses. Files for which `respond` returns undefined are served as usual. */
+    setResponses(respond: (name: string) => Response | undefined) {
+      findResponse = respond;
     },
-    /** Runs `slipway upgrade` as root would: without settings. */
+    /** Runs `slipway upgrade` without settings, as root would. */
     async upgrade(
       args: readonly string[] = [],
       env: Readonly<Record<string, string>> = {},
-      by: readonly string[] = toProgramCommand(),
+      command: readonly string[] = toProgramCommand(),
     ) {
       const { PATH = "", HOME = "", TEST_RUN_MARK = "" } = service;
-      const child = Bun.spawn([...by, "upgrade", "--program", program, ...args], {
+      const child = Bun.spawn([...command, "upgrade", "--program", program, ...args], {
         cwd: folder,
         env: Object.assign({ PATH, HOME, TEST_RUN_MARK }, env),
         stdio: ["ignore", "pipe", "pipe"],
@@ -131,7 +131,7 @@ export const openUpgradeWorld = async () => {
       return { code: child.signalCode ?? code, text: output + errors };
     },
     version: (): string => Bun.spawnSync([program, "version", "--json"], { env: service }).stdout.toString(),
-    /** Signs in at the server, which shows that its data is there. */
+    /** Signs in, which requires the server's data. Returns the server's version. */
     async signIn(): Promise<string> {
       const client = await new Client(url).signIn(ADMIN.email, ADMIN.password);
       return (await client.get<{ version: string }>("/api/v2/buildinfo")).version;
@@ -139,9 +139,9 @@ export const openUpgradeWorld = async () => {
     listInstalled: (): string[] => readdirSync(installFolder).sort(),
     log: (): string => readFileSync(join(folder, "log"), "utf8"),
     async [Symbol.asyncDispose]() {
-      if (existsSync(join(bin, "systemctl"))) tell("stop");
+      if (existsSync(join(bin, "systemctl"))) runSystemctl("stop");
       await releases.stop(true);
-      for (const one of created) one[Symbol.dispose]();
+      for (const release of created) release[Symbol.dispose]();
       rmSync(folder, { recursive: true, force: true });
     },
   };

@@ -1,4 +1,4 @@
-// `slipway upgrade` on a simulated machine: what it rejects, an upgrade with data, a version that does not start, and a kill at each step.
+// `slipway upgrade` on a simulated machine: rejected releases, an upgrade with data, a version that does not start, and a kill at each step.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -20,12 +20,12 @@ const FILE = toReleaseFileName(SYSTEM);
 let world: World;
 
 const startWorld = async (): Promise<World> => {
-  const one = await openUpgradeWorld();
-  one.tell("start");
-  await until(async () => (await fetch(new URL("/readyz", one.url)).catch(() => undefined))?.ok, {
+  const machine = await openUpgradeWorld();
+  machine.runSystemctl("start");
+  await until(async () => (await fetch(new URL("/readyz", machine.url)).catch(() => undefined))?.ok, {
     what: "the server",
   });
-  return one;
+  return machine;
 };
 
 describe("refusals", () => {
@@ -35,60 +35,62 @@ describe("refusals", () => {
   afterAll(() => world[Symbol.asyncDispose]());
 
   const expectRefused = async (
-    words: string,
+    reason: string,
     args: readonly string[] = [],
     env: Readonly<Record<string, string>> = {},
   ) => {
-    expect(await world.upgrade(args, env)).toEqual({ code: 1, text: expect.stringContaining(words) });
-    expect(readFileSync(world.program, "utf8")).toBe(PROGRAMS.same);
+    expect(await world.upgrade(args, env)).toEqual({ code: 1, text: expect.stringContaining(reason) });
+    expect(readFileSync(world.program, "utf8")).toBe(PROGRAMS.current);
     expect(world.listInstalled()).toEqual(["slipway"]);
   };
 
-  test("[UP-1] --check names the newer release and changes nothing; without one it says so", async () => {
-    await world.release({ program: PROGRAMS.good });
-    const requested = world.asked.length;
+  test("[UP-1] --check names a newer release, or reports that there is none, and changes nothing", async () => {
+    await world.release({ program: PROGRAMS.working });
+    const requestCount = world.requests.length;
     const newer = await world.upgrade(["--check"]);
     expect(newer).toEqual({ code: 1, text: `Slipway ${NEXT_VERSION} is available; this is ${VERSION}.\n` });
-    expect(world.asked.slice(requested)).toEqual(["release.json", "release.json.minisig"]);
-    await world.release({ program: PROGRAMS.same, version: VERSION });
+    expect(world.requests.slice(requestCount)).toEqual(["release.json", "release.json.minisig"]);
+    await world.release({ program: PROGRAMS.current, version: VERSION });
     expect(await world.upgrade(["--check"])).toEqual({ code: 0, text: `Slipway ${VERSION} is the newest release.\n` });
     expect(await world.upgrade()).toEqual({ code: 0, text: `Slipway ${VERSION} is already installed.\n` });
     expect(world.listInstalled()).toEqual(["slipway"]);
   });
 
-  test("[UP-2] an older release is refused unless requested, and so is a program whose version differs from its signature's", async () => {
+  test("[UP-2] refuses an older release unless requested, and a program whose version differs from its signature's", async () => {
     await world.release({ version: "0.1.0" });
     await expectRefused("older than");
     await expectRefused("the new program does not run on this machine", ["--allow-downgrade"]);
-    await world.release({ program: PROGRAMS.good, version: "9.9.8" });
+    await world.release({ program: PROGRAMS.working, version: "9.9.8" });
     await expectRefused("the new program reports version 9.9.9");
   });
 
-  test("[UP-2] an untrusted key, a changed list, a missing signature and a replaced file are refused", async () => {
-    await world.release({ program: PROGRAMS.good, key: generateSigningKey() });
+  test("[UP-2] refuses an untrusted key, a changed list, a missing signature and a replaced file", async () => {
+    await world.release({ program: PROGRAMS.working, key: generateSigningKey() });
     await expectRefused("which is not trusted here");
-    const { out } = await world.release({ program: PROGRAMS.good });
-    world.answer((name) =>
+    const { out } = await world.release({ program: PROGRAMS.working });
+    world.setResponses((name) =>
       name === "release.json" ? new Response(`${readFileSync(join(out, name), "utf8")} `) : undefined,
     );
     await expectRefused("the signature does not match the file");
-    world.answer((name) => (name === "release.json.minisig" ? new Response("no", { status: 404 }) : undefined));
+    world.setResponses((name) => (name === "release.json.minisig" ? new Response("no", { status: 404 }) : undefined));
     await expectRefused("answered 404");
-    world.answer((name) =>
+    world.setResponses((name) =>
       name === `${FILE}.minisig` ? new Response(Bun.file(join(out, "release.json.minisig"))) : undefined,
     );
     await expectRefused("the signature does not match the file");
-    world.answer(() => undefined);
+    world.setResponses(() => undefined);
   });
 
-  test("[UP-7] a second concurrent upgrade is refused until the first has ended or was killed", async () => {
-    await world.release({ program: PROGRAMS.good });
+  test("[UP-7] refuses a second upgrade until the first one has ended or was killed", async () => {
+    await world.release({ program: PROGRAMS.working });
     const response = Promise.withResolvers<Response>();
     const requested = Promise.withResolvers<void>();
-    world.answer((name) => {
+    world.setResponses((name) => {
       if (name !== "release.json") return undefined;
       requested.resolve();
-      return new Response(new ReadableStream({ start: (one) => void response.promise.then(() => one.close()) }));
+      return new Response(
+        new ReadableStream({ start: (controller) => void response.promise.then(() => controller.close()) }),
+      );
     });
     const first = world.upgrade();
     await requested.promise;
@@ -96,7 +98,7 @@ describe("refusals", () => {
     const second = await world.upgrade();
     expect(second).toEqual({ code: 1, text: expect.stringContaining('another "slipway upgrade"') });
     // A check for an update changes nothing.
-    world.answer(() => undefined);
+    world.setResponses(() => undefined);
     expect((await world.upgrade(["--check"])).text).toContain("is available");
     response.resolve(new Response());
     expect((await first).code).toBe(1);
@@ -106,23 +108,23 @@ describe("refusals", () => {
     await expectRefused("cannot fetch", [], { SLIPWAY_RELEASE_URL: "http://127.0.0.1:1" });
   });
 
-  test("[UP-2] a partial download, a changed one and an unreachable server fail", async () => {
-    const { out } = await world.release({ program: PROGRAMS.good });
+  test("[UP-2] fails after a partial or changed download, and if the server is unreachable", async () => {
+    const { out } = await world.release({ program: PROGRAMS.working });
     const program = readFileSync(join(out, FILE));
     const serveFile = (bytes: Uint8Array) =>
-      world.answer((name) => (name === FILE ? new Response(new Uint8Array(bytes)) : undefined));
+      world.setResponses((name) => (name === FILE ? new Response(new Uint8Array(bytes)) : undefined));
     serveFile(program.subarray(0, program.length / 2));
     await expectRefused("was not downloaded completely");
     serveFile(Buffer.concat([program, program]));
     await expectRefused("larger than the release states");
     serveFile(program.map((byte, i) => (i === 40 ? byte ^ 1 : byte)));
     await expectRefused("does not match the release's checksum");
-    world.answer(() => undefined);
+    world.setResponses(() => undefined);
     await expectRefused("cannot fetch", [], { SLIPWAY_RELEASE_URL: "http://127.0.0.1:1" });
   });
 
-  test("[UP-2] a file without its signature, one for another system, and a service whose data is not found are refused", async () => {
-    const { out } = await world.release({ program: PROGRAMS.good });
+  test("[UP-2] refuses an unsigned file, a file for another system, and a service whose data is not found", async () => {
+    const { out } = await world.release({ program: PROGRAMS.working });
     await expectRefused(`this machine needs ${FILE}`, ["--file", join(out, "slipway-darwin-arm64.gz")]);
     const otherData = ["--release-key", world.publicKey, "--data-dir", join(world.folder, "nowhere")];
     await expectRefused("there is no database in", ["--file", join(out, FILE), ...otherData]);
@@ -139,21 +141,21 @@ describe("refusals", () => {
     await expectRefused("there is no file", ["--file", join(out, "nothing.gz")]);
   });
 
-  test("[UP-6] a packaged program is left to its package manager", async () => {
-    const mark = join(world.installFolder, "installed-by");
-    writeFileSync(mark, "deb\n");
+  test("[UP-6] leaves a packaged program to its package manager", async () => {
+    const markerFile = join(world.installFolder, "installed-by");
+    writeFileSync(markerFile, "deb\n");
     expect(await world.upgrade()).toEqual({
       code: 1,
       text: expect.stringContaining("upgrade it with: apt install ./slipway_"),
     });
-    rmSync(mark);
+    rmSync(markerFile);
   });
 });
 
-test("[UP-3][UP-4] upgrades with backup and data, is ready as the new version, and goes back on request; then upgrades from a file", async () => {
+test("[UP-3][UP-4] upgrades with a backup, keeps the data, goes back on request, and upgrades from a file", async () => {
   await using machine = await startWorld();
   expect(await machine.signIn()).toContain(VERSION);
-  const { out } = await machine.release({ program: PROGRAMS.good });
+  const { out } = await machine.release({ program: PROGRAMS.working });
   const upgraded = await machine.upgrade();
   expect(upgraded).toEqual({ code: 0, text: expect.stringContaining(`Slipway ${NEXT_VERSION} is ready.\n`) });
   expect(machine.listInstalled()).toEqual(["slipway", "slipway.before"]);
@@ -171,10 +173,10 @@ test("[UP-3][UP-4] upgrades with backup and data, is ready as the new version, a
   expect(await machine.signIn()).toContain(NEXT_VERSION);
 });
 
-test("[UP-3] without a service it says how to restart, and replaces a client without data", async () => {
+test("[UP-3] without a service, prints how to restart, and replaces a client without data", async () => {
   await using machine = await openUpgradeWorld();
   rmSync(join(machine.folder, "bin", "systemctl"));
-  const { out } = await machine.release({ program: PROGRAMS.good });
+  const { out } = await machine.release({ program: PROGRAMS.working });
   const { publicKey } = machine;
   expect(await machine.upgrade(["--file", join(out, FILE), "--release-key", publicKey])).toEqual({
     code: 0,
@@ -183,9 +185,9 @@ test("[UP-3] without a service it says how to restart, and replaces a client wit
   expect(machine.version()).toContain(NEXT_VERSION);
 });
 
-test("[UP-4] if a version changes the data and does not start, the previous program and data are restored, and the server runs", async () => {
+test("[UP-4] restores the previous program and data if a version changes the data and does not start", async () => {
   await using machine = await startWorld();
-  await machine.release({ program: PROGRAMS.bad });
+  await machine.release({ program: PROGRAMS.failing });
   const failed = await machine.upgrade();
   expect(failed.text).toContain(`Slipway ${NEXT_VERSION} did not start: its service failed`);
   expect(failed).toEqual({ code: 1, text: expect.stringContaining(`Slipway ${VERSION} is ready.\n`) });
@@ -204,11 +206,11 @@ const UPGRADE_POINTS = [
 const RETURN_POINTS = ["upgrade_stopped", "upgrade_data_back", "upgrade_program_back"] as const;
 
 test(
-  "[UP-5] killed at each step of an upgrade, the program is complete, the server has its data, and the same command completes the upgrade",
+  "[UP-5] after a kill at any step, program and data are intact, and the same command completes the upgrade",
   async () => {
     expect([...UPGRADE_POINTS, ...RETURN_POINTS].toSorted()).toEqual([...UPGRADE_FAILPOINTS].toSorted());
     await using machine = await startWorld();
-    await machine.release({ program: PROGRAMS.good });
+    await machine.release({ program: PROGRAMS.working });
     for (const point of UPGRADE_POINTS) {
       expect([point, (await machine.upgrade([], { SLIPWAY_FAILPOINT: point })).code]).toEqual([point, "SIGKILL"]);
       const isNew = point === "upgrade_replaced" || point === "upgrade_restarted";
@@ -224,10 +226,10 @@ test(
 );
 
 test(
-  "[UP-5] killed at each step back, --back completes it",
+  "[UP-5] after a kill at any step back, --back completes the return",
   async () => {
     await using machine = await startWorld();
-    await machine.release({ program: PROGRAMS.bad });
+    await machine.release({ program: PROGRAMS.failing });
     for (const point of RETURN_POINTS) {
       expect([point, (await machine.upgrade([], { SLIPWAY_FAILPOINT: point })).code]).toEqual([point, "SIGKILL"]);
       expect(await machine.upgrade(["--back"], {}, toProgramCommand())).toEqual({

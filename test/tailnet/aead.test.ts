@@ -1,4 +1,4 @@
-// The WebAssembly that encrypts data packets, compared with another implementation, and its source compared with the committed binary.
+// The WebAssembly that encrypts data packets: compared with another implementation, and its source with the committed binary.
 import { expect, test } from "bun:test";
 import { chacha20poly1305 } from "@noble/ciphers/chacha.js";
 import { HEAD_BYTES, MAX_PLAIN_BYTES, openSealed, seal, TAG_BYTES } from "#src/tailnet/aead/aead.ts";
@@ -12,7 +12,7 @@ const toNonce = (counter: number): Uint8Array => {
   return nonce;
 };
 
-test("[TL-18] encrypts and decrypts like another implementation, at every length and for counters of all sizes, and rejects altered packets", () => {
+test("[TL-18] encrypts and decrypts like another implementation for all lengths and counters, and rejects altered packets", () => {
   const random = randomFrom(18);
   const bytes = (length: number) => Uint8Array.from({ length }, () => random() * 256);
   for (let i = 0; i < 1_500; i += 1) {
@@ -25,13 +25,13 @@ test("[TL-18] encrypts and decrypts like another implementation, at every length
     const message = seal(head, { key, counter, plain, padded: length });
     expect(Buffer.compare(message, Buffer.concat([head, expected]))).toBe(0);
     expect(Buffer.compare(openSealed(key, counter, expected) as Uint8Array, plain)).toBe(0);
-    const at = Math.floor(random() * expected.byteLength);
-    expected[at] = (expected[at] as number) ^ (1 << Math.floor(random() * 8));
+    const position = Math.floor(random() * expected.byteLength);
+    expected[position] = (expected[position] as number) ^ (1 << Math.floor(random() * 8));
     expect(openSealed(key, counter, expected)).toBeUndefined();
   }
 });
 
-test("[TL-18] padding is always zeros; too large or too short packets are refused", () => {
+test("[TL-18] pads with zeros only, and refuses packets that are too large or too short", () => {
   const key = new Uint8Array(32).fill(7);
   const head = new Uint8Array(HEAD_BYTES);
   seal(head, { key, counter: 1, plain: new Uint8Array(96).fill(255), padded: 96 });

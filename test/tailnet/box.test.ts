@@ -1,4 +1,4 @@
-// Compares boxes with test vectors of libsodium.
+// Compares boxes with libsodium's test vectors.
 import { expect, test } from "bun:test";
 import { createKeyPair, deriveSharedKey, open, seal } from "#src/tailnet/box.ts";
 import vectors from "./nacl-vectors.json" with { type: "json" };
@@ -17,17 +17,17 @@ test.each(vectors.boxes)("[TL-1] a box equals libsodium's byte for byte: $name",
   expect(hex(open(shared, bytes(vector.nonce + vector.box)))).toBe(vector.plain);
 });
 
-test("[TL-1] an altered or truncated box, or one for another recipient, does not open; a key without a secret is refused", () => {
-  const [one, two, other] = [createKeyPair(), createKeyPair(), createKeyPair()];
-  const shared = deriveSharedKey(one.secret, two.public) as Uint8Array;
+test("[TL-1] does not open an altered or truncated box or another recipient's box, and refuses a key without a secret", () => {
+  const [sender, receiver, outsider] = [createKeyPair(), createKeyPair(), createKeyPair()];
+  const shared = deriveSharedKey(sender.secret, receiver.public) as Uint8Array;
   const sealed = seal(shared, new TextEncoder().encode("hello"));
-  for (let at = 0; at < sealed.byteLength; at += 1) {
+  for (let position = 0; position < sealed.byteLength; position += 1) {
     const altered = sealed.slice();
-    altered[at] = (altered[at] as number) ^ 1;
+    altered[position] = (altered[position] as number) ^ 1;
     expect(open(shared, altered)).toBeUndefined();
-    expect(open(shared, sealed.subarray(0, at))).toBeUndefined();
+    expect(open(shared, sealed.subarray(0, position))).toBeUndefined();
   }
-  expect(open(deriveSharedKey(other.secret, two.public) as Uint8Array, sealed)).toBeUndefined();
-  expect(deriveSharedKey(one.secret, new Uint8Array(32))).toBeUndefined();
-  expect(deriveSharedKey(one.secret, new Uint8Array(31))).toBeUndefined();
+  expect(open(deriveSharedKey(outsider.secret, receiver.public) as Uint8Array, sealed)).toBeUndefined();
+  expect(deriveSharedKey(sender.secret, new Uint8Array(32))).toBeUndefined();
+  expect(deriveSharedKey(sender.secret, new Uint8Array(31))).toBeUndefined();
 });

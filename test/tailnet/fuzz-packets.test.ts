@@ -1,5 +1,5 @@
-// Invalid data for every parser of a peer: random bytes, and packets of a real connection with flipped bits. The parsers do not throw,
-// memory does not grow, and existing connections continue. SLIPWAY_TEST_PACKETS sets the number of packets; a million is the long form.
+// Invalid data for every parser of a peer: random bytes, and real packets with flipped bits. The parsers do not throw, memory does not
+// grow, and existing connections continue. SLIPWAY_TEST_PACKETS sets the number of packets; long runs use a million.
 import { describe, expect, test } from "bun:test";
 import { createKeyPair } from "#src/tailnet/box.ts";
 import { parsePacket } from "#src/tailnet/packets/ip6.ts";
@@ -18,15 +18,15 @@ const SEED = Number(process.env.SLIPWAY_TEST_SEED ?? 4_711);
 const TIMEOUT_MS = 60_000 + PACKET_COUNT / 5;
 const MiB = 1024 * 1024;
 
-const chance = randomFrom(SEED);
-const random = (length: number): Uint8Array => Uint8Array.from({ length }, () => chance() * 256);
-const randomLength = (): number => Math.floor(chance() * (chance() < 0.5 ? 80 : 1_400));
+const random = randomFrom(SEED);
+const randomBytes = (length: number): Uint8Array => Uint8Array.from({ length }, () => random() * 256);
+const randomLength = (): number => Math.floor(random() * (random() < 0.5 ? 80 : 1_400));
 /** Flips some bits, and sometimes truncates the packet. */
 const damagePacket = (packet: Uint8Array): Uint8Array => {
-  const copy = packet.slice(0, chance() < 0.1 ? Math.floor(chance() * packet.byteLength) : undefined);
-  for (let left = 1 + Math.floor(chance() * 4); left > 0 && copy.byteLength > 0; left -= 1) {
-    const at = Math.floor(chance() * Math.min(copy.byteLength, 100));
-    copy[at] = (copy[at] as number) ^ (1 << Math.floor(chance() * 8));
+  const copy = packet.slice(0, random() < 0.1 ? Math.floor(random() * packet.byteLength) : undefined);
+  for (let remaining = 1 + Math.floor(random() * 4); remaining > 0 && copy.byteLength > 0; remaining -= 1) {
+    const position = Math.floor(random() * Math.min(copy.byteLength, 100));
+    copy[position] = (copy[position] as number) ^ (1 << Math.floor(random() * 8));
   }
   return copy;
 };
@@ -42,10 +42,10 @@ describe(`with seed ${SEED}`, () => {
     () => {
       const discovery = new Discovery(createKeyPair(), createKeyPair().public);
       for (let i = 0; i < PACKET_COUNT; i += 1) {
-        const bytes = random(randomLength());
+        const bytes = randomBytes(randomLength());
         parseSegment(bytes);
-        if (chance() < 0.5) bytes[0] = 0x60;
-        if (chance() < 0.5 && bytes.byteLength >= 40) new DataView(bytes.buffer).setUint16(4, bytes.byteLength - 40);
+        if (random() < 0.5) bytes[0] = 0x60;
+        if (random() < 0.5 && bytes.byteLength >= 40) new DataView(bytes.buffer).setUint16(4, bytes.byteLength - 40);
         const packet = parsePacket(bytes);
         if (packet) {
           encodePong(packet);
@@ -59,7 +59,7 @@ describe(`with seed ${SEED}`, () => {
         }
       }
       const node = {
-        key: random(34),
+        key: randomBytes(34),
         disco: "discokey:zz",
         preferredDerp: 999,
         allowedIps: ["", "::/0", "x/128", "1.2.3.4/128"],
@@ -72,43 +72,43 @@ describe(`with seed ${SEED}`, () => {
   );
 
   test(
-    "[TL-29] damaged messages do not affect a tunnel, and memory stays flat",
+    "[TL-29] damaged messages neither affect a tunnel nor use memory",
     async () => {
-      const { sim, say, sent, got, ends } = makeTunnels();
-      say("a", "one");
+      const { sim, send, sent, received, tunnels } = makeTunnels();
+      send("a", "one");
       await sim.advance(10);
       const before = measureMemory();
       const samples = [...sent.a, ...sent.b];
       for (let i = 0; i < PACKET_COUNT; i += 1) {
-        const sample = samples[Math.floor(chance() * samples.length)] as Uint8Array;
-        ends.b.push(chance() < 0.3 ? random(randomLength()) : damagePacket(sample));
-        // Sent packets are dropped, so that they do not count as memory of the product.
+        const sample = samples[Math.floor(random() * samples.length)] as Uint8Array;
+        tunnels.b.push(random() < 0.3 ? randomBytes(randomLength()) : damagePacket(sample));
+        // Sent packets are dropped, so that they do not count as the product's memory.
         if (i % 1_000 === 0) {
           sent.b.length = 0;
           await sim.advance(1);
         }
       }
-      say("a", "two");
-      say("b", "three");
+      send("a", "two");
+      send("b", "three");
       await sim.advance(100);
-      expect([got.a, got.b]).toEqual([["three"], ["one", "two"]]);
-      // A limit far above the use of one run, because the process does not return the memory of other tests immediately.
+      expect([received.a, received.b]).toEqual([["three"], ["one", "two"]]);
+      // The limit is far above a run's actual use, because the process does not immediately free the memory of other tests.
       expect(measureMemory() - before).toBeLessThan(128 * MiB);
     },
     scaleTimeout(TIMEOUT_MS),
   );
 
   test(
-    "[TL-29] damaged and invented segments use no more memory than a peer may",
+    "[TL-29] damaged segments use no more memory than a peer may use",
     async () => {
       const world = makeStacks({ seed: SEED });
       const connection = await world.connect();
-      await connection.write(random(3_000));
+      await connection.write(randomBytes(3_000));
       await world.sim.advance(10);
       const samples = world.packets.slice();
       const before = measureMemory();
       for (let i = 0; i < PACKET_COUNT; i += 1) {
-        const sample = samples[Math.floor(chance() * samples.length)] as Uint8Array;
+        const sample = samples[Math.floor(random() * samples.length)] as Uint8Array;
         const packet = parsePacket(damagePacket(sample));
         if (packet) world.server.push(packet);
         if (i % 500 === 0) {

@@ -1,5 +1,5 @@
-// Invalid data for the relay and for the Tailnet sockets: random, truncated, too large, out of order. The sender is disconnected with a
-// reason, memory does not grow, and two peers that exchange packets at the same time are not affected.
+// Invalid data for the relay and the Tailnet sockets: random, truncated, too large or out of order. The server disconnects the sender with
+// a reason, memory does not grow, and two other peers keep exchanging packets.
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { Client } from "#src/client.ts";
@@ -37,12 +37,12 @@ const makeNonsense = (next: (below: number) => number): Uint8Array => {
 const expectUndisturbed = async (server: TestServer, during: () => Promise<void>): Promise<void> => {
   await using a = await RelayPeer.join(server);
   await using b = await RelayPeer.join(server);
-  let isOver = false;
+  let isDone = false;
   const work = during().finally(() => {
-    isOver = true;
+    isDone = true;
   });
-  for (let i = 0; !isOver || i < 5; i += 1) {
-    a.packet(b, `word ${i}`);
+  for (let i = 0; !isDone || i < 5; i += 1) {
+    a.sendPacket(b, `word ${i}`);
     expect(await b.receiveText()).toEqual({ from: a.address, text: `word ${i}` });
   }
   await work;
@@ -65,10 +65,10 @@ test("[TL-7] invalid input to the relay closes its sender with a reason and affe
   });
 });
 
-test("[TL-7] invalid input to a Tailnet socket closes it with a reason; the others continue", async () => {
+test("[TL-7] invalid input to a Tailnet socket closes it with a reason; other sockets continue", async () => {
   await using server = await startTestServer();
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
-  await using calm = await connectTailnet(server, "/api/v2/tailnet", admin.token as string);
+  await using bystander = await connectTailnet(server, "/api/v2/tailnet", admin.token as string);
   const url = Object.assign(new URL("/api/v2/tailnet", server.url), { protocol: "ws:" });
   for (let seed = 1; seed <= ROUNDS; seed += 1) {
     const next = createRandom(seed);
@@ -81,7 +81,7 @@ test("[TL-7] invalid input to a Tailnet socket closes it with a reason; the othe
     });
     if (seed % 10 === 0) socket.send("text");
     else {
-      // A stream that is opened correctly and then sends invalid data; then a header with an unknown version.
+      // The client opens a stream correctly, sends invalid data in it, and then a header with an unknown version.
       socket.send(Uint8Array.of(0, 1, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0));
       const body = makeNonsense(next);
       const head = new Uint8Array(12);
@@ -93,47 +93,44 @@ test("[TL-7] invalid input to a Tailnet socket closes it with a reason; the othe
     }
     const { code, reason } = await closed;
     expect([seed, code, reason.length > 0]).toEqual([seed, seed % 10 === 0 ? 1003 : 1002, true]);
-    await calm.tailnet.postTelemetry({});
+    await bystander.tailnet.postTelemetry({});
   }
 });
 
-testInside(
-  "[TL-7] an invalid call affects no other call and leaves no peer in the network, and memory does not grow",
-  async () => {
-    await using server = await startTestServer();
-    const seeded = await seedAgent(server);
-    const path = `/api/v2/workspaceagents/${seeded.agent_id}/coordinate?version=2.0`;
-    const round = async (seed: number) => {
-      const next = createRandom(seed);
-      await using connection = await connectTailnet(server, path, seeded.owner_token);
-      const stream = await coordinate(connection.tailnet);
-      const requests = [
-        { addTunnel: { id: makeNonsense(next) } },
-        { removeTunnel: { id: makeNonsense(next) } },
-        { readyForHandshake: Array.from({ length: next(50) + 1 }, () => ({ id: makeNonsense(next) })) },
-        { updateSelf: { node: { key: new Uint8Array(200_000) } } },
-        { updateSelf: { node: { addresses: Array(next(200) + 1).fill("x".repeat(next(300))) } } },
-      ];
-      await stream.send(requests[next(requests.length)] as object);
-      const message = await stream.next();
-      expect([seed, typeof message, message === "end"]).toEqual([seed, "string", false]);
-      expect(await stream.next()).toBe("end");
-      await connection.tailnet.postTelemetry({});
-    };
-    for (let seed = 1; seed <= ROUNDS; seed += 1) await round(seed);
-    const { coordinator } = getContext(server).tailnet;
-    expect(coordinator.counts).toEqual({ peers: 0, tunnels: 0 });
-  },
-);
+testInside("[TL-7] an invalid call affects no other call and leaves no peer in the network", async () => {
+  await using server = await startTestServer();
+  const seeded = await seedAgent(server);
+  const path = `/api/v2/workspaceagents/${seeded.agent_id}/coordinate?version=2.0`;
+  const sendInvalidRequest = async (seed: number) => {
+    const next = createRandom(seed);
+    await using connection = await connectTailnet(server, path, seeded.owner_token);
+    const stream = await coordinate(connection.tailnet);
+    const requests = [
+      { addTunnel: { id: makeNonsense(next) } },
+      { removeTunnel: { id: makeNonsense(next) } },
+      { readyForHandshake: Array.from({ length: next(50) + 1 }, () => ({ id: makeNonsense(next) })) },
+      { updateSelf: { node: { key: new Uint8Array(200_000) } } },
+      { updateSelf: { node: { addresses: Array(next(200) + 1).fill("x".repeat(next(300))) } } },
+    ];
+    await stream.send(requests[next(requests.length)] as object);
+    const message = await stream.next();
+    expect([seed, typeof message, message === "end"]).toEqual([seed, "string", false]);
+    expect(await stream.next()).toBe("end");
+    await connection.tailnet.postTelemetry({});
+  };
+  for (let seed = 1; seed <= ROUNDS; seed += 1) await sendInvalidRequest(seed);
+  const { coordinator } = getContext(server).tailnet;
+  expect(coordinator.counts).toEqual({ peers: 0, tunnels: 0 });
+});
 
-test("[TL-2] frames are decoded from chunks of any size; a frame above its limit is refused before its payload has arrived", () => {
+test("[TL-2] decodes frames from chunks of any size, and refuses a frame above its limit before its payload arrives", () => {
   const frame = fc.record({ type: fc.integer({ min: 0, max: 255 }), payload: fc.uint8Array({ maxLength: 300 }) });
   const splitBytes = (bytes: Uint8Array, sizes: number[]): Uint8Array[] => {
     const pieces: Uint8Array[] = [];
-    for (let at = 0, i = 0; at < bytes.length; i += 1) {
+    for (let position = 0, i = 0; position < bytes.length; i += 1) {
       const size = sizes.length === 0 ? bytes.length : (sizes[i % sizes.length] as number);
-      pieces.push(bytes.subarray(at, at + size));
-      at += size;
+      pieces.push(bytes.subarray(position, position + size));
+      position += size;
     }
     return pieces;
   };
@@ -155,7 +152,7 @@ test("[TL-2] frames are decoded from chunks of any size; a frame above its limit
     }),
     { numRuns: 200 },
   );
-  for (const [type, most] of [
+  for (const [type, limit] of [
     [FRAME.client_info, MAX_CLIENT_INFO],
     [FRAME.send_packet, MAX_PACKET + 32],
     [0x99, MAX_PACKET + 32],
@@ -166,12 +163,12 @@ test("[TL-2] frames are decoded from chunks of any size; a frame above its limit
       new DataView(bytes.buffer).setUint32(1, length);
       return bytes;
     };
-    expect([...new FrameReader().push(head(most))]).toEqual([]);
-    expect(() => [...new FrameReader().push(head(most + 1))]).toThrow(FrameError);
+    expect([...new FrameReader().push(head(limit))]).toEqual([]);
+    expect(() => [...new FrameReader().push(head(limit + 1))]).toThrow(FrameError);
   }
 });
 
-test("[TL-7] memory does not grow with incomplete frames of clients that have disconnected", () => {
+test("[TL-7] incomplete frames of disconnected clients use no memory", () => {
   const relay = new Relay(new ManualClock());
   const head = new Uint8Array(HEADER_BYTES);
   head[0] = FRAME.client_info;

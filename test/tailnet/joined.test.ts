@@ -7,8 +7,8 @@ import { Relay } from "#src/tailnet/relay.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 
-const text = (message: string): Uint8Array => new TextEncoder().encode(message);
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+const encodeText = (message: string): Uint8Array => new TextEncoder().encode(message);
+const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const parseFrames = (messages: Uint8Array[]) => [...new FrameReader().push(Buffer.concat(messages))];
 
 /** Connects a client to a relay without a server. Records the messages that were sent to it. */
@@ -21,7 +21,7 @@ const connectClient = (relay: Relay) => {
     close: (code, reason) => closed.push(`${code} ${reason}`),
   });
   const shared = deriveSharedKey(pair.secret, relay.key.public) as Uint8Array;
-  client.push(encodeFrame(FRAME.client_info, pair.public, seal(shared, text('{"version":2}'))));
+  client.push(encodeFrame(FRAME.client_info, pair.public, seal(shared, encodeText('{"version":2}'))));
   sent.length = 0;
   return { client, key: pair.public, sent, closed };
 };
@@ -30,10 +30,10 @@ describe("frames of one turn", () => {
   testInside("[TL-17] are sent as one message, in order, and count as queued until then", async () => {
     const relay = new Relay(new ManualClock());
     const [a, b] = [connectClient(relay), connectClient(relay)];
-    for (const word of ["one", "two", "three"]) a.client.push(encodeFrame(FRAME.send_packet, b.key, text(word)));
+    for (const word of ["one", "two", "three"]) a.client.push(encodeFrame(FRAME.send_packet, b.key, encodeText(word)));
     expect(b.sent).toEqual([]);
     expect(b.client.waiting.bytes).toBe(3 * (5 + 32) + "onetwothree".length);
-    await turn();
+    await nextTurn();
     expect(b.sent).toHaveLength(1);
     const words = parseFrames(b.sent).map(({ payload }) => new TextDecoder().decode(payload.subarray(32)));
     expect(words).toEqual(["one", "two", "three"]);
@@ -50,36 +50,36 @@ describe("frames of one turn", () => {
   });
 
   testInside(
-    "[TL-17] are sent before a client is disconnected for a violation, but not after it has disconnected itself",
+    "[TL-17] are sent before the relay disconnects a client for a violation, but not after a client has left",
     async () => {
       const relay = new Relay(new ManualClock());
       const [a, b] = [connectClient(relay), connectClient(relay)];
-      a.client.push(encodeFrame(FRAME.send_packet, b.key, text("last words")));
+      a.client.push(encodeFrame(FRAME.send_packet, b.key, encodeText("last words")));
       b.client.push(encodeFrame(FRAME.watch_connections));
       expect(parseFrames(b.sent)).toHaveLength(1);
       expect(b.closed).toEqual(["1008 this relay has no mesh"]);
-      b.client.push(encodeFrame(FRAME.ping, text("12345678")));
-      a.client.push(encodeFrame(FRAME.ping, text("12345678")));
+      b.client.push(encodeFrame(FRAME.ping, encodeText("12345678")));
+      a.client.push(encodeFrame(FRAME.ping, encodeText("12345678")));
       a.client.end();
-      await turn();
+      await nextTurn();
       expect(b.sent).toHaveLength(1);
       expect(a.sent).toEqual([]);
     },
   );
 
-  test("[TL-17] a batch sends once at the end of its turn, even if it was flushed before", () => {
+  test("[TL-17] a batch sends once at the end of its turn, even after an earlier flush", () => {
     const turns: (() => void)[] = [];
     const sent: string[] = [];
     const batch = new FrameBatch({
       send: (bytes) => sent.push(new TextDecoder().decode(bytes)),
       endOfTurn: (run) => turns.push(run),
     });
-    batch.add(text("a"));
-    batch.add(text("b"));
+    batch.add(encodeText("a"));
+    batch.add(encodeText("b"));
     batch.flush();
-    batch.add(text("c"));
+    batch.add(encodeText("c"));
     for (const run of turns) run();
-    batch.add(text("d"));
+    batch.add(encodeText("d"));
     batch.clear();
     for (const run of turns) run();
     expect(sent).toEqual(["ab", "c"]);

@@ -1,4 +1,4 @@
-// Peers of the private network for tests: the real protocol over real sockets, to the coordinator and to the relay.
+// Peers for tests of the private network, which use the real protocol over real sockets with the coordinator and the relay.
 import { systemClock } from "#base/clock.ts";
 import { createKeyPair, deriveSharedKey, type KeyPair, open, seal } from "#src/tailnet/box.ts";
 import { DERP_MAGIC, encodeFrame, FRAME, type Frame, FrameReader } from "#src/tailnet/derp-frame.ts";
@@ -44,19 +44,19 @@ type Tailnet = ReturnType<typeof createTailnetClient>;
 export const coordinate = async (tailnet: Tailnet) => {
   const call = await tailnet.coordinate();
   const responses = call[Symbol.asyncIterator]();
-  let waiting: CoordinateResponse_PeerUpdate[] = [];
+  let unread: CoordinateResponse_PeerUpdate[] = [];
   return {
     send: call.send,
     cancel: call.cancel,
     /** Returns the next update, the error text, or `end`. */
     async next(): Promise<CoordinateResponse_PeerUpdate | string> {
-      while (waiting.length === 0) {
+      while (unread.length === 0) {
         const { value, done } = await responses.next();
         if (done) return "end";
         if (value.error !== "") return value.error;
-        waiting = value.peerUpdates;
+        unread = value.peerUpdates;
       }
-      return waiting.shift() as CoordinateResponse_PeerUpdate;
+      return unread.shift() as CoordinateResponse_PeerUpdate;
     },
   };
 };
@@ -68,22 +68,22 @@ export class RelayPeer implements AsyncDisposable {
   readonly closed: Promise<CloseInfo>;
   readonly #reader = new FrameReader();
   #frames: Frame[] = [];
-  #waiting: (() => void) | undefined;
-  #over = false;
+  #wake: (() => void) | undefined;
+  #isClosed = false;
 
   constructor(server: TestServer, pair: KeyPair = createKeyPair()) {
     this.pair = pair;
     this.socket = new WebSocket(socketUrl(server, "/derp"), ["derp"]);
     this.socket.binaryType = "arraybuffer";
     this.closed = awaitClose(this.socket).then((closed) => {
-      this.#over = true;
-      this.#waiting?.();
+      this.#isClosed = true;
+      this.#wake?.();
       return closed;
     });
     this.socket.addEventListener("message", ({ data }: MessageEvent<ArrayBuffer>) => {
       for (const { type, payload } of this.#reader.push(new Uint8Array(data)))
         this.#frames.push({ type, payload: payload.slice() });
-      this.#waiting?.();
+      this.#wake?.();
     });
   }
 
@@ -93,19 +93,19 @@ export class RelayPeer implements AsyncDisposable {
     const shared = await peer.readGreeting();
     const info = new TextEncoder().encode('{"version":2,"meshKey":"","CanAckPings":true,"IsProber":false}');
     peer.send(encodeFrame(FRAME.client_info, peer.pair.public, seal(shared, info)));
-    const answer = await peer.next();
-    if (answer?.type !== FRAME.server_info) throw new Error("the relay did not introduce itself");
-    const text = new TextDecoder().decode(open(shared, answer.payload));
-    if (JSON.parse(text).version !== 2) throw new Error(`the relay said ${text}`);
+    const response = await peer.next();
+    if (response?.type !== FRAME.server_info) throw new Error("the relay did not introduce itself");
+    const text = new TextDecoder().decode(open(shared, response.payload));
+    if (JSON.parse(text).version !== 2) throw new Error(`unexpected information from the relay: ${text}`);
     return peer;
   }
 
   /** Reads the relay's key; returns the shared secret. */
   async readGreeting(): Promise<Uint8Array> {
-    const hello = await this.next();
-    if (hello?.type !== FRAME.server_key || Buffer.compare(hello.payload.subarray(0, 8), DERP_MAGIC) !== 0)
-      throw new Error("the relay did not name its key");
-    return deriveSharedKey(this.pair.secret, hello.payload.subarray(8)) as Uint8Array;
+    const greeting = await this.next();
+    if (greeting?.type !== FRAME.server_key || Buffer.compare(greeting.payload.subarray(0, 8), DERP_MAGIC) !== 0)
+      throw new Error("the relay did not send its key");
+    return deriveSharedKey(this.pair.secret, greeting.payload.subarray(8)) as Uint8Array;
   }
 
   get address(): string {
@@ -117,7 +117,7 @@ export class RelayPeer implements AsyncDisposable {
     this.socket.send(bytes as Uint8Array<ArrayBuffer>);
   }
 
-  packet(to: RelayPeer | Uint8Array, packet: Uint8Array | string): void {
+  sendPacket(to: RelayPeer | Uint8Array, packet: Uint8Array | string): void {
     const key = to instanceof RelayPeer ? to.pair.public : to;
     const bytes = typeof packet === "string" ? new TextEncoder().encode(packet) : packet;
     this.send(encodeFrame(FRAME.send_packet, key, bytes));
@@ -126,9 +126,9 @@ export class RelayPeer implements AsyncDisposable {
   /** Returns the next frame; undefined when the connection has ended. */
   async next(): Promise<Frame | undefined> {
     while (this.#frames.length === 0) {
-      if (this.#over) return undefined;
+      if (this.#isClosed) return undefined;
       await new Promise<void>((resolve) => {
-        this.#waiting = resolve;
+        this.#wake = resolve;
       });
     }
     return this.#frames.shift();
@@ -137,19 +137,19 @@ export class RelayPeer implements AsyncDisposable {
   /** Returns the next packet as text, and its sender's key. */
   async receiveText(): Promise<{ from: string; text: string }> {
     const frame = await this.next();
-    if (frame?.type !== FRAME.receive_packet) throw new Error(`no packet but ${frame?.type}`);
+    if (frame?.type !== FRAME.receive_packet) throw new Error(`expected a packet, got ${frame?.type}`);
     const from = Buffer.from(frame.payload.subarray(0, 32)).toString("hex");
     return { from, text: new TextDecoder().decode(frame.payload.subarray(32)) };
   }
 
   /** Resolves when the relay has read everything sent before. */
   async waitUntilRead(): Promise<void> {
-    const mark = crypto.getRandomValues(new Uint8Array(8));
-    this.send(encodeFrame(FRAME.ping, mark));
+    const payload = crypto.getRandomValues(new Uint8Array(8));
+    this.send(encodeFrame(FRAME.ping, payload));
     for (;;) {
       const frame = await this.next();
-      if (frame === undefined) throw new Error("the connection is over");
-      if (frame.type === FRAME.pong && Buffer.compare(frame.payload, mark) === 0) return;
+      if (frame === undefined) throw new Error("the connection has ended");
+      if (frame.type === FRAME.pong && Buffer.compare(frame.payload, payload) === 0) return;
     }
   }
 

@@ -1,5 +1,5 @@
-// The relay over real sockets: peers introduce themselves, exchange packets, and leave. A peer that violates the protocol is disconnected,
-// without effect on others.
+// The relay over real sockets: peers introduce themselves, exchange packets and leave. The relay disconnects a peer that violates the
+// protocol, without affecting others.
 import { describe, expect, test } from "bun:test";
 import { createKeyPair, deriveSharedKey, seal } from "#src/tailnet/box.ts";
 import { encodeFrame, FRAME, FrameReader, MAX_PACKET } from "#src/tailnet/derp-frame.ts";
@@ -17,10 +17,10 @@ import { coordinate, RelayPeer } from "./peers.ts";
 
 const server = await forFile(startTestServer());
 
-const text = (message: string): Uint8Array => new TextEncoder().encode(message);
+const encodeText = (message: string): Uint8Array => new TextEncoder().encode(message);
 
 describe("connecting", () => {
-  test("[TL-3] a WebSocket of the subprotocol derp is accepted; the plain form is answered with 426, the probe with 200", async () => {
+  test("[TL-3] accepts WebSockets with the subprotocol derp, answers other upgrades with 426, and the latency check with 200", async () => {
     await using peer = await RelayPeer.join(server);
     expect(peer.socket.protocol).toBe("derp");
     for (const headers of [
@@ -36,32 +36,29 @@ describe("connecting", () => {
     expect([probe.status, await probe.text()]).toEqual([200, ""]);
   });
 
-  testInside(
-    "[TL-1] [TL-3] the frames of an introduction have the same bytes as those of an independent implementation",
-    () => {
-      const secret = new Uint8Array(Buffer.from(vectors.frames.relay_secret, "hex"));
-      const relay = new Relay(new ManualClock(), createKeyPair(secret));
-      const sent: string[] = [];
-      const client = relay.connect({
-        transmit: (bytes) => sent.push(Buffer.from(bytes).toString("hex")),
-        close: (code, reason) => sent.push(`${code} ${reason}`),
-      });
-      expect(sent).toEqual([vectors.frames.server_key]);
-      client.push(Buffer.from(vectors.frames.client_info, "hex"));
-      expect(client.address).toBe(vectors.frames.client_public);
-      expect(sent[1]?.slice(0, 10)).toBe(vectors.frames.server_info.slice(0, 10));
-      expect(sent).toHaveLength(2);
-    },
-  );
+  testInside("[TL-1] [TL-3] encodes the frames of an introduction like an independent implementation", () => {
+    const secret = new Uint8Array(Buffer.from(vectors.frames.relay_secret, "hex"));
+    const relay = new Relay(new ManualClock(), createKeyPair(secret));
+    const sent: string[] = [];
+    const client = relay.connect({
+      transmit: (bytes) => sent.push(Buffer.from(bytes).toString("hex")),
+      close: (code, reason) => sent.push(`${code} ${reason}`),
+    });
+    expect(sent).toEqual([vectors.frames.server_key]);
+    client.push(Buffer.from(vectors.frames.client_info, "hex"));
+    expect(client.address).toBe(vectors.frames.client_public);
+    expect(sent[1]?.slice(0, 10)).toBe(vectors.frames.server_info.slice(0, 10));
+    expect(sent).toHaveLength(2);
+  });
 
-  test("[TL-5] the queues of all clients that do not read are bounded together, and stay available to each client", () => {
+  test("[TL-5] limits the total size of all queues, and leaves room in each client's queue", () => {
     const pool = new QueuePool();
     const frame = new Uint8Array(64 * 1024);
     const queues = Array.from({ length: 500 }, () => new PacketQueue(pool));
     for (let round = 0; round < 40; round += 1) for (const queue of queues) queue.put("packet", frame);
     expect(pool.bytes).toBeLessThanOrEqual(64 * 1024 * 1024 + frame.byteLength);
     expect(pool.filled).toBe(500);
-    // Another client can queue packets even if the others use the whole pool.
+    // Another client can queue packets even while the others use the whole pool.
     const slow = new PacketQueue(pool);
     slow.put("control", new Uint8Array(100));
     slow.put("packet", new Uint8Array(1_000));
@@ -77,27 +74,27 @@ describe("connecting", () => {
 
 describeInside("unknown clients", () => {
   testInside(
-    "[TL-34] are limited in number: the oldest is cut off, and clients whose keys peers have announced stay",
+    "[TL-34] are limited in number: the oldest is disconnected, but clients with announced keys stay",
     async () => {
       // With a longer maximum message, fewer clients are allowed.
-      await using small = await startTestServer({ env: { SLIPWAY_APP_MESSAGE_MB: "1024" } });
-      const seeded = await seedAgent(small);
-      await using known = await RelayPeer.join(small);
-      await using agent = await connectAgent(small, seeded.agent_token);
-      const atAgent = await coordinate(agent.tailnet);
+      await using smallServer = await startTestServer({ env: { SLIPWAY_APP_MESSAGE_MB: "1024" } });
+      const seeded = await seedAgent(smallServer);
+      await using known = await RelayPeer.join(smallServer);
+      await using agent = await connectAgent(smallServer, seeded.agent_token);
+      const agentStream = await coordinate(agent.tailnet);
       const key = Buffer.concat([Buffer.from("np"), known.pair.public]);
-      await atAgent.send({ updateSelf: { node: { id: 1n, key, preferredDerp: 999 } } });
-      await until(() => getContext(small).tailnet.coordinator.isAnnounced(known.address));
-      const unknown = [await RelayPeer.join(small)];
-      let isCutOff = false;
+      await agentStream.send({ updateSelf: { node: { id: 1n, key, preferredDerp: 999 } } });
+      await until(() => getContext(smallServer).tailnet.coordinator.isAnnounced(known.address));
+      const unknown = [await RelayPeer.join(smallServer)];
+      let isDisconnected = false;
       void unknown[0]?.closed.then(() => {
-        isCutOff = true;
+        isDisconnected = true;
       });
-      while (!isCutOff) unknown.push(await RelayPeer.join(small));
+      while (!isDisconnected) unknown.push(await RelayPeer.join(smallServer));
       expect(unknown.length).toBeGreaterThan(8);
-      known.packet(unknown.at(-1) as RelayPeer, "hello");
+      known.sendPacket(unknown.at(-1) as RelayPeer, "hello");
       expect((await unknown.at(-1)?.receiveText())?.text).toBe("hello");
-      for (const one of unknown) await one[Symbol.asyncDispose]();
+      for (const peer of unknown) await peer[Symbol.asyncDispose]();
     },
   );
 });
@@ -123,62 +120,62 @@ describe("connections of one key", () => {
 });
 
 describe("packets", () => {
-  test("[TL-4] reach the peer with that key in order, complete, and with their sender's key, however messages are split", async () => {
+  test("[TL-4] reach the peer with that key in order, with their sender's key, however messages are split", async () => {
     await using a = await RelayPeer.join(server);
     await using b = await RelayPeer.join(server);
-    a.packet(b, "one");
+    a.sendPacket(b, "one");
     expect(await b.receiveText()).toEqual({ from: a.address, text: "one" });
-    const two = encodeFrame(FRAME.send_packet, b.pair.public, text("two"));
-    const three = encodeFrame(FRAME.send_packet, b.pair.public, text("three"));
+    const two = encodeFrame(FRAME.send_packet, b.pair.public, encodeText("two"));
+    const three = encodeFrame(FRAME.send_packet, b.pair.public, encodeText("three"));
     const both = Buffer.concat([two, three]);
-    for (let at = 0; at < both.byteLength; at += 7) a.send(both.subarray(at, at + 7));
+    for (let position = 0; position < both.byteLength; position += 7) a.send(both.subarray(position, position + 7));
     a.send(both);
     for (const word of ["two", "three", "two", "three"]) expect((await b.receiveText()).text).toBe(word);
     const largest = "x".repeat(MAX_PACKET);
-    b.packet(a, largest);
+    b.sendPacket(a, largest);
     expect((await a.receiveText()).text === largest).toBe(true);
-    b.packet(a, "");
+    b.sendPacket(a, "");
     expect(await a.receiveText()).toEqual({ from: b.address, text: "" });
   });
 
-  test("[TL-4] to an absent key are reported as not here; pings are answered, and unknown frames are skipped", async () => {
+  test("[TL-4] to an absent key are reported as undeliverable; pings are answered, and unknown frames are skipped", async () => {
     await using a = await RelayPeer.join(server);
     const absent = createKeyPair().public;
-    a.packet(absent, "hello?");
+    a.sendPacket(absent, "hello?");
     expect(await a.next()).toEqual({
       type: FRAME.peer_gone,
       payload: Buffer.concat([absent, Uint8Array.of(1)]) as never,
     });
     a.send(encodeFrame(FRAME.note_preferred, Uint8Array.of(1)));
-    a.send(encodeFrame(0x77, text("of a later version")));
-    a.send(encodeFrame(FRAME.ping, text("12345678")));
-    expect(await a.next()).toEqual({ type: FRAME.pong, payload: text("12345678") });
+    a.send(encodeFrame(0x77, encodeText("of a later version")));
+    a.send(encodeFrame(FRAME.ping, encodeText("12345678")));
+    expect(await a.next()).toEqual({ type: FRAME.pong, payload: encodeText("12345678") });
     // The relay sends only a few of these replies per second.
-    for (let i = 0; i < 200; i += 1) a.packet(absent, "hello?");
-    a.send(encodeFrame(FRAME.ping, text("87654321")));
+    for (let i = 0; i < 200; i += 1) a.sendPacket(absent, "hello?");
+    a.send(encodeFrame(FRAME.ping, encodeText("87654321")));
     let notices = 0;
     for (let frame = await a.next(); frame?.type === FRAME.peer_gone; frame = await a.next()) notices += 1;
     expect(notices).toBeGreaterThan(0);
     expect(notices).toBeLessThan(200);
   });
 
-  test("[TL-4] a peer's end is reported only to its receivers, and only after its last connection", async () => {
+  test("[TL-4] the end of a peer's last connection is reported only to peers that received its packets", async () => {
     await using a = await RelayPeer.join(server);
     await using c = await RelayPeer.join(server);
     const b = await RelayPeer.join(server);
-    const again = await RelayPeer.join(server, b.pair);
-    b.packet(a, "hello");
+    const secondConnection = await RelayPeer.join(server, b.pair);
+    b.sendPacket(a, "hello");
     await a.receiveText();
-    // Packets for the key are sent to the connection that was active last.
-    a.packet(b, "to the first");
+    // Packets for a key go to its most recently active connection.
+    a.sendPacket(b, "to the first");
     expect((await b.receiveText()).text).toBe("to the first");
-    await again.waitUntilRead();
-    a.packet(b, "to the second");
-    expect((await again.receiveText()).text).toBe("to the second");
+    await secondConnection.waitUntilRead();
+    a.sendPacket(b, "to the second");
+    expect((await secondConnection.receiveText()).text).toBe("to the second");
     await b[Symbol.asyncDispose]();
-    again.packet(a, "still here");
+    secondConnection.sendPacket(a, "still here");
     expect((await a.receiveText()).text).toBe("still here");
-    await again[Symbol.asyncDispose]();
+    await secondConnection[Symbol.asyncDispose]();
     expect(await a.next()).toEqual({
       type: FRAME.peer_gone,
       payload: Buffer.concat([b.pair.public, Uint8Array.of(0)]) as never,
@@ -189,34 +186,34 @@ describe("packets", () => {
 
 describe("peers that do not read", () => {
   testInside(
-    "[TL-5] peers that do not read lose their oldest queued packets, use little memory and stall no other peer",
+    "[TL-5] peers that do not read lose their oldest packets, use little memory and stall no other peer",
     async () => {
       const relay = new Relay(new ManualClock());
       let isFull = false;
-      const got: Uint8Array[] = [];
+      const messages: Uint8Array[] = [];
       const a = connectClient(relay, () => 1);
       const b = connectClient(relay, (bytes) => {
-        got.push(bytes.slice());
+        messages.push(bytes.slice());
         return isFull ? -1 : 1;
       });
-      got.length = 0;
+      messages.length = 0;
       isFull = true;
-      const discovery = Buffer.concat([Uint8Array.of(0x54, 0x53, 0xf0, 0x9f, 0x92, 0xac), text("ping")]);
+      const discovery = Buffer.concat([Uint8Array.of(0x54, 0x53, 0xf0, 0x9f, 0x92, 0xac), encodeText("ping")]);
       for (let i = 0; i < 600; i += 1) a.client.push(encodeFrame(FRAME.send_packet, b.key, new Uint8Array(60_000)));
       a.client.push(encodeFrame(FRAME.send_packet, b.key, discovery));
       expect(b.client.waiting.bytes).toBeLessThan(2 * 1024 * 1024 + 1_000);
       expect(b.client.waiting.dropped).toBeGreaterThan(500);
-      expect(got).toHaveLength(1);
+      expect(messages).toHaveLength(1);
       isFull = false;
       b.client.drain();
-      // Discovery packets are sent first, because peers look for another path when one is full.
+      // Discovery packets are sent first, because peers use them to find another path when one is congested.
       const parseFrames = (messages: Uint8Array[]) => [...new FrameReader().push(Buffer.concat(messages))];
-      expect(parseFrames(got.slice(1))[0]?.payload.subarray(32)).toEqual(discovery);
+      expect(parseFrames(messages.slice(1))[0]?.payload.subarray(32)).toEqual(discovery);
       expect(b.client.waiting.bytes).toBe(0);
-      got.length = 0;
-      for (let i = 0; i < 5_000; i += 1) a.client.push(encodeFrame(FRAME.send_packet, b.key, text("small")));
+      messages.length = 0;
+      for (let i = 0; i < 5_000; i += 1) a.client.push(encodeFrame(FRAME.send_packet, b.key, encodeText("small")));
       await new Promise<void>((resolve) => setImmediate(resolve));
-      expect(parseFrames(got)).toHaveLength(5_000);
+      expect(parseFrames(messages)).toHaveLength(5_000);
     },
   );
 
@@ -229,29 +226,29 @@ describe("peers that do not read", () => {
     await using stalled = await StalledPeer.join(server);
     const block = new Uint8Array(MAX_PACKET).fill(7);
     for (let round = 0; round < 20; round += 1) {
-      for (let i = 0; i < 16; i += 1) a.packet(stalled.key, block);
+      for (let i = 0; i < 16; i += 1) a.sendPacket(stalled.key, block);
       await a.waitUntilRead();
     }
-    a.packet(c, "and you?");
+    a.sendPacket(c, "and you?");
     expect((await c.receiveText()).text).toBe("and you?");
-    c.packet(a, "fine");
+    c.sendPacket(a, "fine");
     expect((await a.receiveText()).text).toBe("fine");
   });
 });
 
-/** Connects a client to a relay without a server; the relay sends to it with `transmit`. */
+/** Connects a client to a relay without a server. The relay sends to it with `transmit`. */
 const connectClient = (relay: Relay, transmit: (bytes: Uint8Array) => number) => {
   const pair = createKeyPair();
   const client = relay.connect({ transmit, close: () => {} });
   const shared = deriveSharedKey(pair.secret, relay.key.public) as Uint8Array;
-  client.push(encodeFrame(FRAME.client_info, pair.public, seal(shared, text('{"version":2}'))));
+  client.push(encodeFrame(FRAME.client_info, pair.public, seal(shared, encodeText('{"version":2}'))));
   return { client, key: pair.public };
 };
 
 describe("clients that violate the protocol", () => {
-  const sendUntilClosed = async (messages: (Uint8Array | string)[], introduced: boolean) => {
-    const peer = introduced ? await RelayPeer.join(server) : new RelayPeer(server);
-    if (!introduced) await peer.readGreeting();
+  const sendUntilClosed = async (messages: (Uint8Array | string)[], isIntroduced: boolean) => {
+    const peer = isIntroduced ? await RelayPeer.join(server) : new RelayPeer(server);
+    if (!isIntroduced) await peer.readGreeting();
     for (const message of messages) peer.socket.send(message as never);
     return peer.closed;
   };
@@ -268,8 +265,8 @@ describe("clients that violate the protocol", () => {
     ["a packet before the introduction", false, () => [encodeFrame(FRAME.send_packet, new Uint8Array(40))], { code: 1002, reason: "the first frame must introduce the client" }],
     ["a ping before the introduction", false, () => [encodeFrame(FRAME.ping, new Uint8Array(8))], { code: 1002, reason: "the first frame must introduce the client" }],
     ["an introduction cut off", false, () => [encodeFrame(FRAME.client_info, new Uint8Array(40))], { code: 1002, reason: "the introduction is cut off" }],
-    ["the key of another client", false, () => [encodeFrame(FRAME.client_info, createKeyPair().public, seal(new Uint8Array(32), text("{}")))], { code: 1008, reason: "the introduction does not prove the key" }],
-    ["a key without a secret", false, () => [encodeFrame(FRAME.client_info, new Uint8Array(32), seal(new Uint8Array(32), text("{}")))], { code: 1008, reason: "the introduction does not prove the key" }],
+    ["the key of another client", false, () => [encodeFrame(FRAME.client_info, createKeyPair().public, seal(new Uint8Array(32), encodeText("{}")))], { code: 1008, reason: "the introduction does not prove the key" }],
+    ["a key without a secret", false, () => [encodeFrame(FRAME.client_info, new Uint8Array(32), seal(new Uint8Array(32), encodeText("{}")))], { code: 1008, reason: "the introduction does not prove the key" }],
     ["an introduction of a gigabyte", false, () => [makeHeader(2 ** 30, FRAME.client_info)], { code: 1009, reason: `a frame of ${2 ** 30} bytes is too large` }],
     ["a packet above the limit", true, () => [makeHeader(32 + MAX_PACKET + 1, FRAME.send_packet)], { code: 1009, reason: `a frame of ${32 + MAX_PACKET + 1} bytes is too large` }],
     ["an unknown frame above the limit", true, () => [makeHeader(0xffff_ffff, 0x77)], { code: 1009, reason: "a frame of 4294967295 bytes is too large" }],
@@ -280,28 +277,28 @@ describe("clients that violate the protocol", () => {
     ["watching as in a mesh", true, () => [encodeFrame(FRAME.watch_connections)], { code: 1008, reason: "this relay has no mesh" }],
     ["closing another client as in a mesh", true, () => [encodeFrame(FRAME.close_peer, new Uint8Array(32))], { code: 1008, reason: "this relay has no mesh" }],
   ];
-  test.each(cases)("[TL-6] are disconnected with a reason: %s", async (_what, introduced, messages, reason) => {
-    expect(await sendUntilClosed(messages(), introduced)).toEqual(reason);
+  test.each(cases)("[TL-6] are disconnected with a reason: %s", async (_violation, isIntroduced, messages, reason) => {
+    expect(await sendUntilClosed(messages(), isIntroduced)).toEqual(reason);
   });
 
   testInside(
-    "[TL-6] a client without an introduction is closed after 10 seconds; the others get a keep-alive each minute",
+    "[TL-6] disconnects a client without an introduction after 10 seconds; others get a keep-alive every minute",
     async () => {
       const clock = new ManualClock();
-      await using other = await startTestServer({ clock });
-      const silent = new RelayPeer(other);
-      await silent.readGreeting();
-      await using polite = await RelayPeer.join(other);
+      await using clockedServer = await startTestServer({ clock });
+      const silentPeer = new RelayPeer(clockedServer);
+      await silentPeer.readGreeting();
+      await using introducedPeer = await RelayPeer.join(clockedServer);
       clock.advance(10_000);
-      expect(await silent.closed).toEqual({ code: 1008, reason: "no introduction within 10 seconds" });
-      expect(getContext(other).tailnet.relay.counts).toEqual({ clients: 1, keys: 1 });
+      expect(await silentPeer.closed).toEqual({ code: 1008, reason: "no introduction within 10 seconds" });
+      expect(getContext(clockedServer).tailnet.relay.counts).toEqual({ clients: 1, keys: 1 });
       clock.advance(50_000);
-      expect((await polite.next())?.type).toBe(FRAME.keep_alive);
+      expect((await introducedPeer.next())?.type).toBe(FRAME.keep_alive);
     },
   );
 });
 
-/** A client over TCP that introduces itself and then does not read. */
+/** A client over plain TCP that introduces itself and then does not read. */
 class StalledPeer implements AsyncDisposable {
   readonly key: Uint8Array;
   readonly #socket: Bun.Socket;
@@ -311,37 +308,37 @@ class StalledPeer implements AsyncDisposable {
     this.#socket = socket;
   }
 
-  static async join(to: TestServer): Promise<StalledPeer> {
+  static async join(server: TestServer): Promise<StalledPeer> {
     const pair = createKeyPair();
-    const done = Promise.withResolvers<void>();
-    let seen = Buffer.alloc(0);
+    const introduced = Promise.withResolvers<void>();
+    let received = Buffer.alloc(0);
     let isIntroduced = false;
     const socket = await Bun.connect({
-      hostname: to.url.hostname,
-      port: Number(to.url.port),
+      hostname: server.url.hostname,
+      port: Number(server.url.port),
       socket: {
-        data(one, chunk) {
-          seen = Buffer.concat([seen, chunk]);
-          const head = seen.indexOf("\r\n\r\n");
-          // A WebSocket header of 2 bytes, a frame header of 5, the magic of 8, the key of 32.
-          if (head < 0 || seen.byteLength < head + 4 + 47) return;
+        data(tcp, chunk) {
+          received = Buffer.concat([received, chunk]);
+          const head = received.indexOf("\r\n\r\n");
+          // The greeting has a 2-byte WebSocket header, a 5-byte frame header, 8 magic bytes and a 32-byte key.
+          if (head < 0 || received.byteLength < head + 4 + 47) return;
           if (isIntroduced) {
-            one.pause();
-            return done.resolve();
+            tcp.pause();
+            return introduced.resolve();
           }
           isIntroduced = true;
-          const shared = deriveSharedKey(pair.secret, seen.subarray(head + 4 + 15, head + 4 + 47)) as Uint8Array;
-          const info = encodeFrame(FRAME.client_info, pair.public, seal(shared, text('{"version":2}')));
+          const shared = deriveSharedKey(pair.secret, received.subarray(head + 4 + 15, head + 4 + 47)) as Uint8Array;
+          const info = encodeFrame(FRAME.client_info, pair.public, seal(shared, encodeText('{"version":2}')));
           const header = Buffer.from([0x82, 0x80 | 126, info.byteLength >> 8, info.byteLength & 255, 0, 0, 0, 0]);
-          one.write(Buffer.concat([header, info]));
+          tcp.write(Buffer.concat([header, info]));
         },
       },
     });
     socket.write(
-      `GET /derp HTTP/1.1\r\nHost: ${to.url.host}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n` +
+      `GET /derp HTTP/1.1\r\nHost: ${server.url.host}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n` +
         "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: derp\r\n\r\n",
     );
-    await done.promise;
+    await introduced.promise;
     return new StalledPeer(pair.public, socket);
   }
 

@@ -1,4 +1,4 @@
-// Data of the private network other than peers: the relay map, everywhere it is returned, and a user's workspaces.
+// The relay map, wherever the server returns it, and the updates about a user's workspaces.
 import { expect, test } from "bun:test";
 import { uuid, uuidFromBytes, uuidToBytes } from "#base/ids.ts";
 import { findWorkspace, insertWorkspace, updateWorkspace, type WorkspaceRow } from "#db/workspaces/workspaces.ts";
@@ -12,7 +12,7 @@ import { getContext, seedAgent, seedUser } from "#test/support/seed.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { connectTailnet } from "./peers.ts";
 
-test("[TL-15] the relay map and the connection info have exactly the specified members, and name this server", async () => {
+test("[TL-15] relay map and connection info have exactly the specified members and name this server", async () => {
   await using server = await startTestServer();
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   const map = {
@@ -61,7 +61,7 @@ test("[TL-15] the relay map and the connection info have exactly the specified m
   const message = await new Promise<unknown>((resolve) => {
     socket.onmessage = ({ data }) => resolve(data);
   });
-  // A binary message, as clients expect.
+  // Clients expect a binary message.
   expect(message).toBeInstanceOf(ArrayBuffer);
   expect(JSON.parse(new TextDecoder().decode(message as ArrayBuffer))).toEqual(map);
   socket.send("more, please");
@@ -93,99 +93,97 @@ testInside("[TL-15] users who can see an agent get its connection info; agents g
 });
 
 test("[TL-15] behind TLS the relay is on the access URL's port, without forced WebSockets", () => {
-  const [json] = buildDerpMapJson(new URL("https://slip.example.com/")).regions["999"]?.nodes ?? [];
-  expect(json).toMatchObject({ hostName: "slip.example.com", derpport: 443, forceHTTP: false });
-  const [six] = buildDerpMapJson(new URL("http://[::1]:7080/")).regions["999"]?.nodes ?? [];
-  expect(six).toMatchObject({ hostName: "::1", derpport: 7080, forceHTTP: true });
+  const [nodeJson] = buildDerpMapJson(new URL("https://slip.example.com/")).regions["999"]?.nodes ?? [];
+  expect(nodeJson).toMatchObject({ hostName: "slip.example.com", derpport: 443, forceHTTP: false });
+  const [ipv6] = buildDerpMapJson(new URL("http://[::1]:7080/")).regions["999"]?.nodes ?? [];
+  expect(ipv6).toMatchObject({ hostName: "::1", derpport: 7080, forceHTTP: true });
   expect(buildDerpMap(new URL("https://slip.example.com/")).regions).toMatchObject({
     999: { nodes: [{ hostName: "slip.example.com", derpPort: 443, forceHttp: false }] },
   });
 });
 
-testInside(
-  "[TL-16] a client follows only the workspaces of its user: first it gets all of them, then changes",
-  async () => {
-    await using server = await startTestServer();
-    const { store, topics, clock } = getContext(server);
-    const mine = await seedAgent(server);
-    const other = await seedAgent(server);
-    await using connection = await connectTailnet(server, "/api/v2/tailnet?version=2.3", mine.owner_token);
-    const updates = connection.tailnet.workspaceUpdates({ workspaceOwnerId: uuidToBytes(mine.owner_id) });
-    const nextSummary = async () => summarizeUpdate((await updates.next()).value as WorkspaceUpdate);
-    const change = async (id: string, set: Parameters<typeof updateWorkspace>[1]) => {
-      await store.commit([updateWorkspace(id, set)]);
-      topics.publish("workspace", id, { version: 1, latest_build_id: mine.build_id });
-    };
-    expect(await nextSummary()).toEqual({
-      workspaces: [[mine.workspace_id, "dev", "PENDING"]],
-      agents: [[mine.agent_id, "main", mine.workspace_id]],
-      gone: [],
-      gone_agents: [],
-    });
-    await change(other.workspace_id, { status: "running" });
-    // Nothing visible has changed, so nothing is sent.
-    topics.publish("workspace", mine.workspace_id, { version: 1, latest_build_id: mine.build_id });
-    await change(mine.workspace_id, { status: "running", name: "renamed" });
-    expect(await nextSummary()).toEqual({
-      workspaces: [[mine.workspace_id, "renamed", "RUNNING"]],
-      agents: [],
-      gone: [],
-      gone_agents: [],
-    });
-    const id = uuid();
-    const now = clock.now();
-    const first = (await store.get(findWorkspace({ id: mine.workspace_id }))) as WorkspaceRow;
-    await store.commit([
-      insertWorkspace({
-        ...first,
-        id,
-        name: "second",
-        latest_build_id: uuid(),
-        created_at: now,
-        updated_at: now,
-      }),
-    ]);
-    topics.publish("workspace", id, { version: 1, latest_build_id: mine.build_id });
-    expect((await nextSummary()).workspaces).toEqual([[id, "second", "RUNNING"]]);
-    // The next build has no agents.
-    await change(mine.workspace_id, { status: "stopped", latest_build_id: uuid() });
-    expect(await nextSummary()).toEqual({
-      workspaces: [[mine.workspace_id, "renamed", "STOPPED"]],
-      agents: [],
-      gone: [],
-      gone_agents: [mine.agent_id],
-    });
-    await change(id, { deleted: true });
-    expect((await nextSummary()).gone).toEqual([id]);
-    await updates.return();
-  },
-);
+testInside("[TL-16] a client gets all workspaces of its user first, then only their changes", async () => {
+  await using server = await startTestServer();
+  const { store, topics, clock } = getContext(server);
+  const own = await seedAgent(server);
+  const other = await seedAgent(server);
+  await using connection = await connectTailnet(server, "/api/v2/tailnet?version=2.3", own.owner_token);
+  const updates = connection.tailnet.workspaceUpdates({ workspaceOwnerId: uuidToBytes(own.owner_id) });
+  const nextSummary = async () => summarizeUpdate((await updates.next()).value as WorkspaceUpdate);
+  const change = async (id: string, set: Parameters<typeof updateWorkspace>[1]) => {
+    await store.commit([updateWorkspace(id, set)]);
+    topics.publish("workspace", id, { version: 1, latest_build_id: own.build_id });
+  };
+  expect(await nextSummary()).toEqual({
+    workspaces: [[own.workspace_id, "dev", "PENDING"]],
+    agents: [[own.agent_id, "main", own.workspace_id]],
+    deleted: [],
+    deleted_agents: [],
+  });
+  await change(other.workspace_id, { status: "running" });
+  // Nothing visible has changed, so nothing is sent.
+  topics.publish("workspace", own.workspace_id, { version: 1, latest_build_id: own.build_id });
+  await change(own.workspace_id, { status: "running", name: "renamed" });
+  expect(await nextSummary()).toEqual({
+    workspaces: [[own.workspace_id, "renamed", "RUNNING"]],
+    agents: [],
+    deleted: [],
+    deleted_agents: [],
+  });
+  const id = uuid();
+  const now = clock.now();
+  const first = (await store.get(findWorkspace({ id: own.workspace_id }))) as WorkspaceRow;
+  await store.commit([
+    insertWorkspace({
+      ...first,
+      id,
+      name: "second",
+      latest_build_id: uuid(),
+      created_at: now,
+      updated_at: now,
+    }),
+  ]);
+  topics.publish("workspace", id, { version: 1, latest_build_id: own.build_id });
+  expect((await nextSummary()).workspaces).toEqual([[id, "second", "RUNNING"]]);
+  // The next build has no agents.
+  await change(own.workspace_id, { status: "stopped", latest_build_id: uuid() });
+  expect(await nextSummary()).toEqual({
+    workspaces: [[own.workspace_id, "renamed", "STOPPED"]],
+    agents: [],
+    deleted: [],
+    deleted_agents: [own.agent_id],
+  });
+  await change(id, { deleted: true });
+  expect((await nextSummary()).deleted).toEqual([id]);
+  await updates.return();
+});
 
-testInside("[TL-16] only a user's own workspaces are followed, and only over a user's connection", async () => {
+testInside("[TL-16] a user may follow only their own workspaces, and only over a user's connection", async () => {
   await using server = await startTestServer();
   const seeded = await seedAgent(server);
   const outsider = await seedUser(server);
-  const getRefusal = async (tailnet: Awaited<ReturnType<typeof connectTailnet>>["tailnet"], owner: Uint8Array) => {
+  const tryFollowing = async (tailnet: Awaited<ReturnType<typeof connectTailnet>>["tailnet"], owner: Uint8Array) => {
     try {
       await tailnet.workspaceUpdates({ workspaceOwnerId: owner }).next();
-      return "taken";
+      return "accepted";
     } catch (error) {
       return (error as Error).message;
     }
   };
   const owner = uuidToBytes(seeded.owner_id);
-  await using all = await connectTailnet(server, "/api/v2/tailnet", outsider.token);
-  await using one = await connectTailnet(
+  await using userConnection = await connectTailnet(server, "/api/v2/tailnet", outsider.token);
+  await using agentConnection = await connectTailnet(
     server,
     `/api/v2/workspaceagents/${seeded.agent_id}/coordinate?version=2.0`,
     seeded.owner_token,
   );
   await using agent = await connectAgent(server, seeded.agent_token);
-  for (const { tailnet } of [all, one, agent]) expect(await getRefusal(tailnet, owner)).toContain("may not follow");
-  expect(await getRefusal(all.tailnet, new Uint8Array(3))).toContain("may not follow");
+  for (const { tailnet } of [userConnection, agentConnection, agent])
+    expect(await tryFollowing(tailnet, owner)).toContain("may not follow");
+  expect(await tryFollowing(userConnection.tailnet, new Uint8Array(3))).toContain("may not follow");
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
-  await using site = await connectTailnet(server, "/api/v2/tailnet", admin.token as string);
-  expect(await getRefusal(site.tailnet, owner)).toBe("taken");
+  await using adminConnection = await connectTailnet(server, "/api/v2/tailnet", admin.token as string);
+  expect(await tryFollowing(adminConnection.tailnet, owner)).toBe("accepted");
 });
 
 const summarizeUpdate = ({
@@ -194,8 +192,8 @@ const summarizeUpdate = ({
   deletedWorkspaces,
   deletedAgents,
 }: WorkspaceUpdate) => ({
-  workspaces: upsertedWorkspaces.map((one) => [uuidFromBytes(one.id), one.name, Status[one.status]]),
-  agents: upsertedAgents.map((one) => [uuidFromBytes(one.id), one.name, uuidFromBytes(one.workspaceId)]),
-  gone: deletedWorkspaces.map((one) => uuidFromBytes(one.id)),
-  gone_agents: deletedAgents.map((one) => uuidFromBytes(one.id)),
+  workspaces: upsertedWorkspaces.map(({ id, name, status }) => [uuidFromBytes(id), name, Status[status]]),
+  agents: upsertedAgents.map(({ id, name, workspaceId }) => [uuidFromBytes(id), name, uuidFromBytes(workspaceId)]),
+  deleted: deletedWorkspaces.map(({ id }) => uuidFromBytes(id)),
+  deleted_agents: deletedAgents.map(({ id }) => uuidFromBytes(id)),
 });

@@ -1,15 +1,15 @@
-// A simulated network: time advances when no work is left, randomness has a seed, and a link delays, loses, duplicates and reorders
-// packets. A run with the same seed has the same result.
+// A simulated network: its clock advances when no work is pending, randomness has a seed, and a link delays, loses, duplicates and reorders
+// packets. The same seed produces the same result.
 import type { Clock, Timer } from "#base/clock.ts";
 import type { Random } from "#base/random.ts";
 
-type Entry = { at: number; order: number; run: () => void; isOver: boolean };
+type TimerEntry = { dueAt: number; order: number; run: () => void; isDone: boolean };
 
 /** A clock whose timers fire in order as `run` advances it. */
 export class Simulation implements Clock {
   #now = 0;
   #orders = 0;
-  readonly #heap: Entry[] = [];
+  readonly #heap: TimerEntry[] = [];
 
   now(): number {
     return Date.UTC(2030, 0, 1) + this.#now;
@@ -18,11 +18,11 @@ export class Simulation implements Clock {
     return this.#now;
   }
   after(ms: number, run: () => void): Timer {
-    const entry: Entry = { at: this.#now + Math.max(0, ms), order: this.#orders++, run, isOver: false };
+    const entry: TimerEntry = { dueAt: this.#now + Math.max(0, ms), order: this.#orders++, run, isDone: false };
     this.#push(entry);
     return {
       cancel: () => {
-        entry.isOver = true;
+        entry.isDone = true;
       },
     };
   }
@@ -35,7 +35,7 @@ export class Simulation implements Clock {
     timer = this.after(ms, repeat);
     return { cancel: () => timer.cancel() };
   }
-  /** Stands for the end of a turn of the event loop. */
+  /** Simulates the end of a turn of the event loop. */
   readonly endOfTurn = (run: () => void): void => void this.after(0, run);
 
   /**
@@ -54,7 +54,7 @@ export class Simulation implements Clock {
     const end = this.#now + limit;
     await nextTurn();
     while (!outcome) {
-      if (!this.#step(end)) throw new Error(`nothing more happens at ${this.#now} ms`);
+      if (!this.#step(end)) throw new Error(`no timer is due before the limit, at ${this.#now} ms`);
       await nextTurn();
     }
     if ("error" in outcome) throw outcome.error;
@@ -68,59 +68,60 @@ export class Simulation implements Clock {
 
   /** Advances to the next timer, and runs all work that is due then. */
   #step(end: number): boolean {
-    while (this.#heap[0]?.isOver) this.#pop();
+    while (this.#heap[0]?.isDone) this.#pop();
     const first = this.#heap[0];
-    if (!first || first.at > end) return false;
-    this.#now = first.at;
-    while (this.#heap[0] && (this.#heap[0].isOver || this.#heap[0].at <= this.#now)) {
+    if (!first || first.dueAt > end) return false;
+    this.#now = first.dueAt;
+    while (this.#heap[0] && (this.#heap[0].isDone || this.#heap[0].dueAt <= this.#now)) {
       const entry = this.#pop();
-      if (!entry.isOver) entry.run();
+      if (!entry.isDone) entry.run();
     }
     return true;
   }
 
-  #push(entry: Entry): void {
+  #push(entry: TimerEntry): void {
     const heap = this.#heap;
-    let at = heap.push(entry) - 1;
-    while (at > 0) {
-      const parent = (at - 1) >> 1;
-      if (!isBefore(entry, heap[parent] as Entry)) break;
-      heap[at] = heap[parent] as Entry;
-      at = parent;
+    let position = heap.push(entry) - 1;
+    while (position > 0) {
+      const parent = (position - 1) >> 1;
+      if (!isBefore(entry, heap[parent] as TimerEntry)) break;
+      heap[position] = heap[parent] as TimerEntry;
+      position = parent;
     }
-    heap[at] = entry;
+    heap[position] = entry;
   }
 
-  #pop(): Entry {
+  #pop(): TimerEntry {
     const heap = this.#heap;
-    const first = heap[0] as Entry;
-    const last = heap.pop() as Entry;
+    const first = heap[0] as TimerEntry;
+    const last = heap.pop() as TimerEntry;
     if (heap.length === 0) return first;
-    let at = 0;
+    let position = 0;
     for (;;) {
-      let child = at * 2 + 1;
+      let child = position * 2 + 1;
       if (child >= heap.length) break;
-      if (child + 1 < heap.length && isBefore(heap[child + 1] as Entry, heap[child] as Entry)) child += 1;
-      if (!isBefore(heap[child] as Entry, last)) break;
-      heap[at] = heap[child] as Entry;
-      at = child;
+      if (child + 1 < heap.length && isBefore(heap[child + 1] as TimerEntry, heap[child] as TimerEntry)) child += 1;
+      if (!isBefore(heap[child] as TimerEntry, last)) break;
+      heap[position] = heap[child] as TimerEntry;
+      position = child;
     }
-    heap[at] = last;
+    heap[position] = last;
     return first;
   }
 }
 
-const isBefore = (a: Entry, b: Entry): boolean => a.at < b.at || (a.at === b.at && a.order < b.order);
+const isBefore = (a: TimerEntry, b: TimerEntry): boolean =>
+  a.dueAt < b.dueAt || (a.dueAt === b.dueAt && a.order < b.order);
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 export type Faults = {
   /** One-way delay in milliseconds. */
   delay?: number;
-  /** Fractions of packets. */
+  /** Fractions of packets that are lost, duplicated or reordered. */
   loss?: number;
-  doubled?: number;
+  duplicated?: number;
   reordered?: number;
-  /** Bytes per millisecond, and maximum queued bytes. */
+  /** Bytes per millisecond, and the maximum number of queued bytes. */
   rate?: number;
   queue?: number;
 };
@@ -137,7 +138,7 @@ export const link = (
     const {
       delay = 1,
       loss = 0,
-      doubled = 0,
+      duplicated = 0,
       reordered = 0,
       rate = Number.POSITIVE_INFINITY,
       queue = Number.POSITIVE_INFINITY,
@@ -149,7 +150,7 @@ export const link = (
     if ((startsAt - now) * rate > queue) return;
     freeAt = startsAt + packet.byteLength / rate;
     const extraDelay = random() < reordered ? delay * 3 * random() : 0;
-    const copies = random() < doubled ? 2 : 1;
+    const copies = random() < duplicated ? 2 : 1;
     for (let i = 0; i < copies; i += 1) sim.after(freeAt - now + delay + extraDelay, () => deliver(copy.slice()));
   };
 };

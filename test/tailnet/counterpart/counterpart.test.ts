@@ -1,4 +1,4 @@
-// Slipway's WireGuard and TCP with another implementation: the Go modules that official clients and agents use.
+// Slipway's WireGuard and TCP tested against another implementation: the Go modules that official clients and agents use.
 import { expect } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
@@ -21,45 +21,45 @@ const required = [needs.counterpart];
 const start = (options: CounterpartOptions = {}) => startCounterpart(needs.counterpart.file, options);
 type Counterpart = Awaited<ReturnType<typeof start>>;
 
-const text = (bytes: Uint8Array | undefined): string => new TextDecoder().decode(bytes);
-const bytes = (words: string): Uint8Array => new TextEncoder().encode(words);
-const count = (messages: readonly Uint8Array[], type: number): number =>
+const decodeText = (bytes: Uint8Array | undefined): string => new TextDecoder().decode(bytes);
+const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
+const countMessages = (messages: readonly Uint8Array[], type: number): number =>
   listMessageTypes(messages).filter((messageType) => messageType === type).length;
 
-const expectEcho = async (connection: TcpConnection, words: string): Promise<void> => {
-  await connection.write(bytes(words));
-  let got = "";
-  while (got.length < words.length) got += text(await connection.read());
-  expect(got).toBe(words);
+const expectEcho = async (connection: TcpConnection, text: string): Promise<void> => {
+  await connection.write(bytes(text));
+  let received = "";
+  while (received.length < text.length) received += decodeText(await connection.read());
+  expect(received).toBe(text);
 };
 
-/** Returns true for an initiation with its second MAC, which requires a cookie. */
+/** Returns true for an initiation with a second MAC, which requires a cookie. */
 const hasCookie = (message: Uint8Array): boolean =>
   message[0] === TYPE.initiation && message.subarray(INITIATION.mac1 + 16).some((byte) => byte !== 0);
 
-/** Sends this many bytes, and checks the counterpart's report of what it received. */
-const upload = async (counterpart: Counterpart, length: number, wait = 0): Promise<void> => {
+/** Sends this many bytes and checks the counterpart's report of the received bytes. */
+const upload = async (counterpart: Counterpart, length: number, waitMs = 0): Promise<void> => {
   const data = randomBytes(length, randomFrom(3));
   const connection = await counterpart.dial(PORT.count);
-  await connection.write(bytes(`${wait}\n`));
+  await connection.write(bytes(`${waitMs}\n`));
   await connection.write(data);
   await connection.end();
   let summary = "";
-  for await (const chunk of connection) summary += text(chunk);
+  for await (const chunk of connection) summary += decodeText(chunk);
   expect(summary).toBe(`${length} ${sha1(data)}`);
 };
 
-const download = async (counterpart: Counterpart, length: number, shut_ms = 0): Promise<string> => {
+const download = async (counterpart: Counterpart, length: number, pauseMs = 0): Promise<string> => {
   const connection = await counterpart.dial(PORT.produce);
   await connection.write(bytes(`${length}\n`));
-  await pause(systemClock, shut_ms);
-  const got = await readAll(connection);
-  expect(got.length).toBe(length);
-  return got.sha;
+  await pause(systemClock, pauseMs);
+  const received = await readAll(connection);
+  expect(received.length).toBe(length);
+  return received.sha;
 };
 
 /** Echoes on connections that the Go side dials. */
-const echoing: CounterpartOptions["accept"] = (connection) => {
+const acceptEcho: CounterpartOptions["accept"] = (connection) => {
   connection.accept();
   void (async () => {
     for await (const chunk of connection) await connection.write(chunk);
@@ -67,17 +67,21 @@ const echoing: CounterpartOptions["accept"] = (connection) => {
   })().catch(() => {});
 };
 
-testNeeding(required, "[TL-31] either side can start; bytes arrive complete in both directions", async () => {
-  await using ours = await start({ accept: echoing });
-  await expectEcho(await ours.dial(PORT.echo), "from our side");
-  expect(count(ours.packets.sent, TYPE.initiation)).toBe(1);
-  await expect(ours.dial(4_444)).rejects.toMatchObject({ failure: "refused" });
-  await using theirs = await start({ accept: echoing });
-  const { sent, got, error } = await theirs.exchange(80, 300_000);
-  expect([error, got]).toEqual([undefined, sent]);
-  expect(count(theirs.packets.received, TYPE.initiation)).toBe(1);
-  expect(count(theirs.packets.sent, TYPE.initiation)).toBe(0);
-});
+testNeeding(
+  required,
+  "[TL-31] either side can open a connection, and all bytes arrive in both directions",
+  async () => {
+    await using dialing = await start({ accept: acceptEcho });
+    await expectEcho(await dialing.dial(PORT.echo), "from our side");
+    expect(countMessages(dialing.packets.sent, TYPE.initiation)).toBe(1);
+    await expect(dialing.dial(4_444)).rejects.toMatchObject({ failure: "refused" });
+    await using accepting = await start({ accept: acceptEcho });
+    const { sent, got, error } = await accepting.exchange(80, 300_000);
+    expect([error, got]).toEqual([undefined, sent]);
+    expect(countMessages(accepting.packets.received, TYPE.initiation)).toBe(1);
+    expect(countMessages(accepting.packets.sent, TYPE.initiation)).toBe(0);
+  },
+);
 
 testNeeding(required, "[TL-31] keys are renewed during a connection, before and after they expire", async () => {
   await using counterpart = await start();
@@ -92,24 +96,24 @@ testNeeding(required, "[TL-31] keys are renewed during a connection, before and 
   expect(counterpart.remote.tunnel.handshakes).toBe(3);
 });
 
-testNeeding(required, "[TL-31] retransmitted packets are accepted once, by either side", async () => {
-  let echoed = 0;
+testNeeding(required, "[TL-31] both sides ignore repeated packets", async () => {
+  let echoCount = 0;
   await using counterpart = await start({
     datagram: () => {
-      echoed += 1;
+      echoCount += 1;
     },
   });
-  const datagram = (word: string): void =>
+  const sendDatagram = (word: string): void =>
     counterpart.remote.send(counterpart.ends, { sourcePort: 5_000, targetPort: PORT.echo, data: bytes(word) });
-  for (const word of ["a", "b", "c"]) datagram(word);
-  await until(() => echoed === 3);
+  for (const word of ["a", "b", "c"]) sendDatagram(word);
+  await until(() => echoCount === 3);
   const { sent, received } = counterpart.packets;
   for (const message of [...sent]) counterpart.sendRaw(message);
   for (const message of [...received]) counterpart.receiveRaw(message.slice());
-  datagram("d");
-  await until(() => echoed >= 4);
+  sendDatagram("d");
+  await until(() => echoCount >= 4);
   await expectEcho(await counterpart.dial(PORT.echo), "in order after all that");
-  expect(echoed).toBe(4);
+  expect(echoCount).toBe(4);
   expect(counterpart.remote.tunnel.handshakes).toBe(1);
 });
 
@@ -117,15 +121,15 @@ testNeeding(
   required,
   "[TL-20][TL-31] the counterpart uses Slipway's cookies, and Slipway uses the counterpart's",
   async () => {
-    // This side is under load: the counterpart repeats its handshake with this side's cookie.
-    await using requested = await start({ accept: echoing });
+    // When this side is under load, the counterpart repeats its handshake with this side's cookie.
+    await using requested = await start({ accept: acceptEcho });
     requested.setLoad(true);
     const exchange = requested.exchange(80, 10);
-    await until(() => count(requested.packets.sent, TYPE.cookie) > 0);
+    await until(() => countMessages(requested.packets.sent, TYPE.cookie) > 0);
     const { sent, got } = await exchange;
     expect(got).toBe(sent);
     expect(requested.packets.received.some(hasCookie)).toBe(true);
-    // The counterpart is under load: thousands of unknown peers start a handshake at the same time.
+    // The counterpart is under load when many unknown peers start a handshake at the same time.
     await using loaded = await start();
     const outsider = createKeyPair();
     const keys = new MacKeys(loaded.other.public);
@@ -134,15 +138,15 @@ testNeeding(
       const macs = { keys, cookie: undefined };
       return initiate(outsider, loaded.other.public, { local: generateIndex(), stamp: stamps.next(), macs })?.message;
     });
-    const outsiders = setInterval(() => {
+    const floodTimer = setInterval(() => {
       for (const message of flood) if (message) loaded.sendRaw(message);
     }, 100);
     try {
-      await until(() => count(loaded.packets.received, TYPE.cookie) > 0);
+      await until(() => countMessages(loaded.packets.received, TYPE.cookie) > 0);
       await expectEcho(await loaded.dial(PORT.echo), "in spite of them");
       expect(loaded.packets.sent.some(hasCookie)).toBe(true);
     } finally {
-      clearInterval(outsiders);
+      clearInterval(floodTimer);
     }
   },
 );
@@ -150,15 +154,15 @@ testNeeding(
 const FAULTS: Record<string, Faults> = {
   loss: { delay: 5, loss: 0.02 },
   "another order": { delay: 5, reordered: 0.05 },
-  duplicates: { delay: 5, doubled: 0.1 },
-  "all of these faults": { delay: 5, loss: 0.01, reordered: 0.05, doubled: 0.05 },
+  duplicates: { delay: 5, duplicated: 0.1 },
+  "all of these faults": { delay: 5, loss: 0.01, reordered: 0.05, duplicated: 0.05 },
 };
 for (const [name, faults] of Object.entries(FAULTS)) {
-  testNeeding(required, `[TL-23][TL-31] a path with ${name} delivers everything once, in both directions`, async () => {
-    await using counterpart = await start({ accept: echoing });
-    const clear = await download(counterpart, 1_000_000);
+  testNeeding(required, `[TL-23][TL-31] a path with ${name} delivers all data once, in both directions`, async () => {
+    await using counterpart = await start({ accept: acceptEcho });
+    const expectedHash = await download(counterpart, 1_000_000);
     counterpart.setFaults(faults);
-    expect(await download(counterpart, 1_000_000)).toBe(clear);
+    expect(await download(counterpart, 1_000_000)).toBe(expectedHash);
     await upload(counterpart, 1_000_000);
     const { sent, got } = await counterpart.exchange(80, 300_000);
     expect(got).toBe(sent);
@@ -168,11 +172,11 @@ for (const [name, faults] of Object.entries(FAULTS)) {
 testNeeding(required, "[TL-23][TL-31] no data is lost while the window of either side is closed", async () => {
   await using counterpart = await start();
   await upload(counterpart, 8_000_000, 1_500);
-  const whole = await download(counterpart, 8_000_000);
-  expect(await download(counterpart, 8_000_000, 1_500)).toBe(whole);
+  const expectedHash = await download(counterpart, 8_000_000);
+  expect(await download(counterpart, 8_000_000, 1_500)).toBe(expectedHash);
 });
 
-/** Number of damaged packets; many in the long form of this test (test/README.md). */
+/** The number of damaged packets, which is larger in the long form of this test (test/README.md). */
 const DAMAGED_PACKETS = Number(process.env.SLIPWAY_TEST_DAMAGED ?? 20_000);
 testNeeding(
   required,

@@ -1,4 +1,4 @@
-// Starts the Go program of this folder as the counterpart of a Slipway peer, with a network between them whose faults a test can set.
+// Starts this folder's Go program as the counterpart of a Slipway peer. A test can set the faults of the network between them.
 import type { Clock, Timer } from "#base/clock.ts";
 import { systemClock } from "#base/clock.ts";
 import { createKeyPair } from "#src/tailnet/box.ts";
@@ -15,7 +15,7 @@ const OWN_ADDRESS = parseAddress("fd7a:115c:a1e0::1");
 const COUNTERPART_ADDRESS = parseAddress("fd7a:115c:a1e0::2");
 const HEAD_BYTES = 3;
 
-/** The machine's clock, which a test may advance. */
+/** The system clock with an offset that a test can increase. */
 export class OffsetClock implements Clock {
   #offsetMs = 0;
   now(): number {
@@ -48,7 +48,7 @@ export const startCounterpart = async (program: string, options: CounterpartOpti
   const random = randomFrom(7);
   const [own, other] = [createKeyPair(), createKeyPair()];
   const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
-  const process_ = Bun.spawn(
+  const child = Bun.spawn(
     [program, hex(other.secret), hex(own.public), formatIp6(COUNTERPART_ADDRESS), formatIp6(OWN_ADDRESS)],
     {
       stdio: ["pipe", "pipe", "inherit"],
@@ -58,17 +58,17 @@ export const startCounterpart = async (program: string, options: CounterpartOpti
   let isLoaded = false;
   const load = new HandshakeLoad(clock);
   const packets = { sent: [] as Uint8Array[], received: [] as Uint8Array[] };
-  /** The test is over and the process has ended, so packets that this side sends while it closes are dropped. */
-  let isOver = false;
-  void process_.exited.then((code) => {
-    if (!isOver) throw new Error(`the counterpart exited unexpectedly: ${process_.signalCode ?? code}`);
+  /** After the test, the process has ended, so packets that this side sends while it closes are dropped. */
+  let hasEnded = false;
+  void child.exited.then((code) => {
+    if (!hasEnded) throw new Error(`the counterpart exited unexpectedly: ${child.signalCode ?? code}`);
   });
   const writeFrame = (type: number, body: Uint8Array): void => {
-    if (isOver) return;
-    process_.stdin.write(Uint8Array.of(body.byteLength & 255, body.byteLength >> 8, type));
-    process_.stdin.write(body);
-    void Promise.resolve(process_.stdin.flush()).catch((error: unknown) => {
-      if (!isOver) throw error;
+    if (hasEnded) return;
+    child.stdin.write(Uint8Array.of(body.byteLength & 255, body.byteLength >> 8, type));
+    child.stdin.write(body);
+    void Promise.resolve(child.stdin.flush()).catch((error: unknown) => {
+      if (!hasEnded) throw error;
     });
   };
   const sendRaw = (message: Uint8Array): void => writeFrame(0, message);
@@ -101,7 +101,7 @@ export const startCounterpart = async (program: string, options: CounterpartOpti
     },
   );
   const ticker = clock.every(250, () => remote.tunnel.tick());
-  const requested = new Map<number, (answer: Exchange) => void>();
+  const pendingExchanges = new Map<number, (answer: Exchange) => void>();
   const started = Promise.withResolvers<void>();
   const handleFrame = (type: number, body: Uint8Array): void => {
     if (type === 0) {
@@ -111,22 +111,22 @@ export const startCounterpart = async (program: string, options: CounterpartOpti
     }
     const { id, ...answer } = JSON.parse(new TextDecoder().decode(body)) as Exchange & { id: number };
     if (id === 0) started.resolve();
-    requested.get(id)?.(answer);
+    pendingExchanges.get(id)?.(answer);
   };
   void (async () => {
-    let rest = Buffer.alloc(0);
-    for await (const chunk of process_.stdout) {
-      rest = rest.byteLength === 0 ? Buffer.from(chunk) : Buffer.concat([rest, chunk]);
-      while (rest.byteLength >= HEAD_BYTES && rest.byteLength >= HEAD_BYTES + rest.readUInt16LE(0)) {
-        const end = HEAD_BYTES + rest.readUInt16LE(0);
-        handleFrame(rest[2] as number, rest.slice(HEAD_BYTES, end));
-        rest = rest.subarray(end);
+    let unread = Buffer.alloc(0);
+    for await (const chunk of child.stdout) {
+      unread = unread.byteLength === 0 ? Buffer.from(chunk) : Buffer.concat([unread, chunk]);
+      while (unread.byteLength >= HEAD_BYTES && unread.byteLength >= HEAD_BYTES + unread.readUInt16LE(0)) {
+        const end = HEAD_BYTES + unread.readUInt16LE(0);
+        handleFrame(unread[2] as number, unread.slice(HEAD_BYTES, end));
+        unread = unread.subarray(end);
       }
     }
   })();
   await started.promise;
   const ends = { source: OWN_ADDRESS, target: COUNTERPART_ADDRESS };
-  let requests = 0;
+  let exchangeCount = 0;
   return {
     clock,
     remote,
@@ -137,12 +137,12 @@ export const startCounterpart = async (program: string, options: CounterpartOpti
     receiveRaw,
     ends,
     dial: (port: number) => remote.tcp.connect(ends, port),
-    /** Makes the counterpart dial this side, send this many bytes, wait before it reads, and report what it received. */
+    /** Lets the counterpart dial this side, send this many bytes, wait before it reads, and report the received bytes. */
     exchange(port: number, bytes: number, wait = 0): Promise<Exchange> {
-      requests += 1;
-      const id = requests;
+      exchangeCount += 1;
+      const id = exchangeCount;
       return new Promise((resolve) => {
-        requested.set(id, resolve);
+        pendingExchanges.set(id, resolve);
         writeFrame(1, new TextEncoder().encode(JSON.stringify({ id, port, bytes, wait })));
       });
     },
@@ -154,11 +154,11 @@ export const startCounterpart = async (program: string, options: CounterpartOpti
       isLoaded = isUnderLoad;
     },
     async [Symbol.asyncDispose](): Promise<void> {
-      isOver = true;
+      hasEnded = true;
       ticker.cancel();
       remote.close("the test is over");
-      process_.kill();
-      await process_.exited;
+      child.kill();
+      await child.exited;
     },
   };
 };

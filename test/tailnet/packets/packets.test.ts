@@ -1,5 +1,4 @@
-// Packets inside a tunnel: encoded packets are decoded again, packets of other implementations are decoded correctly, and invalid ones are
-// undefined.
+// Packets inside a tunnel: the parsers decode encoded packets and packets of other implementations, and return undefined for invalid ones.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import {
@@ -25,7 +24,7 @@ const anyUint16 = fc.integer({ min: 0, max: 0xffff });
 const anyUint32 = fc.integer({ min: 0, max: 0xffffffff });
 
 describe("addresses", () => {
-  test("[TL-22] are parsed in every notation, and other texts are rejected", () => {
+  test("[TL-22] are parsed in every notation; other texts are rejected", () => {
     expect(formatIp6(addresses.source)).toBe("fd7a:115c:a1e0:0000:0000:0000:0000:0001");
     expect(formatIp6(parseAddress("::"))).toBe(`${"0000:".repeat(7)}0000`);
     for (const text of ["", "1:2:3", "1:2:3:4:5:6:7:8:9", "g::", "1::2::3::4::5::6::7::8", "12345::"]) {
@@ -35,7 +34,7 @@ describe("addresses", () => {
 });
 
 describe("segments", () => {
-  test("[TL-22] of any content are parsed as they were written", () => {
+  test("[TL-22] with any content are decoded as they were encoded", () => {
     const blocks = fc.array(fc.record({ from: anyUint32, to: anyUint32 }), { maxLength: 4 });
     const data = fc.uint8Array({ maxLength: 1_220 });
     fc.assert(
@@ -88,8 +87,8 @@ describe("segments", () => {
     }
   });
 
-  test("[TL-22] with timestamps and unknown options are parsed; parsing of invalid options stops there", () => {
-    // Ports 1 and 2, a 48-byte header: time stamps, an unknown option, selective acknowledgment of one block.
+  test("[TL-22] with timestamps and unknown options are parsed, up to the first invalid option", () => {
+    // Ports 1 and 2, and a 48-byte header with timestamps, an unknown option and the selective acknowledgment of a block.
     const head = "0001 0002 00000007 00000009 c0 10 1000 0000 0000";
     const options = "0101 080a 00000001 00000002 fd04 abcd 01 050a 0000000a 00000014";
     const segment = parseSegment(hex(`${head + options}00`));
@@ -103,7 +102,7 @@ describe("segments", () => {
 });
 
 describe("datagrams and pings", () => {
-  test("[TL-22] datagrams are parsed as they were written; with a wrong checksum or length they are dropped", () => {
+  test("[TL-22] datagrams are decoded as they were encoded, and dropped if their checksum or length is wrong", () => {
     fc.assert(
       fc.property(anyUint16, anyUint16, fc.uint8Array({ maxLength: 1_200 }), (sourcePort, targetPort, data) => {
         const packet = encodeDatagram(addresses, { sourcePort, targetPort, data });
@@ -115,14 +114,14 @@ describe("datagrams and pings", () => {
     expect(parseDatagram(parseValid(createPacket(PROTOCOL.udp, addresses, 7)))).toBeUndefined();
   });
 
-  test("[TL-22] an ICMPv6 echo from the system's ping is returned to its sender, without padding", () => {
+  test("[TL-22] the system's ICMPv6 ping is answered to its sender, without padding", () => {
     const request = createPacket(PROTOCOL.icmp, addresses, 16);
     request.set(hex("80 00 0000 1234 0001 6162636465666768"), 40);
     new DataView(request.buffer).setUint16(42, computePacketChecksum(request));
-    const answer = parseValid(encodePong(parseValid(Buffer.concat([request, new Uint8Array(8)]))) as Uint8Array);
-    expect(formatIp6(answer.target)).toBe(formatIp6(addresses.source));
-    expect(computePacketChecksum(answer.bytes)).toBe(0);
-    expect([answer.payload[0], Buffer.from(answer.payload.subarray(4)).toString("hex")]).toEqual([
+    const response = parseValid(encodePong(parseValid(Buffer.concat([request, new Uint8Array(8)]))) as Uint8Array);
+    expect(formatIp6(response.target)).toBe(formatIp6(addresses.source));
+    expect(computePacketChecksum(response.bytes)).toBe(0);
+    expect([response.payload[0], Buffer.from(response.payload.subarray(4)).toString("hex")]).toEqual([
       129,
       "123400016162636465666768",
     ]);
@@ -132,10 +131,10 @@ describe("datagrams and pings", () => {
 
   test("[TL-22] a TSMP ping is answered with its ID", () => {
     const id = hex("0102030405060708");
-    const answer = parseValid(encodePong(parseValid(encodePing(addresses, id))) as Uint8Array);
-    expect(parsePongId(answer)).toBe("0102030405060708");
-    expect(answer.payload).toHaveLength(11);
-    expect(encodePong(answer)).toBeUndefined();
+    const response = parseValid(encodePong(parseValid(encodePing(addresses, id))) as Uint8Array);
+    expect(parsePongId(response)).toBe("0102030405060708");
+    expect(response.payload).toHaveLength(11);
+    expect(encodePong(response)).toBeUndefined();
     expect(parsePongId(parseValid(encodePing(addresses, id)))).toBeUndefined();
   });
 });

@@ -5,20 +5,20 @@ import { forFile } from "#test/support/for-file.ts";
 import { describeInside, testInside as test } from "#test/support/inside.ts";
 import { startTestServer } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
-import { clientPeer, openSeededWorld } from "./world.ts";
+import { joinClientPeer, openSeededWorld } from "./world.ts";
 
 const server = await forFile(startTestServer());
 
-const text = (bytes: Uint8Array | undefined): string => new TextDecoder().decode(bytes);
-const bytes = (words: string): Uint8Array => new TextEncoder().encode(words);
+const decodeText = (bytes: Uint8Array | undefined): string => new TextDecoder().decode(bytes);
+const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 
 describeInside("an agent's peer", () => {
-  test("[TL-27] accepts connections on any port, through coordinator and relay, and refuses ports without a listener", async () => {
+  test("[TL-27] accepts connections through coordinator and relay, and refuses ports without a listener", async () => {
     await using world = await openSeededWorld(server);
     const { client, seeded } = world;
     const connection = await client.peer.dial(seeded.agent_id, 8_080);
     await connection.write(bytes("hello"));
-    expect(text(await connection.read())).toBe("hello");
+    expect(decodeText(await connection.read())).toBe("hello");
     await connection.end();
     expect(await connection.read()).toBeUndefined();
     expect(await connection.closed).toBeUndefined();
@@ -36,26 +36,26 @@ describeInside("an agent's peer", () => {
     await using world = await openSeededWorld(server);
     const connection = await world.client.peer.dial(world.seeded.agent_id, 80);
     const block = crypto.getRandomValues(new Uint8Array(65_536));
-    const [there, back] = [new Bun.CryptoHasher("sha1"), new Bun.CryptoHasher("sha1")];
+    const [sentHash, receivedHash] = [new Bun.CryptoHasher("sha1"), new Bun.CryptoHasher("sha1")];
     const writing = (async () => {
       for (let i = 0; i < 100; i += 1) {
-        there.update(block);
+        sentHash.update(block);
         await connection.write(block);
       }
       await connection.end();
     })();
-    for await (const chunk of connection) back.update(chunk);
+    for await (const chunk of connection) receivedHash.update(chunk);
     await writing;
-    expect(back.digest("hex")).toBe(there.digest("hex"));
+    expect(receivedHash.digest("hex")).toBe(sentHash.digest("hex"));
   });
 
-  test("[TL-28] keeps its connections when either side's coordinator connection is lost and returns", async () => {
+  test("[TL-28] keeps its connections while either side's coordinator connection is interrupted", async () => {
     await using world = await openSeededWorld(server);
     const { client, agent, seeded } = world;
     const connection = await client.peer.dial(seeded.agent_id, 80);
-    const expectEcho = async (words: string): Promise<void> => {
-      await connection.write(bytes(words));
-      expect(text(await connection.read())).toBe(words);
+    const expectEcho = async (text: string): Promise<void> => {
+      await connection.write(bytes(text));
+      expect(decodeText(await connection.read())).toBe(text);
     };
     await expectEcho("before");
     await agent.loseCoordinator();
@@ -78,14 +78,14 @@ describeInside("revoked access", () => {
     await connection.read();
     const [remote] = agent.peer.remotes;
     const cutOffMs = new Promise<number>((resolve) => {
-      const started = performance.now();
-      remote?.over.signal.addEventListener("abort", () => resolve(performance.now() - started));
+      const startedAt = performance.now();
+      remote?.over.signal.addEventListener("abort", () => resolve(performance.now() - startedAt));
     });
     const key = new Client(server.url, seeded.owner_token);
     return { world, cutOffMs, revoke: () => key.post("/api/v2/users/logout") };
   };
 
-  test("[TL-28] closes a live tunnel at the agent within a second, whatever runs in it", async () => {
+  test("[TL-28] closes an active tunnel at the agent within a second", async () => {
     const { world, cutOffMs, revoke } = await openTunnel();
     await using _world = world;
     await revoke();
@@ -98,7 +98,7 @@ describeInside("revoked access", () => {
     const { world, cutOffMs, revoke } = await openTunnel();
     await using _world = world;
     await world.client.loseCoordinator();
-    const second = await clientPeer(server, world.seeded.agent_id, world.seeded.owner_token);
+    const second = await joinClientPeer(server, world.seeded.agent_id, world.seeded.owner_token);
     await using _second = second;
     expect(await world.client.peer.ping(world.seeded.agent_id, 5_000)).toBeGreaterThan(0);
     await revoke();

@@ -56,7 +56,7 @@ export const joinPeer = async (server: TestServer, path: string, token: string, 
   };
 };
 
-/** Accepts connections and echoes, except on port 9, which has no listener. */
+/** Accepts connections and echoes their data, except on port 9, which has no listener. */
 const acceptEcho = (connection: TcpConnection, port: number): void => {
   if (port === 9) {
     connection.reset("nothing listens");
@@ -69,15 +69,15 @@ const acceptEcho = (connection: TcpConnection, port: number): void => {
   })().catch(() => {});
 };
 
-export const agentPeer = (server: TestServer, seeded: { agent_id: string; agent_token: string }) =>
+export const joinAgentPeer = (server: TestServer, seeded: { agent_id: string; agent_token: string }) =>
   joinPeer(server, AGENT_PATH, seeded.agent_token, {
     role: "agent",
     addresses: toAgentAddressBytes(seeded.agent_id),
     accept: acceptEcho,
-    datagram: (_from, { data }, answer) => answer(data.toReversed()),
+    datagram: (_from, { data }, reply) => reply(data.toReversed()),
   });
 
-export const clientPeer = (server: TestServer, agent_id: string, token: string, path = clientPath(agent_id)) =>
+export const joinClientPeer = (server: TestServer, agent_id: string, token: string, path = clientPath(agent_id)) =>
   joinPeer(server, path, token, {
     role: "client",
     addresses: [createClientAddress()],
@@ -86,8 +86,8 @@ export const clientPeer = (server: TestServer, agent_id: string, token: string, 
 
 export const openSeededWorld = async (server: TestServer) => {
   const seeded = await seedAgent(server);
-  const agent = await agentPeer(server, seeded);
-  const client = await clientPeer(server, seeded.agent_id, seeded.owner_token);
+  const agent = await joinAgentPeer(server, seeded);
+  const client = await joinClientPeer(server, seeded.agent_id, seeded.owner_token);
   return {
     seeded,
     agent,

@@ -1,12 +1,11 @@
-// Limits on the resources of one peer: connections, half-open connections, and unread bytes. Also the response of a port without a
-// listener.
+// Limits on one peer's resources: connections, half-open connections, and unread bytes. Also the response of a port without a listener.
 import { expect, test } from "bun:test";
 import { createPacket, type Packet, PROTOCOL, parsePacket } from "#src/tailnet/packets/ip6.ts";
 import { encodeSegment, FLAG, parseSegment } from "#src/tailnet/packets/segment.ts";
 import { MAX_CONNECTIONS, MAX_HELD_BYTES, MAX_OPENING } from "#src/tailnet/tcp/stack.ts";
 import { CLIENT, makeStacks, SERVER } from "./pair.ts";
 
-const syn = (port: number, flags: number = FLAG.syn, data?: Uint8Array): Packet => {
+const makeSegment = (port: number, flags: number = FLAG.syn, data?: Uint8Array): Packet => {
   const ends = { source: CLIENT, target: SERVER, sourcePort: port, targetPort: 80 };
   const options = flags & FLAG.syn ? { mss: 1_220, scale: 6, isSackPermitted: true } : undefined;
   return parsePacket(encodeSegment(ends, { seq: 7, ack: 9, flags, window: 1_000, syn: options, data })) as Packet;
@@ -14,7 +13,7 @@ const syn = (port: number, flags: number = FLAG.syn, data?: Uint8Array): Packet 
 const listFlags = (world: ReturnType<typeof makeStacks>) =>
   world.packets.map((bytes) => parseSegment((parsePacket(bytes) as Packet).payload)?.flags);
 
-test("[TL-26] a connection gets no answer before it is accepted, and a reset if it is refused", async () => {
+test("[TL-26] a refused connection gets a reset", async () => {
   const world = makeStacks({ accept: (connection) => connection.reset("nothing listens there") });
   await expect(world.connect()).rejects.toMatchObject({ failure: "refused" });
   expect(world.server.figures.connections).toBe(0);
@@ -29,32 +28,32 @@ test("[TL-26] a connection that is not accepted is refused after 30 seconds", as
   expect([world.client.figures.connections, world.server.figures.connections]).toEqual([0, 0]);
 });
 
-test("[TL-26] a flood of half-open connections is bounded, and expires", async () => {
+test("[TL-26] limits the number of half-open connections, which expire", async () => {
   const world = makeStacks();
   world.setFaults({ loss: 1 });
-  for (let port = 1_000; port < 21_000; port += 1) world.server.push(syn(port));
+  for (let port = 1_000; port < 21_000; port += 1) world.server.push(makeSegment(port));
   expect(world.server.figures.connections).toBe(MAX_OPENING);
   await world.sim.advance(60_000);
   expect(world.server.figures.connections).toBe(0);
 });
 
-test("[TL-26] connections beyond the limit are refused; a segment of an unknown connection gets a reset", async () => {
+test("[TL-26] refuses connections beyond the limit, and answers segments of unknown connections with a reset", async () => {
   const world = makeStacks();
   for (let i = 0; i < MAX_CONNECTIONS; i += 1) await world.connect();
   expect(world.accepted).toHaveLength(MAX_CONNECTIONS);
   await expect(world.connect()).rejects.toMatchObject({ failure: "too_large" });
   await world.sim.advance(100);
   world.packets.length = 0;
-  world.server.push(syn(5));
-  world.server.push(syn(6, FLAG.ack));
-  world.server.push(syn(7, FLAG.rst));
+  world.server.push(makeSegment(5));
+  world.server.push(makeSegment(6, FLAG.ack));
+  world.server.push(makeSegment(7, FLAG.rst));
   await world.sim.advance(5);
   expect(listFlags(world)).toEqual([FLAG.rst | FLAG.ack, FLAG.rst]);
   world.server.close("gone");
   expect(world.server.figures.connections).toBe(0);
 });
 
-test("[TL-26] unread data is bounded over all connections, also when it arrives in tiny segments", async () => {
+test("[TL-26] limits unread data across all connections, even if it arrives in tiny segments", async () => {
   const world = makeStacks({ faults: { delay: 0.1 } });
   for (let i = 0; i < 40; i += 1) {
     const connection = await world.connect();

@@ -1,4 +1,4 @@
-// Two TCP stacks that are connected by a simulated network.
+// Connects two TCP stacks with a simulated network.
 import { parsePacket } from "#src/tailnet/packets/ip6.ts";
 import type { TcpConnection } from "#src/tailnet/tcp/connection.ts";
 import { type Accept, TcpStack } from "#src/tailnet/tcp/stack.ts";
@@ -28,15 +28,15 @@ export const makeStacks = (options: StacksOptions = {}) => {
       accepted.push(connection);
       connection.accept();
     });
-  const common = { clock: sim, random, endOfTurn: sim.endOfTurn };
+  const shared = { clock: sim, random, endOfTurn: sim.endOfTurn };
   const client: TcpStack = new TcpStack({
-    ...common,
+    ...shared,
     sendPacket: (packet) => toServer(packet),
-    accept: (one) => one.reset(),
+    accept: (connection) => connection.reset(),
   });
   const { hasLargeSegments = true } = options;
   const server: TcpStack = new TcpStack({
-    ...common,
+    ...shared,
     sendPacket: (packet) => toClient(packet),
     accept,
     hasLargeSegments,

@@ -1,4 +1,4 @@
-// TCP over a network that delays, loses, duplicates and reorders packets: all bytes arrive unchanged, and fast enough. Time is simulated.
+// TCP over a simulated network that delays, loses, duplicates and reorders packets: all bytes arrive unchanged and fast enough.
 import { describe, expect, test } from "bun:test";
 import { IP6_HEADER_BYTES, type Packet, parsePacket } from "#src/tailnet/packets/ip6.ts";
 import { parseSegment } from "#src/tailnet/packets/segment.ts";
@@ -9,13 +9,14 @@ import { CLIENT, makeStacks, randomBytes, readAll, SERVER, sha1 } from "./pair.t
 
 type World = ReturnType<typeof makeStacks>;
 
-const awaitAccepted = async ({ sim, accepted }: World, at = 0): Promise<TcpConnection> => {
-  while (!accepted[at]) await sim.advance(1);
-  return accepted[at];
+const awaitAccepted = async ({ sim, accepted }: World, index = 0): Promise<TcpConnection> => {
+  while (!accepted[index]) await sim.advance(1);
+  return accepted[index];
 };
 
 const send = async (connection: TcpConnection, data: Uint8Array): Promise<void> => {
-  for (let at = 0; at < data.byteLength; at += 65_536) await connection.write(data.subarray(at, at + 65_536));
+  for (let position = 0; position < data.byteLength; position += 65_536)
+    await connection.write(data.subarray(position, position + 65_536));
   await connection.end();
 };
 
@@ -23,30 +24,35 @@ const send = async (connection: TcpConnection, data: Uint8Array): Promise<void> 
 const transfer = async (world: World, size: number): Promise<number> => {
   const connection = await world.connect();
   const data = randomBytes(size, world.random);
-  const started = world.sim.monotonic();
+  const startedAt = world.sim.monotonic();
   const sent = send(connection, data);
-  const got = await world.sim.until(readAll(await awaitAccepted(world)));
+  const received = await world.sim.until(readAll(await awaitAccepted(world)));
   await world.sim.until(sent);
-  expect(got).toEqual({ length: size, sha: sha1(data) });
-  return size / 1e6 / ((world.sim.monotonic() - started) / 1_000);
+  expect(received).toEqual({ length: size, sha: sha1(data) });
+  return size / 1e6 / ((world.sim.monotonic() - startedAt) / 1_000);
 };
 
 describe("bytes", () => {
-  const faults: Faults = { delay: 2, loss: 0.03, doubled: 0.03, reordered: 0.05 };
+  const faults: Faults = { delay: 2, loss: 0.03, duplicated: 0.03, reordered: 0.05 };
   for (let seed = 1; seed <= 12; seed += 1) {
-    test(`[TL-23] arrive complete and in order in both directions, whatever the network does to packets (seed ${seed})`, async () => {
+    test(`[TL-23] arrive complete and in order in both directions over a faulty network (seed ${seed})`, async () => {
       const world = makeStacks({ seed, faults, hasLargeSegments: seed % 2 === 0 });
-      const ours = await world.connect();
-      const theirs = await awaitAccepted(world);
-      const [there, back] = [
+      const local = await world.connect();
+      const remote = await awaitAccepted(world);
+      const [localData, remoteData] = [
         randomBytes(60_000 + seed * 7_919, world.random),
         randomBytes(90_000 - seed * 1_013, world.random),
       ];
-      const all = Promise.all([send(ours, there), send(theirs, back), readAll(ours), readAll(theirs)]);
-      const [, , gotBack, gotThere] = await world.sim.until(all);
-      expect(gotThere).toEqual({ length: there.byteLength, sha: sha1(there) });
-      expect(gotBack).toEqual({ length: back.byteLength, sha: sha1(back) });
-      expect(await world.sim.until(Promise.all([ours.closed, theirs.closed]))).toEqual([undefined, undefined]);
+      const transfers = Promise.all([
+        send(local, localData),
+        send(remote, remoteData),
+        readAll(local),
+        readAll(remote),
+      ]);
+      const [, , localReceived, remoteReceived] = await world.sim.until(transfers);
+      expect(remoteReceived).toEqual({ length: localData.byteLength, sha: sha1(localData) });
+      expect(localReceived).toEqual({ length: remoteData.byteLength, sha: sha1(remoteData) });
+      expect(await world.sim.until(Promise.all([local.closed, remote.closed]))).toEqual([undefined, undefined]);
       await world.sim.advance(10_000);
       expect([world.client.figures, world.server.figures]).toEqual([
         { connections: 0, held: 0 },
@@ -55,30 +61,30 @@ describe("bytes", () => {
     });
   }
 
-  test("[TL-23] of a half-closed side still arrive; a reset breaks both directions and pending writes", async () => {
+  test("[TL-23] still arrive after one side has ended; a reset breaks both directions", async () => {
     const world = makeStacks();
-    const ours = await world.connect();
-    const theirs = await awaitAccepted(world);
-    await ours.end();
-    expect(await world.sim.until(theirs.read())).toBeUndefined();
-    await world.sim.until(theirs.write(new TextEncoder().encode("still here")));
-    expect(new TextDecoder().decode(await world.sim.until(ours.read()))).toBe("still here");
-    await expect(ours.write(Uint8Array.of(1))).rejects.toThrow("has ended");
-    theirs.reset("enough");
-    await expect(world.sim.until(ours.read())).rejects.toThrow("reset");
-    expect((await world.sim.until(ours.closed))?.failure).toBe("reset");
+    const local = await world.connect();
+    const remote = await awaitAccepted(world);
+    await local.end();
+    expect(await world.sim.until(remote.read())).toBeUndefined();
+    await world.sim.until(remote.write(new TextEncoder().encode("still here")));
+    expect(new TextDecoder().decode(await world.sim.until(local.read()))).toBe("still here");
+    await expect(local.write(Uint8Array.of(1))).rejects.toThrow("has ended");
+    remote.reset("enough");
+    await expect(world.sim.until(local.read())).rejects.toThrow("reset");
+    expect((await world.sim.until(local.closed))?.failure).toBe("reset");
   });
 
-  test("[TL-23] wait for minutes while the reader does not read, and continue once it does", async () => {
+  test("[TL-23] wait for minutes until the reader reads", async () => {
     const world = makeStacks({ faults: { delay: 1 } });
-    const ours = await world.connect();
-    const theirs = await awaitAccepted(world);
+    const local = await world.connect();
+    const remote = await awaitAccepted(world);
     const data = randomBytes(3_000_000, world.random);
-    const sent = send(ours, data);
+    const sent = send(local, data);
     await world.sim.advance(400_000);
-    expect(theirs.figures.held).toBeGreaterThan(900_000);
-    expect(theirs.figures.held).toBeLessThan(1_500_000);
-    expect((await world.sim.until(readAll(theirs))).sha).toBe(sha1(data));
+    expect(remote.figures.held).toBeGreaterThan(900_000);
+    expect(remote.figures.held).toBeLessThan(1_500_000);
+    expect((await world.sim.until(readAll(remote))).sha).toBe(sha1(data));
     await world.sim.until(sent);
   });
 });
@@ -88,7 +94,7 @@ describe("segments", () => {
     Math.max(...packets.map(({ byteLength }) => byteLength - IP6_HEADER_BYTES - 20));
   const fast: Faults = { delay: 0.5, rate: 40_000, queue: 4_000_000 };
 
-  test("[TL-32] between two Slipway peers are large on a fast path, and have the standard size on a slow one", async () => {
+  test("[TL-32] between two Slipway peers are large on a fast path and have the standard size on a slow one", async () => {
     const world = makeStacks({ faults: fast });
     await transfer(world, 20_000_000);
     expect(largest(world)).toBe(LARGE_SEGMENT);
@@ -98,7 +104,7 @@ describe("segments", () => {
     expect(largest(slow)).toBeLessThan(5 * MSS);
   });
 
-  test("[TL-32] to a peer that does not announce large ones have the standard size, whichever side dials", async () => {
+  test("[TL-32] to a peer that does not announce large segments have the standard size, whichever side dials", async () => {
     const dialed = makeStacks({ faults: fast, hasLargeSegments: false });
     await transfer(dialed, 5_000_000);
     expect(largest(dialed)).toBe(MSS);
@@ -111,7 +117,7 @@ describe("segments", () => {
 });
 
 describe("a network that", () => {
-  test("[TL-24] is free is fully used, with about five milliseconds of queue", async () => {
+  test("[TL-24] is idle is fully used, with a queue of about five milliseconds", async () => {
     const world = makeStacks({ faults: { delay: 0.5, rate: 40_000, queue: 4_000_000 } });
     expect(await transfer(world, 20_000_000)).toBeGreaterThan(35);
     expect((await world.connect()).figures.rtt).toBeLessThan(12);
@@ -122,7 +128,7 @@ describe("a network that", () => {
     expect(await transfer(world, 10_000_000)).toBeGreaterThan(10);
   });
 
-  test("[TL-24] is far away is fully used, too", async () => {
+  test("[TL-24] has a long delay is fully used", async () => {
     expect(
       await transfer(makeStacks({ faults: { delay: 40, rate: 10_000, queue: 1_000_000 } }), 20_000_000),
     ).toBeGreaterThan(7);
@@ -134,7 +140,7 @@ describe("a network that", () => {
     expect(world.packets.length).toBeLessThan((5_000_000 / 1_220) * 2.2);
   });
 
-  test("[TL-24] carries a bulk transfer delays an echo by only a few milliseconds, and is still fully used", async () => {
+  test("[TL-24] carries a bulk transfer delays an echo by only a few milliseconds and is fully used", async () => {
     const world = makeStacks({ faults: { delay: 0.5, rate: 20_000, queue: 4_000_000 } });
     const bulk = await world.connect();
     const sink = await awaitAccepted(world);
@@ -148,17 +154,17 @@ describe("a network that", () => {
     })();
     await world.sim.advance(1_000);
     const rttBefore = bulk.figures.rtt;
-    const ours = await world.connect();
-    const theirs = await awaitAccepted(world, 1);
+    const local = await world.connect();
+    const remote = await awaitAccepted(world, 1);
     const times: number[] = [];
     const [startedAt, drainedBefore] = [world.sim.monotonic(), drained];
     for (let i = 0; i < 200; i += 1) {
-      const started = world.sim.monotonic();
-      await ours.write(Uint8Array.of(i));
-      const key = await world.sim.until(theirs.read());
-      await theirs.write(key as Uint8Array);
-      await world.sim.until(ours.read());
-      times.push(world.sim.monotonic() - started);
+      const startedAt = world.sim.monotonic();
+      await local.write(Uint8Array.of(i));
+      const key = await world.sim.until(remote.read());
+      await remote.write(key as Uint8Array);
+      await world.sim.until(local.read());
+      times.push(world.sim.monotonic() - startedAt);
     }
     expect((drained - drainedBefore) / 1e3 / (world.sim.monotonic() - startedAt)).toBeGreaterThan(17);
     const rttWhileTyping = bulk.figures.rtt;
@@ -174,7 +180,7 @@ describe("a network that", () => {
     await world.sim.until(Promise.all([sending, draining]));
   });
 
-  test("[TL-24] is fully used next to a connection that started with one word and continued with bulk data", async () => {
+  test("[TL-24] another connection already uses is fully used by a bulk transfer", async () => {
     const world = makeStacks({ faults: { delay: 0.5, rate: 20_000, queue: 4_000_000 } });
     const first = await world.connect();
     const drained = readAll(await awaitAccepted(world));
@@ -182,78 +188,79 @@ describe("a network that", () => {
     await world.sim.until(first.write(new Uint8Array(200_000)));
     await world.sim.advance(50);
     const second = await world.connect();
-    const other = readAll(await awaitAccepted(world, 1));
+    const secondReceived = readAll(await awaitAccepted(world, 1));
     const sent = send(second, new Uint8Array(12_000_000));
     await world.sim.advance(300);
     expect(second.figures.rtt).toBeGreaterThan(4);
-    await world.sim.until(Promise.all([sent, other, first.end(), drained]));
+    await world.sim.until(Promise.all([sent, secondReceived, first.end(), drained]));
   });
 
-  test("[TL-24] is far away is fully used while a user types, too; typing on a thousand connections costs no more", async () => {
+  test("[TL-24] has a long delay is fully used while users type on hundreds of connections", async () => {
     const world = makeStacks({ faults: { delay: 40, rate: 10_000, queue: 1_000_000 } });
-    const words: TcpConnection[] = [];
-    for (let i = 0; i < 900; i += 1) words.push(await world.connect());
+    const typingConnections: TcpConnection[] = [];
+    for (let i = 0; i < 900; i += 1) typingConnections.push(await world.connect());
     const typing = world.sim.every(200, () => {
-      for (const one of words) void one.write(Uint8Array.of(1)).catch(() => {});
+      for (const connection of typingConnections) void connection.write(Uint8Array.of(1)).catch(() => {});
     });
     const bulk = await world.connect();
     const sink = await awaitAccepted(world, 900);
-    const started = world.sim.monotonic();
+    const startedAt = world.sim.monotonic();
     const sent = send(bulk, new Uint8Array(20_000_000));
     await world.sim.until(readAll(sink));
     await world.sim.until(sent);
     typing.cancel();
-    expect(20_000 / (world.sim.monotonic() - started)).toBeGreaterThan(6);
+    expect(20_000 / (world.sim.monotonic() - startedAt)).toBeGreaterThan(6);
   });
 
-  test("[TL-25] loses the last packet gets a quick retransmission", async () => {
+  test("[TL-25] loses the last packet gets it again quickly", async () => {
     const world = makeStacks({ faults: { delay: 1 } });
-    const ours = await world.connect();
-    const theirs = await awaitAccepted(world);
-    await ours.write(Uint8Array.of(1));
-    await world.sim.until(theirs.read());
+    const local = await world.connect();
+    const remote = await awaitAccepted(world);
+    await local.write(Uint8Array.of(1));
+    await world.sim.until(remote.read());
     await world.sim.advance(100);
     world.setFaults({ delay: 1, loss: 1 });
-    const started = world.sim.monotonic();
-    await ours.write(Uint8Array.of(2));
+    const startedAt = world.sim.monotonic();
+    await local.write(Uint8Array.of(2));
     await world.sim.advance(5);
     world.setFaults({ delay: 1 });
-    await world.sim.until(theirs.read());
-    expect(world.sim.monotonic() - started).toBeLessThan(60);
+    await world.sim.until(remote.read());
+    expect(world.sim.monotonic() - startedAt).toBeLessThan(60);
   });
 
-  test("[TL-33] was interrupted is used again immediately, whichever side has data to send", async () => {
+  test("[TL-33] was interrupted is used again immediately, whichever side sends", async () => {
     const world = makeStacks({ faults: { delay: 1 } });
-    const ours = await world.connect();
-    const theirs = await awaitAccepted(world);
-    for (const [from, to] of [
-      [ours, theirs],
-      [theirs, ours],
+    const local = await world.connect();
+    const remote = await awaitAccepted(world);
+    for (const [sender, receiver] of [
+      [local, remote],
+      [remote, local],
     ] as const) {
       world.setFaults({ loss: 1 });
-      for (let i = 0; i < 5; i += 1) await from.write(Uint8Array.of(i));
+      for (let i = 0; i < 5; i += 1) await sender.write(Uint8Array.of(i));
       await world.sim.advance(20_000);
       world.setFaults({ delay: 1 });
       world.client.resume();
-      const started = world.sim.monotonic();
-      for (let got = 0; got < 5; ) got += ((await world.sim.until(to.read())) as Uint8Array).byteLength;
-      expect(world.sim.monotonic() - started).toBeLessThan(10);
+      const startedAt = world.sim.monotonic();
+      for (let received = 0; received < 5; )
+        received += ((await world.sim.until(receiver.read())) as Uint8Array).byteLength;
+      expect(world.sim.monotonic() - startedAt).toBeLessThan(10);
     }
   });
 
-  test("[TL-23] disappears breaks waiting connections after some minutes, but not earlier", async () => {
+  test("[TL-23] disappears breaks waiting connections after some minutes", async () => {
     const world = makeStacks({ faults: { delay: 1 } });
-    const ours = await world.connect();
+    const local = await world.connect();
     await awaitAccepted(world);
     world.setFaults({ loss: 1 });
-    await ours.write(Uint8Array.of(1));
+    await local.write(Uint8Array.of(1));
     await world.sim.advance(120_000);
     expect(world.client.figures.connections).toBe(1);
-    expect((await world.sim.until(ours.closed))?.message).toContain("does not answer");
+    expect((await world.sim.until(local.closed))?.message).toContain("does not answer");
   });
 });
 
-test("[TL-25] works with a peer without selective acknowledgements, by repeated acknowledgements", async () => {
+test("[TL-25] retransmits quickly to a peer without selective acknowledgments", async () => {
   const { FLAG, encodeSegment } = await import("#src/tailnet/packets/segment.ts");
   // Removes the SACK-permitted option from both SYNs in transit.
   const world = makeStacks({ faults: { delay: 1, loss: 0.01, rate: 20_000, queue: 1_000_000 } });

@@ -1,4 +1,4 @@
-// Under load, only peers that can receive messages at their address get a response. Also tests the window of packet counters.
+// Cookies: under load, a host responds only to peers that can receive messages at their address. Also the window of packet counters.
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { MAX_HANDSHAKES_PER_SECOND } from "#src/tailnet/wireguard/load.ts";
@@ -6,26 +6,26 @@ import { REPLAY_WINDOW, ReplayWindow } from "#src/tailnet/wireguard/session.ts";
 import { Simulation } from "../simulation.ts";
 import { listMessageTypes, makeTunnels } from "./tunnels.ts";
 
-test("[TL-20] a host under load answers with a cookie, and a peer that returns with it gets its handshake", async () => {
-  const { sim, hosts, sent, say, got, ends } = makeTunnels();
+test("[TL-20] a host under load answers with a cookie, and completes the handshake of a peer that returns it", async () => {
+  const { sim, hosts, sent, send, received, tunnels } = makeTunnels();
   for (let i = 0; i <= MAX_HANDSHAKES_PER_SECOND; i += 1) hosts.b.isUnderLoad();
   // Keeps the host under load.
   const load = sim.every(100, () => {
     for (let i = 0; i <= MAX_HANDSHAKES_PER_SECOND; i += 1) hosts.b.isUnderLoad();
   });
-  say("a", "patience");
+  send("a", "patience");
   await sim.advance(1_000);
   expect(listMessageTypes(sent.b)).toEqual([3]);
   expect(sent.b[0]?.byteLength).toBe(64);
   await sim.advance(6_000);
-  expect(got.b).toEqual(["patience"]);
-  expect([ends.a.handshakes, ends.b.handshakes]).toEqual([1, 1]);
+  expect(received.b).toEqual(["patience"]);
+  expect([tunnels.a.handshakes, tunnels.b.handshakes]).toEqual([1, 1]);
   load.cancel();
 });
 
-test("[TL-20] a cookie is valid for one address and two minutes, and an altered one is not accepted", async () => {
-  const { sim, hosts, sent, say } = makeTunnels();
-  say("a", "one");
+test("[TL-20] a cookie is valid for one address and two minutes, and is rejected if altered", async () => {
+  const { sim, hosts, sent, send } = makeTunnels();
+  send("a", "one");
   const [initiation] = sent.a as [Uint8Array];
   const { cookies } = hosts.b;
   const [own, other] = [hosts.a.key.public, hosts.b.key.public];
@@ -45,17 +45,17 @@ test("[TL-20] a cookie is valid for one address and two minutes, and an altered 
   expect([jar.fresh, cookies.hasMac2(initiation, 116, own)]).toEqual([undefined, false]);
 });
 
-test("[TL-19] the window accepts each counter once, and none that is too old, in any order", () => {
+test("[TL-19] the window accepts counters in any order, but none twice and none that is too old", () => {
   fc.assert(
     fc.property(fc.array(fc.oneof(fc.nat(200), fc.nat(20_000), fc.nat(2 ** 40)), { maxLength: 400 }), (counters) => {
       const window = new ReplayWindow();
-      const seen = new Set<number>();
+      const counted = new Set<number>();
       let highest = -1;
       for (const counter of counters) {
-        const isFresh = !seen.has(counter) && (counter > highest || highest - counter < REPLAY_WINDOW);
+        const isFresh = !counted.has(counter) && (counter > highest || highest - counter < REPLAY_WINDOW);
         if (window.isFresh(counter) !== isFresh) return false;
         if (isFresh) window.mark(counter);
-        seen.add(counter);
+        counted.add(counter);
         highest = Math.max(highest, counter);
       }
       return true;
@@ -63,7 +63,7 @@ test("[TL-19] the window accepts each counter once, and none that is too old, in
   );
 });
 
-test("[TL-20] the load ends a second after the last flood", async () => {
+test("[TL-20] the load ends shortly after the last flood", async () => {
   const sim = new Simulation();
   const { HandshakeLoad } = await import("#src/tailnet/wireguard/load.ts");
   const load = new HandshakeLoad(sim);

@@ -1,4 +1,4 @@
-// Two tunnels that are connected by a simulated network.
+// Connects two WireGuard tunnels with a simulated network.
 import { createKeyPair } from "#src/tailnet/box.ts";
 import { HandshakeLoad } from "#src/tailnet/wireguard/load.ts";
 import { CookieIssuer, MacKeys } from "#src/tailnet/wireguard/macs.ts";
@@ -20,46 +20,46 @@ export const makeHost = (clock: Simulation, seed: number): TunnelHost => {
   };
 };
 
-/** Connects two tunnels, `a` and `b`, and records what each sends and receives. Both tick every second. */
+/** Connects two tunnels, `a` and `b`, which tick every second. Records the packets that each sends and receives. */
 export const makeTunnels = (options: { faults?: Faults; seed?: number } = {}) => {
   const sim = new Simulation();
   const random = randomFrom(options.seed ?? 1);
   let faults = options.faults ?? {};
   const hosts = { a: makeHost(sim, 1), b: makeHost(sim, 2) };
-  const got = { a: [] as string[], b: [] as string[] };
+  const received = { a: [] as string[], b: [] as string[] };
   const sent = { a: [] as Uint8Array[], b: [] as Uint8Array[] };
-  const end = (own: "a" | "b", other: "a" | "b"): Tunnel => {
-    const over = link(
+  const makeTunnel = (own: "a" | "b", other: "a" | "b"): Tunnel => {
+    const transmit = link(
       sim,
       random,
       () => faults,
-      (message) => ends[other].push(message),
+      (message) => tunnels[other].push(message),
     );
     return new Tunnel({
       host: hosts[own],
       peer: hosts[other].key.public,
       transmit: (message) => {
         sent[own].push(message.slice());
-        over(message);
+        transmit(message);
       },
-      receive: (packet) => got[own].push(new TextDecoder().decode(packet).replaceAll("\0", "")),
+      receive: (packet) => received[own].push(new TextDecoder().decode(packet).replaceAll("\0", "")),
     });
   };
-  const ends: Record<"a" | "b", Tunnel> = { a: undefined as never, b: undefined as never };
-  ends.a = end("a", "b");
-  ends.b = end("b", "a");
+  const tunnels: Record<"a" | "b", Tunnel> = { a: undefined as never, b: undefined as never };
+  tunnels.a = makeTunnel("a", "b");
+  tunnels.b = makeTunnel("b", "a");
   sim.every(1_000, () => {
-    ends.a.tick();
-    ends.b.tick();
+    tunnels.a.tick();
+    tunnels.b.tick();
   });
-  const say = (from: "a" | "b", text: string): void => ends[from].send(new TextEncoder().encode(text));
+  const send = (from: "a" | "b", text: string): void => tunnels[from].send(new TextEncoder().encode(text));
   return {
     sim,
     hosts,
-    got,
+    received,
     sent,
-    ends,
-    say,
+    tunnels,
+    send,
     setFaults(next: Faults): void {
       faults = next;
     },
