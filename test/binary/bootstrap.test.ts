@@ -1,5 +1,5 @@
-// src/bootstrap.mjs under plain Node, on a simulated machine: a small project, and fake Bun and npm programs on the PATH that record how
-// they are called. Nothing is downloaded.
+// src/bootstrap.mjs under plain Node, on a simulated machine: a small project, and fake Bun and npm programs on the PATH that record their
+// calls. Nothing is downloaded.
 import { expect } from "bun:test";
 import {
   chmodSync,
@@ -18,7 +18,7 @@ import { fileURLToPath } from "node:url";
 import { needs, testNeeding } from "#test/support/needs.ts";
 
 const BOOTSTRAP = fileURLToPath(new URL("../../src/bootstrap.mjs", import.meta.url));
-const PINNED = "1.2.3";
+const PINNED_VERSION = "1.2.3";
 
 const createMachine = () => {
   const path = mkdtempSync(join(tmpdir(), "slipway-machine-"));
@@ -27,7 +27,10 @@ const createMachine = () => {
   mkdirSync(join(project, "src"), { recursive: true });
   writeFileSync(calls, "");
   copyFileSync(BOOTSTRAP, join(project, "src", "bootstrap.mjs"));
-  writeFileSync(join(project, "package.json"), JSON.stringify({ devDependencies: { bun: PINNED, linter: "1.0.0" } }));
+  writeFileSync(
+    join(project, "package.json"),
+    JSON.stringify({ devDependencies: { makeBunScript: PINNED_VERSION, linter: "1.0.0" } }),
+  );
   writeFileSync(join(project, "bun.lock"), "{}");
   symlinkSync(needs.node.file, join(bin, "node"));
   const writeScript = (file: string, body: string): void => {
@@ -38,9 +41,9 @@ const createMachine = () => {
     bin,
     project,
     writeScript,
-    calls: () => readFileSync(calls, "utf8").trim().split("\n").filter(Boolean),
-    /** A fake Bun of this version: installs, and as the server waits for SIGTERM and then exits with 7. */
-    bun: (version: string): string =>
+    readCalls: () => readFileSync(calls, "utf8").trim().split("\n").filter(Boolean),
+    /** Returns the script of a fake Bun with this version. It installs packages, or waits for SIGTERM as a server and then exits with 7. */
+    makeBunScript: (version: string): string =>
       [
         `if [ "$1" = --version ]; then echo ${version}; exit 0; fi`,
         `echo "bun $*" >> ${calls}`,
@@ -49,7 +52,7 @@ const createMachine = () => {
         "echo up",
         "while :; do /bin/sleep 0.05; done",
       ].join("\n"),
-    npm: (body: string): string => `echo "npm $*" >> ${calls}\n${body}`,
+    makeNpmScript: (body: string): string => `echo "npm $*" >> ${calls}\n${body}`,
     start: (...args: string[]) =>
       Bun.spawn([join(bin, "node"), "src/bootstrap.mjs", ...args], {
         cwd: project,
@@ -61,8 +64,8 @@ const createMachine = () => {
 };
 
 /** Starts the server, waits until it prints that it is up, and sends the SIGTERM of a service manager. */
-const serveOnce = async (host: ReturnType<typeof createMachine>, ...args: string[]): Promise<number> => {
-  const child = host.start("serve", ...args);
+const serveUntilTerminated = async (machine: ReturnType<typeof createMachine>, ...args: string[]): Promise<number> => {
+  const child = machine.start("serve", ...args);
   for await (const chunk of child.stdout) {
     expect(new TextDecoder().decode(chunk)).toBe("up\n");
     child.kill("SIGTERM");
@@ -72,12 +75,12 @@ const serveOnce = async (host: ReturnType<typeof createMachine>, ...args: string
 
 testNeeding(
   [needs.node],
-  "[RP-5] a Bun of the right version on the PATH is used; signals and the exit code are passed on",
+  "[RP-5] uses a Bun of the right version on the PATH, and passes on signals and the exit code",
   async () => {
-    using host = createMachine();
-    host.writeScript(join(host.bin, "bun"), host.bun(PINNED));
-    expect(await serveOnce(host, "--log-level", "warn")).toBe(7);
-    const [install, serve] = host.calls();
+    using machine = createMachine();
+    machine.writeScript(join(machine.bin, "bun"), machine.makeBunScript(PINNED_VERSION));
+    expect(await serveUntilTerminated(machine, "--log-level", "warn")).toBe(7);
+    const [install, serve] = machine.readCalls();
     expect(install).toBe("bun install --frozen-lockfile --production --omit=peer");
     expect(serve).toMatch(/^bun --no-env-file \S+\/project\/src\/main\.ts serve --log-level warn$/);
   },
@@ -85,87 +88,87 @@ testNeeding(
 
 testNeeding(
   [needs.node],
-  "[RP-5] packages are installed again only when the lock file or the manifest changed",
+  "[RP-5] installs packages again only when the lock file or the manifest has changed",
   async () => {
-    using host = createMachine();
-    host.writeScript(join(host.bin, "bun"), host.bun(PINNED));
-    const countInstalls = (): number => host.calls().filter((call) => call.startsWith("bun install")).length;
-    await serveOnce(host);
-    await serveOnce(host);
+    using machine = createMachine();
+    machine.writeScript(join(machine.bin, "bun"), machine.makeBunScript(PINNED_VERSION));
+    const countInstalls = (): number => machine.readCalls().filter((call) => call.startsWith("bun install")).length;
+    await serveUntilTerminated(machine);
+    await serveUntilTerminated(machine);
     expect(countInstalls()).toBe(1);
-    writeFileSync(join(host.project, "bun.lock"), "{ }");
-    await serveOnce(host);
+    writeFileSync(join(machine.project, "bun.lock"), "{ }");
+    await serveUntilTerminated(machine);
     expect(countInstalls()).toBe(2);
-    expect(existsSync(join(host.project, "package-lock.json"))).toBe(false);
+    expect(existsSync(join(machine.project, "package-lock.json"))).toBe(false);
   },
 );
 
 testNeeding(
   [needs.node],
-  "[RP-5] npm start installs only the runtime packages, and keeps development packages that npm test has installed",
+  "[RP-5] npm start installs only the runtime packages, and keeps development packages from npm test",
   async () => {
-    using host = createMachine();
-    host.writeScript(join(host.bin, "bun"), host.bun(PINNED));
-    const listInstalls = (): string[] => host.calls().filter((call) => call.startsWith("bun install"));
-    await serveOnce(host);
-    const testRun = host.start("test");
+    using machine = createMachine();
+    machine.writeScript(join(machine.bin, "bun"), machine.makeBunScript(PINNED_VERSION));
+    const listInstalls = (): string[] => machine.readCalls().filter((call) => call.startsWith("bun install"));
+    await serveUntilTerminated(machine);
+    const testRun = machine.start("test");
     for await (const _ of testRun.stdout) testRun.kill("SIGTERM");
     await testRun.exited;
     expect(listInstalls()).toEqual([
       "bun install --frozen-lockfile --production --omit=peer",
       "bun install --frozen-lockfile",
     ]);
-    // The program that the README uses exists after the first run.
-    const linked = Bun.spawnSync([join(host.project, "node_modules", ".bin", "bun"), "--version"]);
-    expect(linked.stdout.toString().trim()).toBe(PINNED);
-    const linter = join(host.project, "node_modules", "linter");
+    // After the first run, the program that the README uses exists.
+    const linkedBun = Bun.spawnSync([join(machine.project, "node_modules", ".bin", "bun"), "--version"]);
+    expect(linkedBun.stdout.toString().trim()).toBe(PINNED_VERSION);
+    const linter = join(machine.project, "node_modules", "linter");
     mkdirSync(linter, { recursive: true });
     writeFileSync(join(linter, "package.json"), "{}");
-    await serveOnce(host);
-    writeFileSync(join(host.project, "bun.lock"), "{ }");
-    await serveOnce(host);
+    await serveUntilTerminated(machine);
+    writeFileSync(join(machine.project, "bun.lock"), "{ }");
+    await serveUntilTerminated(machine);
     expect(listInstalls().slice(2)).toEqual(["bun install --frozen-lockfile"]);
   },
 );
 
 testNeeding(
   [needs.node],
-  "[RP-5] without Bun, or with another version, npm downloads it once and runs no install script",
+  "[RP-5] without the right version of Bun, npm downloads it once, without running install scripts",
   async () => {
-    using host = createMachine();
-    host.writeScript(join(host.bin, "bun"), host.bun("1.0.0"));
-    // npm's result without install scripts: a launcher that only prints an error, and the platform's program.
-    const packages = join(host.project, "node_modules", ".bun-runtime", "node_modules");
-    const fakeBun = join(host.bin, "fake-bun");
-    host.writeScript(fakeBun, host.bun(PINNED));
+    using machine = createMachine();
+    machine.writeScript(join(machine.bin, "bun"), machine.makeBunScript("1.0.0"));
+    // Without install scripts, npm creates a launcher that only fails, and the platform's program.
+    const packages = join(machine.project, "node_modules", ".bun-runtime", "node_modules");
+    const fakeBun = join(machine.bin, "fake-bun");
+    machine.writeScript(fakeBun, machine.makeBunScript(PINNED_VERSION));
     const npm = [
       `case "$*" in *"get registry"*) echo https://registry.example/; exit 0;; esac`,
       `/bin/mkdir -p ${packages}/bun/bin ${packages}/@oven/bun-here-x64/bin`,
       `printf '#!/bin/sh\\nexit 1\\n' > ${packages}/bun/bin/bun.exe; /bin/chmod +x ${packages}/bun/bin/bun.exe`,
       `/bin/cp ${fakeBun} ${packages}/@oven/bun-here-x64/bin/bun`,
     ].join("\n");
-    host.writeScript(join(host.bin, "npm"), host.npm(npm));
-    expect(await serveOnce(host)).toBe(7);
-    expect(await serveOnce(host)).toBe(7);
-    const npmInstalls = host.calls().filter((call) => call.startsWith("npm install"));
+    machine.writeScript(join(machine.bin, "npm"), machine.makeNpmScript(npm));
+    expect(await serveUntilTerminated(machine)).toBe(7);
+    expect(await serveUntilTerminated(machine)).toBe(7);
+    const npmInstalls = machine.readCalls().filter((call) => call.startsWith("npm install"));
     expect(npmInstalls).toHaveLength(1);
-    for (const part of [`bun@${PINNED}`, "--ignore-scripts", "--no-package-lock", "--no-save"])
+    for (const part of [`bun@${PINNED_VERSION}`, "--ignore-scripts", "--no-package-lock", "--no-save"])
       expect(npmInstalls[0]).toContain(part);
   },
 );
 
 testNeeding([needs.node], "[RP-5] reports that npm failed, and starts nothing", async () => {
-  using host = createMachine();
-  host.writeScript(join(host.bin, "npm"), host.npm("exit 1"));
-  const child = host.start("serve");
+  using machine = createMachine();
+  machine.writeScript(join(machine.bin, "npm"), machine.makeNpmScript("exit 1"));
+  const child = machine.start("serve");
   expect(await child.stderr.text()).toContain("npm could not fetch Bun");
   expect(await child.exited).toBe(1);
-  expect(host.calls()).toHaveLength(1);
+  expect(machine.readCalls()).toHaveLength(1);
 });
 
 testNeeding([needs.node], "[RP-5] rejects an unknown command with exit code 2", async () => {
-  using host = createMachine();
-  const child = host.start("dance");
+  using machine = createMachine();
+  const child = machine.start("dance");
   expect(await child.stderr.text()).toContain('expected serve or test, got "dance"');
   expect(await child.exited).toBe(2);
 });

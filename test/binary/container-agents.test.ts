@@ -1,4 +1,4 @@
-// Genuine coding agents in a container: each goes through support/acp/genuine-story.ts and calls its models through the gateway.
+// Real coding agents in a container: each one runs support/acp/genuine-story.ts and calls its models through the gateway.
 import { expect } from "bun:test";
 import { basename, dirname } from "node:path";
 import { getVolumeName, WORKSPACE_LABEL } from "#src/provisioners/docker/volumes.ts";
@@ -23,7 +23,7 @@ import { awaitWorkspace, createBuild, createWorkspace } from "#test/support/work
 const AGENTS = (Bun.env.SLIPWAY_TEST_CONTAINER_AGENTS ?? "codex,claude-code").split(",");
 const REPOSITORY = "/home/dev/work";
 
-/** Creates the test image with this machine's node and git, and their libraries. */
+/** Creates the test image from this machine's node and git and their libraries. */
 const makeImage = async (name: string): Promise<void> => {
   const docker = ["docker", "-H", needs.docker.file];
   const programs = [needs.node.file, needs.git.file];
@@ -50,8 +50,8 @@ const makeImage = async (name: string): Promise<void> => {
 };
 
 /**
- * A running workspace with this machine's agents folder as a read-only volume, so that half a gigabyte need not be copied. The volume has
- * the workspace's ID in its name, so the first build, which lacks the image, only creates the workspace.
+ * Starts a workspace with this machine's agents folder as a read-only volume, which saves copying half a gigabyte. The volume's name
+ * contains the workspace's ID, so the first build fails without the image and only creates the workspace.
  */
 const openWorkspace = async (world: DockerWorld) => {
   const { admin, engine } = world;
@@ -92,12 +92,12 @@ resources:
 
 testNeeding(
   [compiled, needs.docker, needs.root, needs.agents, needs.node, needs.git],
-  "[CA-11] the genuine four edit a repository in a container after a person has allowed it, are interrupted, killed and resumed, and are undone",
+  "[CA-11] real agents edit a repository in a container after approval, and are interrupted, killed, resumed and undone",
   async () => {
     const startedAt = performance.now();
-    const printTime = async (what: string): Promise<void> => {
+    const printTime = async (step: string): Promise<void> => {
       if (!Bun.env.SLIPWAY_REPORT) return;
-      await Bun.write(Bun.stderr, `${what}: ${Math.round(performance.now() - startedAt)} ms\n`);
+      await Bun.write(Bun.stderr, `${step}: ${Math.round(performance.now() - startedAt)} ms\n`);
     };
     await using upstream = new AgentUpstream();
     await using world = await openDockerWorld({ SLIPWAY_MODEL_HOSTS: "127.0.0.1", SLIPWAY_CHAT_TITLES: "false" });

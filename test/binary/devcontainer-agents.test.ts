@@ -1,5 +1,5 @@
-// Devcontainers with their own agent: the real command line tool, a real Docker Engine, the compiled daemon in a workspace of this machine,
-// and the same daemon inside the container.
+// Devcontainers with their own agent, with the real command-line tool, a real Docker Engine, the compiled daemon in a local workspace, and
+// the same daemon inside the container.
 import { expect } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -24,14 +24,18 @@ import { until } from "#test/support/until.ts";
 import { awaitBuild, createWorkspace, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 import { callTools } from "#test/tools/world.ts";
 
-/** The folder that contains the command line tool of devcontainers under its own name. */
+/** The folder that contains the devcontainer command-line tool. */
 const TOOLS_FOLDER = join(dirname(fileURLToPath(import.meta.resolve("@devcontainers/cli/package.json"))), "../../.bin");
 
-type DevcontainerPredicate = (one: Devcontainer | undefined) => boolean;
+type DevcontainerPredicate = (devcontainer: Devcontainer | undefined) => boolean;
 
-const isReady: DevcontainerPredicate = (one) => one?.status === "running" && one.agent !== undefined;
+const isReady: DevcontainerPredicate = (devcontainer) =>
+  devcontainer?.status === "running" && devcontainer.agent !== undefined;
 
-/** A workspace of this machine whose template names one devcontainer, in the folder `shop`; `files` are placed next to its settings. */
+/**
+ * Starts a local workspace whose template names a devcontainer in the folder `shop`. `changes` are added to the devcontainer's settings,
+ * and `files` are written next to them.
+ */
 const openWorkspace = async (changes: object = {}, files: Readonly<Record<string, string>> = {}) => {
   const models = new ScriptedModels();
   const server = await startTestServer({ clock: systemClock, models });
@@ -49,17 +53,17 @@ const openWorkspace = async (changes: object = {}, files: Readonly<Record<string
     },
   });
   const owner = new Client(server.url, seeded.owner_token);
-  const path = (rest: string): string => `/api/v2/workspaceagents/${seeded.agent_id}/${rest}`;
+  const agentPath = (endpoint: string): string => `/api/v2/workspaceagents/${seeded.agent_id}/${endpoint}`;
   let daemon = await startAgentProcess(server, seeded, home);
   return {
     owner,
     models,
-    path,
+    path: agentPath,
     home,
     seeded,
     /** Returns the devcontainer once it matches. */
-    until: async (wanted: DevcontainerPredicate, mayFail = false): Promise<Devcontainer> => {
-      using socket = await owner.socket(path("containers/watch"));
+    until: async (matches: DevcontainerPredicate, mayFail = false): Promise<Devcontainer> => {
+      using socket = await owner.socket(agentPath("containers/watch"));
       for (;;) {
         const frame = await socket.next();
         if (frame === undefined) throw new Error("the stream ended");
@@ -69,7 +73,7 @@ const openWorkspace = async (changes: object = {}, files: Readonly<Record<string
           throw new Error(devcontainer.error);
         }
         if (warnings.length > 0) throw new Error(warnings.join(" "));
-        if (wanted(devcontainer)) return devcontainer as Devcontainer;
+        if (matches(devcontainer)) return devcontainer as Devcontainer;
       }
     },
     agent: (id: string) => owner.get<WorkspaceAgent>(`/api/v2/workspaceagents/${id}`),
@@ -88,7 +92,7 @@ const openWorkspace = async (changes: object = {}, files: Readonly<Record<string
   };
 };
 
-const engine = (path: string): Promise<Response> =>
+const requestEngine = (path: string): Promise<Response> =>
   fetch(`http://docker${path}`, { unix: needs.docker.file.replace("unix://", "") });
 
 /** Resolves when the agent is shown as connected. */
@@ -107,10 +111,10 @@ const openChat = async ({ owner, models, seeded }: Awaited<ReturnType<typeof ope
 
 testNeeding(
   [compiled, needs.docker, needs.node],
-  "[CO-13][CO-14][TO-24] the devcontainer that the template names starts with an agent: terminal, ports and a chat work in it, a recreate replaces it, and nothing is left behind",
+  "[CO-13][CO-14][TO-24] a template's devcontainer starts with an agent, supports terminal, ports and chat, and can be recreated",
   async () => {
     await using workspace = await openWorkspace();
-    const { owner, path, seeded } = workspace;
+    const { owner, path: agentPath, seeded } = workspace;
     const first = await workspace.until(isReady);
     expect(first.agent).toEqual({ id: expect.any(String), name: "shop", directory: "/workspaces/shop" });
     const innerAgent = await waitForConnection(() => workspace.agent(first.agent?.id ?? ""));
@@ -142,9 +146,9 @@ testNeeding(
     expect(chat.results[2]).toMatchObject({ success: true, output: `${workspace.home}\n` });
     expect(await runInTerminal(owner, innerAgent.id, "cat ~/by-chat.txt")).toContain("made inside");
 
-    const recreated = await owner.fetch("POST", path(`containers/devcontainers/${first.id}/recreate`));
+    const recreated = await owner.fetch("POST", agentPath(`containers/devcontainers/${first.id}/recreate`));
     expect(recreated.status).toBe(202);
-    const second = await workspace.until((one) => isReady(one) && one?.agent?.id !== first.agent?.id);
+    const second = await workspace.until((found) => isReady(found) && found?.agent?.id !== first.agent?.id);
     expect(second.container?.id).not.toBe(first.container?.id);
     await waitForConnection(() => workspace.agent(second.agent?.id ?? ""));
     expect((await owner.fetch("GET", `/api/v2/workspaceagents/${first.agent?.id}`)).status).toBe(404);
@@ -163,21 +167,24 @@ testNeeding(
     const afterStop = await callTools(workspace, repeated.next, ["execute", { command: "true", agent: "shop" }]);
     expect(afterStop.results[0]?.error).toBe('The workspace has no agent "shop". It has: main.');
     afterStop.next.finish("stop");
-    expect((await engine(`/containers/${second.container?.id}/json`)).status).toBe(404);
+    expect((await requestEngine(`/containers/${second.container?.id}/json`)).status).toBe(404);
   },
 );
 
 testNeeding(
   [compiled, needs.docker, needs.node],
-  "[CO-17] a devcontainer whose postCreateCommand fails is in error, and its agent still accepts connections for the repair",
+  "[CO-17] a devcontainer whose postCreateCommand fails has an error, and its agent accepts connections for a repair",
   async () => {
     await using workspace = await openWorkspace({ postCreateCommand: "echo OOPS-reason >&2; exit 7" });
-    const { owner, path } = workspace;
-    const failedDevcontainer = await workspace.until((one) => one?.status === "error" && one.agent !== undefined, true);
+    const { owner, path: agentPath } = workspace;
+    const failedDevcontainer = await workspace.until(
+      (found) => found?.status === "error" && found.agent !== undefined,
+      true,
+    );
     expect(failedDevcontainer.error).toContain("exit 7");
     await waitForConnection(() => workspace.agent(failedDevcontainer.agent?.id ?? ""));
     expect(await runInTerminal(owner, failedDevcontainer.agent?.id ?? "", "id -un")).toContain("dev");
-    const logs = await owner.get<{ output: string }[]>(path("logs"));
+    const logs = await owner.get<{ output: string }[]>(agentPath("logs"));
     expect(logs.map(({ output }) => output).join("\n")).toContain("Devcontainer shop: OOPS-reason");
   },
 );
@@ -196,11 +203,11 @@ services:
 
 testNeeding(
   [compiled, needs.docker, needs.node, needs.compose],
-  "[CO-18] a devcontainer of a compose file gets an agent in its service, which reaches the other services; a delete takes all of them away",
+  "[CO-18] a devcontainer from a compose file has an agent in its service, which reaches other services; a delete removes all",
   async () => {
     const settings = { dockerComposeFile: "compose.yaml", service: "app", workspaceFolder: "/workspaces/shop" };
     await using workspace = await openWorkspace(settings, { "compose.yaml": COMPOSE });
-    const { owner, path } = workspace;
+    const { owner, path: agentPath } = workspace;
     const first = await workspace.until(isReady);
     const innerAgent = await waitForConnection(() => workspace.agent(first.agent?.id ?? ""));
     expect(innerAgent.directory).toBe("/workspaces/shop");
@@ -210,40 +217,40 @@ testNeeding(
     expect(output).toMatch(/^dev\s+\/workspaces\/shop\s[\s\S]*\.devcontainer[\s\S]*\[yes hello there\]\s+rows$/);
     const project = first.container?.labels["com.docker.compose.project"];
     const filters = encodeURIComponent(JSON.stringify({ label: [`com.docker.compose.project=${project}`] }));
-    const listLeftovers = async (what: string): Promise<unknown[]> =>
-      (await (await engine(`/${what}?all=true&filters=${filters}`)).json()) as unknown[];
+    const listLeftovers = async (kind: string): Promise<unknown[]> =>
+      (await (await requestEngine(`/${kind}?all=true&filters=${filters}`)).json()) as unknown[];
     expect(
       [await listLeftovers("containers/json"), await listLeftovers("networks")].map(({ length }) => length),
     ).toEqual([2, 1]);
-    expect((await owner.fetch("DELETE", path(`containers/devcontainers/${first.id}`))).status).toBe(204);
+    expect((await owner.fetch("DELETE", agentPath(`containers/devcontainers/${first.id}`))).status).toBe(204);
     expect([await listLeftovers("containers/json"), await listLeftovers("networks")]).toEqual([[], []]);
   },
 );
 
 testNeeding(
   [compiled, needs.docker, needs.node],
-  "[CO-15] a daemon that comes after one that was killed gives the running container a new agent; a delete ends both",
+  "[CO-15] after a kill, the next daemon gives the running container a new agent; a delete removes container and agent",
   async () => {
     await using workspace = await openWorkspace();
-    const { owner, path } = workspace;
+    const { owner, path: agentPath } = workspace;
     const first = await workspace.until(isReady);
     await waitForConnection(() => workspace.agent(first.agent?.id ?? ""));
     await workspace.restart();
-    const second = await workspace.until((one) => isReady(one) && one?.agent?.id !== first.agent?.id);
+    const second = await workspace.until((found) => isReady(found) && found?.agent?.id !== first.agent?.id);
     expect(second.container?.id).toBe(first.container?.id ?? "");
     const innerAgent = await waitForConnection(() => workspace.agent(second.agent?.id ?? ""));
     expect((await owner.fetch("GET", `/api/v2/workspaceagents/${first.agent?.id}`)).status).toBe(404);
     expect(await runInTerminal(owner, innerAgent.id, "echo still here")).toContain("still here");
 
-    expect((await owner.fetch("DELETE", path(`containers/devcontainers/${second.id}`))).status).toBe(204);
+    expect((await owner.fetch("DELETE", agentPath(`containers/devcontainers/${second.id}`))).status).toBe(204);
     expect((await owner.fetch("GET", `/api/v2/workspaceagents/${innerAgent.id}`)).status).toBe(404);
-    expect((await engine(`/containers/${second.container?.id}/json`)).status).toBe(404);
+    expect((await requestEngine(`/containers/${second.container?.id}/json`)).status).toBe(404);
   },
 );
 
 testNeeding(
   [compiled, needs.docker, needs.node],
-  "[CO-13][SH-8][AG-28] a port inside is its owner's by the agent's name, and everyone's once it is shared; when access is revoked, the agent inside continues with a new token",
+  "[CO-13][SH-8][AG-28] a devcontainer's port is private until it is shared; after access is revoked, its agent gets a new token",
   async () => {
     using folder = tempFolder();
     const home = folder.path;
@@ -260,13 +267,15 @@ testNeeding(
       resources: [{ name: "main", agents: [{ name: "dev", token, env, devcontainers }] }],
     });
     const { id, owner_name } = await createWorkspace(admin, template_id);
-    const agents = async () =>
-      (await admin.get<Workspace>(`/api/v2/workspaces/${id}`)).latest_build.resources.flatMap((one) => one.agents);
+    const loadAgents = async () =>
+      (await admin.get<Workspace>(`/api/v2/workspaces/${id}`)).latest_build.resources.flatMap(
+        (resource) => resource.agents,
+      );
     await awaitBuild(admin, id);
-    const [{ id: agent_id } = { id: "" }] = await agents();
+    const [{ id: agent_id } = { id: "" }] = await loadAgents();
     await using _daemon = await startAgentProcess(server, { agent_id, agent_token: token }, home);
     const innerAgent = await until(async () => {
-      const found = (await agents()).find(({ name }) => name === "shop");
+      const found = (await loadAgents()).find(({ name }) => name === "shop");
       return found?.status === "connected" && found.lifecycle_state === "ready" && found;
     });
     await runInTerminal(
@@ -296,7 +305,7 @@ testNeeding(
       });
       return generations.length === 2 && generations.every((generation) => generation === 1);
     });
-    expect((await agents()).find(({ name }) => name === "shop")?.id).toBe(innerAgent.id);
+    expect((await loadAgents()).find(({ name }) => name === "shop")?.id).toBe(innerAgent.id);
     await until(async () => (await openApp(admin))[0] === 200);
   },
 );

@@ -1,5 +1,5 @@
-// A server with container workspaces behind nginx, and two users. Mallory owns a workspace and a chat and tries to get what is not hers:
-// Bob's workspace, the server's data, the machine. test/security/README.md lists the attempts.
+// A server with container workspaces behind nginx, and two users. Mallory owns a workspace and a chat, and tries to access Bob's workspace,
+// the server's data, and the machine. test/security/README.md lists the attempts.
 import { expect } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -32,10 +32,10 @@ type ContainerInfo = {
 };
 
 const findFreePort = (): Promise<number> =>
-  new Promise((done) => {
+  new Promise((resolve) => {
     const server = createServer().listen(0, "127.0.0.1", () => {
       const { port } = server.address() as { port: number };
-      server.close(() => done(port));
+      server.close(() => resolve(port));
     });
   });
 
@@ -53,14 +53,14 @@ const startProxy = async (folder: string, port: number, upstream: number) => {
         proxy_set_header Host $http_host; proxy_set_header X-Forwarded-For $remote_addr; proxy_set_header X-Forwarded-Proto http;
         proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection $connection_upgrade; } } }`,
   );
-  const nginx = async (...args: string[]): Promise<void> => {
+  const runNginx = async (...args: string[]): Promise<void> => {
     const child = Bun.spawn([needs.nginx.file, "-c", file, "-e", join(folder, "errors"), ...args], {
       stdout: "ignore",
     });
     expect(await child.exited).toBe(0);
   };
-  await nginx();
-  return { [Symbol.asyncDispose]: () => nginx("-s", "stop") };
+  await runNginx();
+  return { [Symbol.asyncDispose]: () => runNginx("-s", "stop") };
 };
 
 const inspectContainer = async ({ engine }: DockerWorld, id: string): Promise<ContainerInfo> => {
@@ -71,7 +71,7 @@ const inspectContainer = async ({ engine }: DockerWorld, id: string): Promise<Co
 
 testNeeding(
   [compiled, needs.docker, needs.nginx],
-  "[SC-7] behind a proxy, a hostile member gets only her own data from her container, her chat and her parameters",
+  "[SC-7] behind a proxy, a hostile member's container, chat and parameters give access only to her own data",
   async () => {
     using temp = tempDirectory();
     const [public_port, server_port] = [await findFreePort(), await findFreePort()];
@@ -108,7 +108,7 @@ testNeeding(
     const address = Object.values(bobsContainer.NetworkSettings.Networks)[0]?.IPAddress ?? "";
     expect(address).not.toBe("");
 
-    // From inside her container: Bob's ports, the machine's files and engine, other processes, and capabilities for more.
+    // From her container, she tries Bob's ports, the machine's files and engine, other processes, and capabilities.
     const output = await runInTerminal(
       mallory,
       agent_id,
@@ -133,7 +133,7 @@ testNeeding(
     expect(output).toContain("no-loopback");
     expect(output).toContain("no-back-door");
 
-    // With her agent's token and her own: Bob's agent, its metadata, terminal, containers, apps and builds.
+    // With her agent's token and her own, she tries Bob's agent, its metadata, terminal, containers, apps and builds.
     const paths = [
       `/api/v2/workspaceagents/${bobsAgent.agent_id}`,
       `/api/v2/workspaceagents/${bobsAgent.agent_id}/watch-metadata`,
@@ -145,21 +145,21 @@ testNeeding(
     ];
     const agent = new Client(access_url, parseToken(mallorysContainer));
     for (const path of paths) {
-      const answers = await Promise.all([mallory.fetch("GET", path), agent.fetch("GET", path)]);
-      for (const { status } of answers) expect(`${path} ${status}`).toMatch(/ (401|403|404)$/);
+      const responses = await Promise.all([mallory.fetch("GET", path), agent.fetch("GET", path)]);
+      for (const { status } of responses) expect(`${path} ${status}`).toMatch(/ (401|403|404)$/);
     }
     const terminal = mallory.socket(
       `/api/v2/workspaceagents/${bobsAgent.agent_id}/pty?reconnect=${crypto.randomUUID()}`,
     );
     await expect(terminal).rejects.toThrow("404");
     expect(await awaitStatus(createBuild(mallory, bobsWorkspace.id, "delete", { permanent: true }))).toBe(404);
-    // Her own agent lists no containers: her workspace has no engine, so a devcontainer with a mount of the machine is never created.
+    // Her own agent lists no containers, because her workspace has no engine that could create a container with the machine's files.
     const listing = await mallory.get<{ containers: unknown[] }>(
       `/api/v2/workspaceagents/${agent_id}/containers?label=a%3D`,
     );
     expect(listing.containers).toEqual([]);
 
-    // In a chat: the demo model runs her commands in her own container; the server's files are not readable.
+    // In her chat, the demo model runs commands in her own container, where the server's files are not readable.
     const chat = await createChat(
       { owner: mallory, organization_id },
       `run: cat ${server.directory}/encryption.key || echo nothing-there`,
@@ -175,7 +175,7 @@ testNeeding(
       await awaitStatus(createChat({ owner: mallory, organization_id }, "run: id", { workspace_id: bobsWorkspace.id })),
     ).toBeOneOf([400, 403, 404]);
 
-    // She cannot write templates. Her values for a template that uses parameters everywhere give no access to the machine or to Bob.
+    // She cannot create templates. A template that uses parameters everywhere gives her no access to the machine or to Bob's workspace.
     await expect(
       importVersion(mallory, "provisioner: docker\nresources: [{name: a, docker: {image: b}}]\n"),
     ).rejects.toThrow("403");
@@ -204,22 +204,22 @@ resources:
     ];
     for (const [index, values] of attempts.entries()) {
       const rich_parameter_values = Object.entries(values).map(([name, value]) => ({ name, value }));
-      const created = await createWorkspace(mallory, openTemplate.id, `try-${index}`, { rich_parameter_values });
-      const { latest_build } = await awaitBuild(mallory, created.id);
+      const attempt = await createWorkspace(mallory, openTemplate.id, `try-${index}`, { rich_parameter_values });
+      const { latest_build } = await awaitBuild(mallory, attempt.id);
       if (!("label" in values)) {
         expect([values, latest_build.status]).toEqual([values, "failed"]);
         continue;
       }
       expect([latest_build.status, latest_build.job.error]).toEqual(["running", undefined]);
-      const { HostConfig, Mounts, Config } = await inspectContainer(world, created.id);
+      const { HostConfig, Mounts, Config } = await inspectContainer(world, attempt.id);
       expect(HostConfig).toMatchObject({ Privileged: false, NetworkMode: "slipway", PidMode: "", Binds: null });
-      expect(Mounts.map(({ Type, Name }) => [Type, Name])).toEqual([["volume", `slipway-${created.id}-home`]]);
-      expect(Config.Labels["slipway.workspace_id"]).toBe(created.id);
-      await createBuild(mallory, created.id, "delete", { permanent: true });
-      expect((await awaitBuild(mallory, created.id)).latest_build.status).toBe("deleted");
+      expect(Mounts.map(({ Type, Name }) => [Type, Name])).toEqual([["volume", `slipway-${attempt.id}-home`]]);
+      expect(Config.Labels["slipway.workspace_id"]).toBe(attempt.id);
+      await createBuild(mallory, attempt.id, "delete", { permanent: true });
+      expect((await awaitBuild(mallory, attempt.id)).latest_build.status).toBe("deleted");
     }
 
-    // Bob is not affected.
+    // Bob's workspace is not affected.
     expect((await inspectContainer(world, bobsWorkspace.id)).Id).toBe(bobsContainer.Id);
     expect(await runInTerminal(bob, bobsAgent.agent_id, "cat ~/secret")).toBe("bobs");
     for (const [owner, id] of [

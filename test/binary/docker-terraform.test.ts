@@ -1,5 +1,5 @@
-// The example of docs/templates-terraform.md, unchanged: Terraform starts a workspace in a container with Docker's command line. Runs on a
-// real engine, from the first start to the deletion.
+// The unchanged example of docs/templates-terraform.md, in which Terraform starts a workspace in a container with Docker's command line. Runs
+// on a real engine, from the first start to the deletion.
 import { expect } from "bun:test";
 import { readFileSync } from "node:fs";
 import { Client } from "#src/client.ts";
@@ -12,7 +12,7 @@ import { awaitWorkspace, createBuild, createWorkspace } from "#test/support/work
 
 const PAGE = new URL("../../docs/templates-terraform.md", import.meta.url);
 
-/** Returns the first code block of the page after this mark. */
+/** Returns the page's first code block after this mark. */
 const readExample = (mark: string): string => {
   const page = readFileSync(PAGE, "utf8");
   const block = page.slice(page.indexOf(mark)).match(/```hcl\n([\s\S]*?)```/)?.[1];
@@ -25,7 +25,7 @@ const OTHER_IMAGE = `${IMAGE}-other`;
 
 testNeeding(
   [compiled, needs.docker, needs.terraform],
-  "[TF-21] the documented template of containers runs a workspace by terraform_data and the docker command: it is worked in, is started with another image, keeps its home over a stop, and leaves nothing",
+  "[TF-21] the documented container template runs a workspace, starts it with another image, keeps its home, and removes everything",
   async () => {
     const environment = { DOCKER_HOST: needs.docker.file };
     const env = { ...environment, SLIPWAY_ADDRESS: "0.0.0.0:0", SLIPWAY_AGENT_BINARY: BINARY };
@@ -41,8 +41,8 @@ testNeeding(
       (await docker("ps", "--all", "--quiet", "--filter", `name=${id}`)).length,
       (await docker("volume", "ls", "--quiet", "--filter", `name=${id}`)).length,
     ];
-    const main = readExample("<!-- tried: containers by the docker command -->");
-    const { template } = await makeTerraformTemplate(admin, { "main.tf": main }, "containers");
+    const mainFile = readExample("<!-- tried: containers by the docker command -->");
+    const { template } = await makeTerraformTemplate(admin, { "main.tf": mainFile }, "containers");
     const withOption = {
       name: "rude",
       template_id: template.id,
@@ -55,15 +55,15 @@ testNeeding(
     expect(await countLeftovers(id)).toEqual([1, 1]);
     const message = await runInTerminal(admin, agent_id, 'id -un; hostname; echo kept > "$HOME/kept"');
     expect(message.split(/\s+/)[0]).toBe("dev");
-    // The output comes from the container and not from this machine.
+    // The output comes from the container, not from this machine.
     expect((await docker("ps", "--quiet", "--filter", `name=${id}`))[0]).toBe(message.split(/\s+/)[1] ?? "");
     const logs = await admin.get<{ output: string }[]>(`/api/v2/workspacebuilds/${workspace.latest_build.id}/logs`);
     const [token] = await docker("exec", `workspace-${id}`, "sh", "-c", "tr '\\0' '\\n' < /proc/1/environ");
     expect(JSON.stringify(logs)).not.toContain(token?.match(/[0-9a-f-]{36}/)?.[0] ?? "none");
 
-    const buildAndWait = async (transition: "stop" | "start" | "delete", more: object = {}) => {
-      await createBuild(admin, id, transition, more);
-      return awaitWorkspace(admin, id, (one) => !["pending", "running"].includes(one.latest_build.job.status));
+    const buildAndWait = async (transition: "stop" | "start" | "delete", options: object = {}) => {
+      await createBuild(admin, id, transition, options);
+      return awaitWorkspace(admin, id, ({ latest_build }) => !["pending", "running"].includes(latest_build.job.status));
     };
     const stopped = await buildAndWait("stop");
     expect([stopped.latest_build.status, await countLeftovers(id)]).toEqual(["stopped", [0, 1]]);

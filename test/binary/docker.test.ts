@@ -27,7 +27,7 @@ const readContainerLog = async (id: string): Promise<string> =>
 
 testNeeding(
   [compiled, needs.docker],
-  "[TP-29][PV-15][PV-6] from the ready template: create, terminal, chat, port, stop, start with the kept files, delete",
+  "[TP-29][PV-15][PV-6] a workspace of the built-in template supports terminal, chat and ports, and keeps its files over a stop",
   async () => {
     await using world = await openDockerWorld();
     const { admin, url, countResources } = world;
@@ -80,7 +80,7 @@ testNeeding(
 
 testNeeding(
   [compiled, needs.docker],
-  "[PV-15][PV-16] programs run as the image's own user; containers of one workspace find each other by name",
+  "[PV-15][PV-16] programs run as the image's user, and a workspace's containers find each other by name",
   async () => {
     await using world = await openDockerWorld();
     const { admin, countResources } = world;
@@ -108,7 +108,7 @@ resources:
 
 testNeeding(
   [compiled, needs.docker],
-  "[CF-18] a container that cannot reach the server says so in its log; on loopback, the health page says it before any starts",
+  "[CF-18] a container's log reports an unreachable server; the health page warns about a loopback address in advance",
   async () => {
     await using loopback = await openDockerWorld({ SLIPWAY_ADDRESS: "127.0.0.1:0" });
     const problem =
@@ -121,7 +121,7 @@ testNeeding(
     const resources = [{ name: "box", docker: { image: IMAGE, stop_grace: 0 }, agents: [agent] }];
     const template = await makeTemplate(admin, JSON.stringify({ provisioner: "docker", resources }));
     const { id } = await createWorkspace(admin, template.id, "cut");
-    await awaitWorkspace(admin, id, (one) => findAgent(one)?.status === "timeout");
+    await awaitWorkspace(admin, id, (workspace) => findAgent(workspace)?.status === "timeout");
     const query = { all: "true", filters: JSON.stringify({ label: [`slipway.workspace_id=${id}`] }) };
     const [box] = (await engine.json<{ Id: string }[]>("list", "GET", "/containers/json", { query })) ?? [];
     const message = await until(async () => {

@@ -1,5 +1,5 @@
-// The compiled program runs no code from the folder where it is started. Of a package that loads native code, it only uses the part that
-// was compiled in.
+// The compiled program runs no code from the folder where it is started. From a package that loads native code, it uses only the part that
+// was compiled into the program.
 import { expect } from "bun:test";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,21 +10,21 @@ const BINARY = compiled.file;
 
 testNeeding(
   [compiled],
-  "[RP-6] [CN-2] ssh, started alongside a hostile node_modules, reaches the workspace and runs nothing of it",
+  "[RP-6] [CN-2] ssh in a folder with a hostile node_modules reaches the workspace and runs none of its code",
   async () => {
     await using world = await openClientWorld();
     await signInAs(world);
     await world.runOk(["workspaces", "create", "dev"]);
-    const hostile = join(world.home, "hostile");
+    const hostileFolder = join(world.home, "hostile");
     const marker = join(world.home, "was-run");
     for (const name of ["cpu-features", "sshcrypto", "ssh2"]) {
-      const folder = join(hostile, "node_modules", name);
+      const folder = join(hostileFolder, "node_modules", name);
       mkdirSync(folder, { recursive: true });
       const text = `require("node:fs").writeFileSync(${JSON.stringify(marker)}, "");\n`;
       writeFileSync(join(folder, "index.js"), text);
     }
     const child = Bun.spawn([BINARY, "ssh", "dev", "--", "echo reached"], {
-      cwd: hostile,
+      cwd: hostileFolder,
       env: { HOME: world.home, PATH: process.env.PATH },
       stdio: ["ignore", "pipe", "inherit"],
     });

@@ -1,5 +1,5 @@
-// Runs in its own network namespace, started by offline.test.ts. Starts the loopback interface, verifies that nothing else is reachable,
-// and then does a new user's steps with a real `serve` process. Prints the results as one line of JSON.
+// offline.test.ts runs this program in its own network namespace. It starts the loopback interface, verifies that nothing else is reachable,
+// and then performs a new user's steps with a real `serve` process. It prints the results as one line of JSON.
 import { dlopen, FFIType, ptr } from "bun:ffi";
 import type { AgentLog } from "#schema/agents/agent-log.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
@@ -13,7 +13,7 @@ const SOCK_DGRAM = 2;
 const SIOCSIFFLAGS = 0x8914;
 const IFF_UP_RUNNING = 0x41;
 
-/** Does what `ip link set lo up` does, without `ip`. */
+/** Starts the loopback interface, like `ip link set lo up`. */
 const startLoopback = (): void => {
   const { symbols } = dlopen("libc.so.6", {
     socket: { args: [FFIType.i32, FFIType.i32, FFIType.i32], returns: FFIType.i32 },
@@ -48,26 +48,26 @@ const { id } = await createWorkspace(client, template?.id ?? "", "dev", {
 });
 const getAgent = ({ latest_build }: Workspace) => latest_build.resources[0]?.agents?.[0];
 try {
-  const ready = await awaitWorkspace(client, id, (one) =>
-    /ready|error|timeout/.test(getAgent(one)?.lifecycle_state ?? ""),
+  const ready = await awaitWorkspace(client, id, (workspace) =>
+    /ready|error|timeout/.test(getAgent(workspace)?.lifecycle_state ?? ""),
   );
-  // Earlier output is also sent; the last lines may arrive after the agent has reported ready.
+  // The follower also receives earlier output. The last lines may arrive after the agent has reported that it is ready.
   const output: string[] = [];
   using follower = await client.socket(`/api/v2/workspaceagents/${getAgent(ready)?.id}/logs?follow=true`);
   while (!output.includes("line 3")) {
-    const lines = (await follower.json<AgentLog[]>()).map((one) => one.output);
+    const lines = (await follower.json<AgentLog[]>()).map(({ output }) => output);
     output.push(...lines.filter((line) => line.startsWith("line ")));
   }
   const page = await (await client.fetch("GET", "/swagger")).text();
-  // A `data:` URL causes no request.
+  // Browsers send no request for a `data:` URL.
   const assets = [...page.matchAll(/(?:src|href)="(?!data:)([^"]+)"/g)].map(
     ([, path = ""]) => new URL(path, serve.url),
   );
   const statuses = await Promise.all(assets.map(async (url) => [url.origin, (await fetch(url)).status]));
-  const same = statuses.every(([origin, status]) => origin === serve.url.origin && status === 200);
+  const areLocal = statuses.every(([origin, status]) => origin === serve.url.origin && status === 200);
   const state = getAgent(ready)?.lifecycle_state;
-  process.stdout.write(`${JSON.stringify({ outside, state, output, assets: assets.length, same })}\n`);
+  process.stdout.write(`${JSON.stringify({ outside, state, output, assets: assets.length, areLocal })}\n`);
 } finally {
   await createBuild(client, id, "delete");
-  await awaitWorkspace(client, id, (one) => one.latest_build.status === "deleted");
+  await awaitWorkspace(client, id, ({ latest_build }) => latest_build.status === "deleted");
 }

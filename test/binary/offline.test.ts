@@ -1,11 +1,11 @@
-// Without any network: in a network namespace with only loopback, if the system allows creating one.
+// Slipway without a network: in a network namespace with only loopback, if the system allows creating one.
 import { expect } from "bun:test";
 import { fileURLToPath } from "node:url";
 import { type Need, testNeeding } from "#test/support/needs.ts";
 
 const STORY = fileURLToPath(new URL("./offline-story.ts", import.meta.url));
 
-/** The first method to create a namespace that works here: as root, or as root of a user namespace. */
+/** The first working command that creates a network namespace: as root, or as root of a user namespace. */
 const unshareCommand = [
   ["unshare", "-n"],
   ["unshare", "-rn"],
@@ -19,7 +19,7 @@ const namespace: Need = {
 
 testNeeding(
   [namespace],
-  "[RP-7] without a network a fresh server starts, people sign in, and the output of a workspace's startup script arrives line by line",
+  "[RP-7] without a network, a new server starts, people sign in, and a workspace's startup script sends its output",
   async () => {
     const child = Bun.spawn([...(unshareCommand ?? []), process.execPath, "--no-env-file", STORY], {
       env: process.env,
@@ -27,9 +27,9 @@ testNeeding(
     });
     const [out, errors, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
     expect([code, errors]).toEqual([0, ""]);
-    const seen = JSON.parse(out) as { assets: number };
-    expect(seen).toMatchObject({ outside: [false, false], state: "ready", same: true });
-    expect(seen).toMatchObject({ output: ["line 1", "line 2", "line 3"] });
-    expect(seen.assets).toBeGreaterThan(1);
+    const results = JSON.parse(out) as { assets: number };
+    expect(results).toMatchObject({ outside: [false, false], state: "ready", areLocal: true });
+    expect(results).toMatchObject({ output: ["line 1", "line 2", "line 3"] });
+    expect(results.assets).toBeGreaterThan(1);
   },
 );

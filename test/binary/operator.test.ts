@@ -1,6 +1,6 @@
-// The operator's story with the compiled binary on an empty machine: install, first user, template, workspace, backup, restore elsewhere, a
+// An operator's story with the compiled binary on an empty machine: install, first user, template, workspace, backup, restore elsewhere, a
 // forgotten password, a stop, and the upgrade of an earlier build's data. Every command is documented. older-data.ts creates the earlier
-// build's data; next-build.ts is a newer build, whose data the binary refuses until the documented steps have restored the earlier data.
+// build's data. next-build.ts is a newer build, whose data the binary refuses until the documented steps have restored the earlier data.
 import { afterEach, beforeEach, expect } from "bun:test";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -21,16 +21,16 @@ type RunningServer = { url: string; link: string; stop(): Promise<number> };
 
 let temp: ReturnType<typeof tempDirectory>;
 let machine: string;
-const running = new Set<Bun.Subprocess>();
+const children = new Set<Bun.Subprocess>();
 
 beforeEach(() => {
   temp = tempDirectory();
   machine = temp.path;
 });
 afterEach(async () => {
-  for (const child of running) child.kill("SIGKILL");
-  await Promise.all([...running].map(({ exited }) => exited));
-  running.clear();
+  for (const child of children) child.kill("SIGKILL");
+  await Promise.all([...children].map(({ exited }) => exited));
+  children.clear();
   temp[Symbol.dispose]();
 });
 
@@ -40,11 +40,11 @@ const environment = (): Record<string, string> => ({
   ...(process.env.TEST_RUN_MARK ? { TEST_RUN_MARK: process.env.TEST_RUN_MARK } : {}),
 });
 
-/** Runs a shell line and returns its output; fails if the exit code is unexpected, or the command is not documented. */
+/** Runs a shell line and returns its output. Fails if the exit code is unexpected or the command is not documented. */
 const sh = async (line: string, { code = 0, stdin = "" } = {}): Promise<string> => {
   for (const [command, verb, word] of line.matchAll(/\bslipway ([a-z-]+)(?: ([a-z-]+)\b)?/g)) {
-    const hasWords = ["workspaces", "templates", "user", "migrate"].includes(verb ?? "") && word !== undefined;
-    expect(DOCUMENTATION).toContain(hasWords ? command : `slipway ${verb}`);
+    const hasSubcommand = ["workspaces", "templates", "user", "migrate"].includes(verb ?? "") && word !== undefined;
+    expect(DOCUMENTATION).toContain(hasSubcommand ? command : `slipway ${verb}`);
   }
   const child = Bun.spawn(["sh", "-c", line], {
     cwd: machine,
@@ -63,7 +63,7 @@ const serve = async (command: string[], data: string): Promise<RunningServer> =>
     env: environment(),
     stdio: ["ignore", "pipe", "ignore"],
   });
-  running.add(child);
+  children.add(child);
   let text = "";
   const decoder = new TextDecoder();
   const reader = child.stdout.getReader();
@@ -78,7 +78,7 @@ const serve = async (command: string[], data: string): Promise<RunningServer> =>
     link: /http\S+\/setup\?token=\S+/.exec(text)?.[0] ?? "",
     async stop() {
       child.kill("SIGTERM");
-      running.delete(child);
+      children.delete(child);
       return await child.exited;
     },
   };
@@ -95,10 +95,10 @@ const createFirstUser = async ({ url, link }: RunningServer): Promise<number> =>
   return (await fetch(`${url}/api/v2/users/first`, { method: "POST", headers, body })).status;
 };
 
-// Other tests cover this from source; this tests what people install.
+// Other tests cover this from source. This test uses the program that people install.
 testNeeding(
   [compiled],
-  "[OS-1][OS-2] install, first user, template, workspace, backup, restore, password, stop; and the upgrade of what the build before has left",
+  "[OS-1][OS-2] an operator installs, uses, backs up and restores a server, resets a password, and upgrades an earlier build's data",
   async () => {
     await sh(`install -D -m 755 '${BINARY}' bin/slipway`);
     await installAndRestore();
@@ -107,7 +107,7 @@ testNeeding(
   scaleTimeout(180_000),
 );
 
-/** OS-1: from an empty machine to a restored server with a new password. */
+/** OS-1: goes from an empty machine to a restored server with a new password. */
 const installAndRestore = async (): Promise<void> => {
   const first = await serve(["slipway"], "data");
   expect(await createFirstUser(first)).toBe(201);
@@ -145,50 +145,50 @@ const installAndRestore = async (): Promise<void> => {
   expect(await second.stop()).toBe(0);
 };
 
-/** OS-2: the upgrade of an earlier build's data directory, and the return from a newer build. */
+/** OS-2: upgrades an earlier build's data directory, and returns from a newer build. */
 const upgrade = async (): Promise<void> => {
-  const before = await serve(["slipway"], "older");
-  expect(await createFirstUser(before)).toBe(201);
-  await signIn(before.url);
+  const olderServer = await serve(["slipway"], "older");
+  expect(await createFirstUser(olderServer)).toBe(201);
+  await signIn(olderServer.url);
   await sh("slipway workspaces create kept --template local");
   await sh("slipway workspaces stop kept");
-  expect(await before.stop()).toBe(0);
+  expect(await olderServer.stop()).toBe(0);
   revertNewestMigration(join(machine, "older"));
 
   await expectPendingMigration();
-  const after = await serve(["slipway"], "older");
-  await expectKept(after);
+  const upgradedServer = await serve(["slipway"], "older");
+  await expectWorkspaceKept(upgradedServer);
   await sh("slipway workspaces delete kept --yes");
-  expect(await after.stop()).toBe(0);
+  expect(await upgradedServer.stop()).toBe(0);
   expect(await sh("slipway migrate --check --data-dir older")).toContain("up to date");
   expect(listCopies()).toHaveLength(1);
-  // The documented steps restore the data of the earlier build: the migration is pending again, and nothing has been deleted.
-  await restoreOlder();
+  // The documented steps restore the earlier build's data: the migration is pending again, and the deleted workspace exists.
+  await restoreEarlierData();
   await expectPendingMigration();
-  const upgraded = await serve(["slipway"], "older");
-  await expectKept(upgraded);
-  expect(await upgraded.stop()).toBe(0);
+  const upgradedAgain = await serve(["slipway"], "older");
+  await expectWorkspaceKept(upgradedAgain);
+  expect(await upgradedAgain.stop()).toBe(0);
   expect(listCopies()).toHaveLength(2);
 
-  const newer = await serve([process.execPath, "--no-env-file", NEXT_BUILD], "older");
-  await expectKept(newer);
+  const newerServer = await serve([process.execPath, "--no-env-file", NEXT_BUILD], "older");
+  await expectWorkspaceKept(newerServer);
   await sh("slipway workspaces delete kept --yes");
-  expect(await newer.stop()).toBe(0);
+  expect(await newerServer.stop()).toBe(0);
   expect(listCopies()).toHaveLength(3);
   expect(await sh("slipway serve --address 127.0.0.1:0 --data-dir older", { code: 1 })).toContain(
     "was written by a newer Slipway",
   );
-  await restoreOlder();
-  const again = await serve(["slipway"], "older");
-  await expectKept(again);
-  expect(await again.stop()).toBe(0);
+  await restoreEarlierData();
+  const restoredServer = await serve(["slipway"], "older");
+  await expectWorkspaceKept(restoredServer);
+  expect(await restoredServer.stop()).toBe(0);
 };
 
 const expectPendingMigration = async (): Promise<void> => {
   expect(await sh("slipway migrate --check --data-dir older", { code: 1 })).toContain("Pending: ");
 };
 
-const expectKept = async ({ url }: RunningServer): Promise<void> => {
+const expectWorkspaceKept = async ({ url }: RunningServer): Promise<void> => {
   await signIn(url);
   expect(await sh("slipway workspaces list")).toMatch(/\nkept +local +stopped/);
 };
@@ -198,7 +198,7 @@ const listCopies = (): string[] =>
   readdirSync(join(machine, "older", "backups")).filter((name) => /^before-\d+\.\d+\.\d+\S*Z\.db$/.test(name));
 
 /** Restores the earlier data with the documented steps. */
-const restoreOlder = async (): Promise<void> => {
+const restoreEarlierData = async (): Promise<void> => {
   const [steps = ""] = findMarkedBlocks(readPage("docs/backup.md"), "tried after an upgrade");
   expect(steps).toContain("cd /var/lib/slipway\n");
   await sh(`set -e\n${steps.replace("/var/lib/slipway", join(machine, "older"))}`);

@@ -1,5 +1,5 @@
-// A private repository and an account's private dotfiles, fetched over ssh in a container of a real Docker Engine. The deploy key opens the
-// repository, the account's key the dotfiles, and neither key stays in the container.
+// A private repository and private dotfiles, cloned over ssh in a container of a real Docker Engine. The deploy key gives access to the
+// repository and the account's key to the dotfiles. Neither key stays in the container.
 import { expect } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import type { DeployKey } from "#schema/users/deploy-key.ts";
@@ -14,16 +14,16 @@ import { compiled, needs, testNeeding } from "#test/support/needs.ts";
 import { requireSingleServer } from "#test/support/one-server.ts";
 import { tempDirectory } from "#test/support/server.ts";
 
-/** Other tests cover the repository and the dotfiles in every run, without containers. */
+/** Runs only on request, because other tests cover the repository and the dotfiles without containers. */
 const requested = {
   found: Bun.env.SLIPWAY_TEST_PRIVATE_REPOSITORY === "1",
-  reason: "is asked for with SLIPWAY_TEST_PRIVATE_REPOSITORY=1",
+  reason: "runs only with SLIPWAY_TEST_PRIVATE_REPOSITORY=1",
   file: "",
 };
 
 testNeeding(
   [requested, needs.docker, needs.git, needs.ssh, needs.sshd, needs.sshKeygen, requireSingleServer("engine"), compiled],
-  "[DK-2] [DK-3] [DF-2] [DF-4] a container clones a private repository with its deploy key, after it has installed private dotfiles with the account's key",
+  "[DK-2] [DK-3] [DF-2] [DF-4] a container installs private dotfiles with the account's key, then clones a private repository with its deploy key",
   async () => {
     const engine = new Engine(needs.docker.file, systemClock);
     await engine.connect();
@@ -32,7 +32,7 @@ testNeeding(
     using git = openGitWorld(() => false);
     using temp = tempDirectory();
     using host = await sshHost(needs.sshd.file, needs.sshKeygen.file, temp.path, "", address);
-    // The command reads the settings of the dotfiles, so it fails unless they were installed before.
+    // The command reads files of the dotfiles, so it fails unless they were installed before.
     const devcontainer = { image: GIT_IMAGE, onCreateCommand: "cat ~/.marker > seen; git config alias.last > alias" };
     await git.publish("app", { "README.md": "app", ".devcontainer.json": JSON.stringify(devcontainer) });
     await git.publish("dotfiles", { ".marker": "mine\n", ".gitconfig": "[alias]\n\tlast = log -1\n" });

@@ -1,5 +1,5 @@
-// The program as people start it: as a process, with arguments, an environment and signals. Runs from source, and again against the
-// compiled binary if SLIPWAY_TEST_BINARY is set.
+// The program as a process with arguments, an environment and signals. Runs from source, and again with the compiled binary if
+// SLIPWAY_TEST_BINARY is set.
 import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -20,7 +20,7 @@ const makeEmptyFolder = () => {
 const start = (args: string[], cwd: string, env: Record<string, string> = {}) =>
   Bun.spawn([...COMMAND, ...args], {
     cwd,
-    // Apart from PATH, passes on only the mark of the test run.
+    // The environment contains only PATH, HOME and the mark of the test run.
     env: { PATH: process.env.PATH, HOME: cwd, TEST_RUN_MARK: process.env.TEST_RUN_MARK, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
@@ -32,7 +32,7 @@ const run = async (args: string[], env: Record<string, string> = {}) => {
   return { out, err, code };
 };
 
-/** Reads until the text so far matches. */
+/** Reads the stream until its text matches. */
 const findLine = async (stream: ReadableStream<Uint8Array>, pattern: RegExp): Promise<RegExpExecArray> => {
   let text = "";
   const decoder = new TextDecoder();
@@ -44,7 +44,7 @@ const findLine = async (stream: ReadableStream<Uint8Array>, pattern: RegExp): Pr
   throw new Error(`the program ended without ${pattern}: ${text}`);
 };
 
-test("[CF-9] version, help and config example print to standard output", async () => {
+test("[CF-9] `version`, `help` and `config example` print to standard output", async () => {
   const version = await run(["version", "--json"]);
   expect(JSON.parse(version.out)).toMatchObject({ version: WIRE_VERSION, slipway: VERSION, bun: Bun.version });
   expect(version.code).toBe(0);
@@ -54,17 +54,17 @@ test("[CF-9] version, help and config example print to standard output", async (
   expect((await run(["config", "example"])).out).toContain("#data_dir: ./data");
 });
 
-test("[CF-9] wrong usage exits 2 and says what is wrong on standard error", async () => {
-  const wrongVerb = await run(["srve"]);
-  expect(wrongVerb).toMatchObject({ code: 2, out: "" });
-  expect(wrongVerb.err).toContain("Did you mean serve?");
+test("[CF-9] wrong usage exits 2 and explains the problem on standard error", async () => {
+  const unknownCommand = await run(["srve"]);
+  expect(unknownCommand).toMatchObject({ code: 2, out: "" });
+  expect(unknownCommand.err).toContain("Did you mean serve?");
   const wrongSetting = await run(["serve", "--address", "7080"], { SLIPWAY_DATADIR: "/x" });
   expect(wrongSetting).toMatchObject({ code: 2, out: "" });
   expect(wrongSetting.err).toContain("--address (command line): expected host:port");
   expect(wrongSetting.err).toContain("SLIPWAY_DATADIR (environment): unknown setting. Did you mean SLIPWAY_DATA_DIR?");
 });
 
-test("[CF-5] config show prints where a secret comes from, not what it is", async () => {
+test("[CF-5] `config show` prints the source of a secret, but not the secret", async () => {
   const { out, code } = await run(["config", "show", "--json"], {
     SLIPWAY_ADMIN_EMAIL: "a@b.example",
     SLIPWAY_ADMIN_USERNAME: "admin",
@@ -80,7 +80,7 @@ test("[CF-5] config show prints where a secret comes from, not what it is", asyn
   });
 });
 
-test("[CF-8] serve prints its address, is healthy, and exits 0 on SIGTERM; a second server on the same data exits 1", async () => {
+test("[CF-8] `serve` prints its address, is healthy and exits 0 on SIGTERM; a second server with the same data exits 1", async () => {
   using folder = makeEmptyFolder();
   const server = start(["serve", "--address=127.0.0.1:0"], folder.path);
   const [, url = ""] = await findLine(server.stdout, /^Slipway \S+ is listening on (http:\/\/127\.0\.0\.1:\d+)$/m);
@@ -117,7 +117,7 @@ test("[CF-9] Ctrl-C while waiting for a server exits 130", async () => {
 
 // Only the binary guarantees this: a program that Bun runs from source reads bunfig.toml.
 if (BINARY) {
-  test("[RP-6] the binary, copied alone into a folder with a hostile .env and bunfig.toml, serves", async () => {
+  test("[RP-6] a copy of the binary serves in a folder with a hostile .env and bunfig.toml", async () => {
     using folder = makeEmptyFolder();
     const copy = join(folder.path, "slipway");
     await Bun.write(copy, Bun.file(BINARY), { mode: 0o755 });

@@ -1,5 +1,5 @@
-// The marked shell blocks of the documentation, run with bash and curl as a new user would paste them: one after the other in one shell,
-// against a server with its daemons. Only machine-specific values are filled in: address, account, and a free port.
+// The marked shell blocks of the documentation, run with bash and curl as a new user would run them: in order, in one shell, with a real
+// server and its daemons. Only machine-specific values are filled in: address, account and a free port.
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { type Clock, systemClock } from "#base/clock.ts";
@@ -12,7 +12,7 @@ import { ADMIN, startTestServer } from "#test/support/server.ts";
 /** The second page builds on the first one. */
 const PAGES = ["docs/quickstart.md", "docs/api.md"];
 
-/** The real time plus an offset, which lets the test skip waits of a minute. */
+/** The real time plus an offset, so that the test can skip waits of a minute. */
 class SkippingClock implements Clock {
   #skippedMs = 0;
   now = (): number => systemClock.now() + this.#skippedMs;
@@ -35,9 +35,9 @@ const findFreePort = (): number => {
   return probe.port;
 };
 
-test("[RP-8] each mark precedes a shell block on a tested page, and nothing else is treated as one", () => {
-  const marked = listUserPages().filter((path) => countMarks(readPage(path), "tried") > 0);
-  expect(marked.sort()).toEqual([...PAGES].sort());
+test("[RP-8] each mark precedes a shell block on a tested page, and only marked blocks are tested", () => {
+  const markedPages = listUserPages().filter((path) => countMarks(readPage(path), "tried") > 0);
+  expect(markedPages.sort()).toEqual([...PAGES].sort());
   for (const path of PAGES)
     expect(findMarkedBlocks(readPage(path), "tried")).toHaveLength(countMarks(readPage(path), "tried"));
   const mark = "<!-- tried -->";
@@ -45,12 +45,12 @@ test("[RP-8] each mark precedes a shell block on a tested page, and nothing else
   expect(findMarkedBlocks(text, "tried")).toEqual(["a\nb\n"]);
 });
 
-/** The server needs a special clock and runs in this process; a run with the compiled binary would test nothing more. */
-const testHere = Bun.env.SLIPWAY_TEST_BINARY === undefined ? testNeeding : () => {};
+/** Skips the test in a run with the compiled binary, because its server needs a special clock and runs in this process. */
+const testFromSource = Bun.env.SLIPWAY_TEST_BINARY === undefined ? testNeeding : () => {};
 
-testHere(
+testFromSource(
   [shell, needs.node],
-  "[RP-8] the documentation's commands work as written: a workspace is created, watched, shared, stopped, changed, left alone, put to sleep and deleted",
+  "[RP-8] the documentation's commands create, watch, share, stop, change and delete a workspace as written",
   async () => {
     const clock = new SkippingClock();
     await using server = await startTestServer({ clock });
@@ -63,7 +63,7 @@ testHere(
     const errors = join(server.directory, "errors");
     const child = Bun.spawn(["bash", "-euo", "pipefail", "-c", script], {
       env: { PATH: Bun.env.PATH, HOME: server.directory },
-      // A file and not a pipe: a watcher without a reader would keep the pipe open until its next event.
+      // A watcher without a reader would keep a pipe open until its next event, so errors go into a file.
       stdio: ["ignore", "pipe", Bun.file(errors)],
     });
     let out = "";
@@ -72,7 +72,7 @@ testHere(
     try {
       for await (const chunk of child.stdout) {
         out += decoder.decode(chunk, { stream: true });
-        // From here on, the script waits a minute.
+        // Now the script waits a minute.
         if (hasSkipped || !/^"deadline":/m.test(out)) continue;
         hasSkipped = true;
         clock.skip(60_000);
@@ -82,7 +82,7 @@ testHere(
       child.kill("SIGKILL");
       await stopAll(server.url);
     }
-    // Lines about unfinished steps may be missing; other tests check them.
+    // Lines about unfinished steps may be missing, and other tests check them.
     const steps = out
       .split("\n")
       .filter((line) => !/^(pending|starting|stopping|deleting|[[{].*|)$/.test(line))
@@ -100,7 +100,7 @@ testHere(
   scaleTimeout(180_000),
 );
 
-/** Stops everything that the blocks have left running. */
+/** Deletes the workspaces that the blocks have left running. */
 const stopAll = async (url: URL): Promise<void> => {
   const admin = await new Client(url).signIn(ADMIN.email, ADMIN.password);
   const { workspaces } = await admin.get<{ workspaces: { id: string }[] }>("/api/v2/workspaces");

@@ -1,4 +1,4 @@
-// Twenty kinds of repositories become running containers of a real Docker Engine, several at a time on one server.
+// Starts twenty kinds of repositories as containers of a real Docker Engine, several at a time on one server.
 import { expect } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
@@ -13,12 +13,12 @@ import { requireSingleServer } from "#test/support/one-server.ts";
 import { scaleTimeout } from "#test/support/pace.ts";
 import { awaitBuild, createBuild } from "#test/support/workspaces.ts";
 
-/** Number of workspaces that are created in parallel: the server reads at most this many repositories at the same time. */
+/** The number of workspaces that are created in parallel, because the server reads at most this many repositories at a time. */
 const MAX_PARALLEL = 4;
 
 testNeeding(
   [needs.docker, needs.git, requireSingleServer("engine"), compiled],
-  "[RW-2] [RW-7] [RW-13] twenty kinds of repositories become running containers with the configuration they request",
+  "[RW-2] [RW-7] [RW-13] twenty kinds of repositories start as containers with the configuration that they request",
   async () => {
     const engine = new Engine(needs.docker.file, systemClock);
     await engine.connect();
@@ -59,8 +59,8 @@ testNeeding(
       }
     };
     await Promise.all(Array.from({ length: MAX_PARALLEL }, runShapes));
-    const wanted = allShapes.map(({ name, output, app }) => [name, [output, ...(app === undefined ? [] : [true])]]);
-    expect(results).toEqual(Object.fromEntries(wanted));
+    const expected = allShapes.map(({ name, output, app }) => [name, [output, ...(app === undefined ? [] : [true])]]);
+    expect(results).toEqual(Object.fromEntries(expected));
   },
   scaleTimeout(300_000),
 );

@@ -1,4 +1,4 @@
-// A repository becomes a container of a real Docker Engine: its image is built once, its features are installed, its clone is kept.
+// Starts a repository as a container of a real Docker Engine: its image is built once, its features are installed, and its clone is kept.
 import { expect } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
@@ -14,7 +14,7 @@ import { awaitBuild, createBuild } from "#test/support/workspaces.ts";
 
 testNeeding(
   [needs.docker, needs.git, requireSingleServer("engine"), compiled],
-  "[RW-13] [RW-14] [RW-15] [RW-16] a repository's image is built once with its features, for its own user, and removed when images are too large",
+  "[RW-13] [RW-14] [RW-15] [RW-16] builds a repository's image once, with its features and user, and removes it when images are too large",
   async () => {
     const engine = new Engine(needs.docker.file, systemClock);
     await engine.connect();
@@ -103,7 +103,7 @@ testNeeding(
       "mine\r\ncreated\r\nmine\r\ncreated",
     );
 
-    // Two repositories with the same files share an image; another image exceeds the limit, and the least recently used ones are removed.
+    // A second image exceeds the limit of this server, so the least recently used images are removed.
     app.write("docs/a.txt", `${unique} 2`);
     app.git("commit", "-q", "-a", "-m", "second");
     app.git("push", "-q", "hosted", "main");
