@@ -1,4 +1,4 @@
-// The base images that a repository's Dockerfile needs: which of them are fetched before its build, for which platform, and for how long.
+// The base images that a repository's Dockerfile needs: which images are fetched before the build, for which platform, and for how long.
 import { afterAll, beforeEach, expect, test } from "bun:test";
 import { sha256 } from "#base/ids.ts";
 import { createTarEnd } from "#base/program-tar.ts";
@@ -17,35 +17,36 @@ type Variant = {
 };
 
 const clock = new ManualClock();
-/** The images in the registry, each with its variants, and those on the engine, which has one variant of each. */
+/** The images in the registry with their variants, and the images on the engine, which has one variant of each image. */
 const remote = new Map<string, readonly Variant[]>();
 const local = new Map<string, Variant>();
 let fetched: string[] = [];
 /** The credentials that the engine got for its fetches. */
 let tokens: string[] = [];
-/** Answers a fetch in place of the registry. */
-let slow: ReadableStream<Uint8Array> | undefined;
+/** If set, the response to a fetch. */
+let fetchResponse: ReadableStream<Uint8Array> | undefined;
 let lines: string[] = [];
-/** The Dockerfile of the last build, and what happens before the engine reads it. */
-let built = "";
+/** The archive of the last build. */
+let builtArchive = "";
+/** Runs before the engine reads the archive. */
 let beforeBuild = (): void => {};
 const toId = (variant: Variant): string => `sha256:${sha256(JSON.stringify(variant))}`;
 beforeEach(() => {
-  built = "";
+  builtArchive = "";
   beforeBuild = () => {};
   remote.clear();
   local.clear();
   fetched = [];
   tokens = [];
   lines = [];
-  slow = undefined;
+  fetchResponse = undefined;
 });
 
 const fetchImage = (query: URLSearchParams): Response => {
   const image = `${query.get("fromImage")}:${query.get("tag")}`;
   const platform = query.get("platform");
   fetched.push(platform === null ? image : `${image} ${platform}`);
-  if (slow) return new Response(slow);
+  if (fetchResponse) return new Response(fetchResponse);
   const variants = remote.get(image) ?? [];
   // An image with one variant is fetched for each platform, and engines only warn.
   const found = variants.find(({ Architecture }) => platform === `linux/${Architecture}`) ?? variants[0];
@@ -67,7 +68,7 @@ const server = Bun.serve({
     }
     if (pathname === "/build") {
       beforeBuild();
-      built = new TextDecoder().decode(await request.arrayBuffer());
+      builtArchive = new TextDecoder().decode(await request.arrayBuffer());
       local.set(searchParams.get("t") ?? "", { Architecture: "amd64" });
       return Response.json({ stream: "Successfully built" });
     }
@@ -89,9 +90,13 @@ afterAll(() => server.stop(true));
 
 const report: Report = { log: (_level, _stage, line) => lines.push(line), timing: () => {} };
 
-type Asked = { readonly target?: string; readonly context?: () => ReadableStream<Uint8Array>; readonly limit?: number };
+type BuildOptions = {
+  readonly target?: string;
+  readonly context?: () => ReadableStream<Uint8Array>;
+  readonly limit?: number;
+};
 
-const build = (dockerfile: string, { target, context, limit }: Asked = {}): Promise<readonly string[]> => {
+const build = (dockerfile: string, { target, context, limit }: BuildOptions = {}): Promise<readonly string[]> => {
   const tree = crypto.randomUUID().replaceAll("-", "").padEnd(40, "0");
   const sources: RepositorySources = {
     open: async () => ({
@@ -115,22 +120,22 @@ const build = (dockerfile: string, { target, context, limit }: Asked = {}): Prom
   return images.build(plan as unknown as RepositoryPlan, "", report, new AbortController().signal);
 };
 
-test("[RW-27] a base is fetched and checked for the platform of its FROM", async () => {
+test("[RW-27] fetches and checks a base image for the platform of its FROM", async () => {
   local.set("evil:1", { Architecture: "amd64" });
   remote.set("evil:1", [{ Architecture: "amd64" }, { Architecture: "arm64", OnBuild: ["COPY --from=c2 / /loot"] }]);
   await expect(build("FROM --platform=linux/arm64 evil:1\n")).rejects.toThrow("The image evil:1 has the instruction");
   expect(fetched).toEqual(["evil:1 linux/arm64"]);
 });
 
-test("[RW-30] a base image with labels of the server is refused, whether it is fetched or already on the engine", async () => {
-  const evil = { Architecture: "amd64", Labels: { note: "x", "slipway.workspace_id": "1" } };
-  remote.set("evil:1", [evil]);
-  for (let at = 0; at < 2; at++)
+test("[RW-30] refuses a base image with the server's labels, whether it is fetched or already on the engine", async () => {
+  const imageWithLabel = { Architecture: "amd64", Labels: { note: "x", "slipway.workspace_id": "1" } };
+  remote.set("evil:1", [imageWithLabel]);
+  for (let attempt = 0; attempt < 2; attempt++)
     await expect(build("FROM evil:1\n")).rejects.toThrow("The image evil:1 has the label slipway.workspace_id.");
   expect(fetched).toEqual(["evil:1"]);
 });
 
-test("[RW-27] an image that the engine already has for the platform is not fetched, and one without that platform is refused", async () => {
+test("[RW-27] does not fetch an image that the engine has for the platform, and refuses an image without the platform", async () => {
   local.set("other:1", { Architecture: "arm64" });
   await build("FROM --platform=linux/arm64/v8 other:1\n");
   await build("FROM --platform=$BUILDPLATFORM other:1\n");
@@ -140,34 +145,34 @@ test("[RW-27] an image that the engine already has for the platform is not fetch
   await expect(building).rejects.toThrow("The image single:1 has no variant for linux/arm64.");
 });
 
-test("[RW-27] images of stages below the target are not fetched", async () => {
+test("[RW-27] does not fetch images of stages after the target", async () => {
   remote.set("node:22", [{ Architecture: "amd64" }]);
   await build("FROM node:22 AS dev\nFROM gcr.io/private/prod:1 AS prod\nFROM runtime-$TARGETARCH\n", { target: "dev" });
   expect(fetched).toEqual(["node:22"]);
 });
 
-test("[RW-29] an image is built on the bases that were checked, even if their tags move before the build", async () => {
-  const checked = { Architecture: "amd64" };
-  local.set("node:22", checked);
+test("[RW-29] builds on the checked base images, even if their tags move before the build", async () => {
+  const checkedVariant = { Architecture: "amd64" };
+  local.set("node:22", checkedVariant);
   beforeBuild = () => local.set("node:22", { Architecture: "amd64", OnBuild: ["COPY --from=c2 / /loot"] });
   await build("ARG V=22\nFROM node:$V AS a\n  from --platform=linux/amd64 node:22\nRUN true\nFROM a\n");
-  const id = toId(checked);
-  expect(built).toContain(`ARG V=22\nFROM ${id} AS a\nFROM --platform=linux/amd64 ${id}\nRUN true\nFROM a\n`);
+  const id = toId(checkedVariant);
+  expect(builtArchive).toContain(`ARG V=22\nFROM ${id} AS a\nFROM --platform=linux/amd64 ${id}\nRUN true\nFROM a\n`);
 });
 
-test("[RW-29] a FROM that takes several lines is refused with advice, since its base cannot be pinned", async () => {
+test("[RW-29] refuses a FROM with several lines, because its base image cannot be pinned", async () => {
   local.set("node:22", { Architecture: "amd64" });
   await expect(build("FROM \\\n node:22\n")).rejects.toThrow(
     "FROM in line 1 that cannot be followed. Write it in one line",
   );
 });
 
-test("[RW-31] the server checks the registry of an image before the engine fetches it, and the engine gets the server's token", async () => {
+test("[RW-31] the server checks an image's registry before the engine fetches the image with the server's token", async () => {
   for (const line of ["FROM 10.1.2.3:5000/x:1", "FROM alpine\nCOPY --from=10.1.2.3:5000/x:1 / /"]) {
     local.set("alpine", { Architecture: "amd64" });
     await expect(build(`${line}\n`)).rejects.toThrow("10.1.2.3 is not a public address.");
   }
-  expect([fetched, built]).toEqual([[], ""]);
+  expect([fetched, builtArchive]).toEqual([[], ""]);
   local.set("10.1.2.3:5000/x:1", { Architecture: "amd64" });
   await build("FROM 10.1.2.3:5000/x:1\n");
   for (const image of ["node:22", "r.example.com/app:1", "r.example.com/tool:1"])
@@ -182,7 +187,7 @@ test("[RW-31] the server checks the registry of an image before the engine fetch
   ]);
 });
 
-test("[RW-31] a failed fetch is explained without a part of an answer", () => {
+test("[RW-31] explains a failed fetch without parts of the registry's response", () => {
   for (const [message, reason] of [
     ['error parsing HTTP 404 response body: invalid character: "hunter2"', "its registry answered with status 404"],
     ["unknown: hunter2 denied by hunter2", "its registry does not have it, or requires sign-in"],
@@ -197,32 +202,32 @@ test("[RW-31] a failed fetch is explained without a part of an answer", () => {
     expect(findPullReason(message)).toBe(reason);
 });
 
-test("[RW-33] a build whose files are larger than the limit is ended, and the engine gets no more of them", async () => {
+test("[RW-33] ends a build whose files are larger than the limit, and sends no more of them", async () => {
   local.set("node:22", { Architecture: "amd64" });
-  let sent = 0;
+  let sentBytes = 0;
   const context = (): ReadableStream<Uint8Array> =>
     new ReadableStream({
       pull: (controller) => {
-        sent += 64 * 1024;
+        sentBytes += 64 * 1024;
         controller.enqueue(new Uint8Array(64 * 1024));
       },
     });
   await expect(build("FROM node:22\n", { context, limit: 1024 * 1024 })).rejects.toThrow(
     "The files of the image's build are larger than 1048576 bytes. Set build.context to a folder with fewer files.",
   );
-  expect(sent).toBeLessThan(2 * 1024 * 1024);
-  expect(built).toBe("");
+  expect(sentBytes).toBeLessThan(2 * 1024 * 1024);
+  expect(builtArchive).toBe("");
 });
 
-test("[RW-24] a registry that sends a base image too slowly blocks a build slot for 60 minutes at most", async () => {
+test("[RW-24] a slow registry blocks a build slot for at most 60 minutes", async () => {
   const pieces = new TransformStream<Uint8Array, Uint8Array>();
-  slow = pieces.readable;
+  fetchResponse = pieces.readable;
   const writer = pieces.writable.getWriter();
   const building = build("FROM slow.example.com/x:1\n");
   building.catch(() => {});
-  for (let at = 1; at <= 15; at++) {
-    void writer.write(new TextEncoder().encode(`{"status":"part ${at}"}\n`)).catch(() => {});
-    await until(() => lines.includes(`part ${at}`));
+  for (let part = 1; part <= 15; part++) {
+    void writer.write(new TextEncoder().encode(`{"status":"part ${part}"}\n`)).catch(() => {});
+    await until(() => lines.includes(`part ${part}`));
     clock.advance(4 * 60_000);
   }
   await expect(building).rejects.toThrow("The build of the image was ended: it took more than 60 minutes.");

@@ -1,4 +1,4 @@
-// The networks of image builds, at an engine that refuses what a genuine one refuses.
+// The networks of image builds, with a fake engine that refuses the same requests as a real one.
 import { afterAll, beforeEach, expect, test } from "bun:test";
 import { withBuildNetwork } from "#src/provisioners/docker/build-network.ts";
 import { Engine } from "#src/provisioners/docker/engine.ts";
@@ -10,14 +10,14 @@ const hoursAgo = (hours: number): string => new Date(clock.now() - hours * 3_600
 let requests: string[] = [];
 let networks = new Map<string, string>();
 let isFull = false;
-/** How often the engine refuses to remove a network, because a step's container still has it. */
-let refusals = 0;
+/** How often the engine still refuses to remove a network, because a step's container uses it. */
+let refusalsLeft = 0;
 let onCreate = (): void => {};
 beforeEach(() => {
   requests = [];
   networks = new Map();
   isFull = false;
-  refusals = 0;
+  refusalsLeft = 0;
   onCreate = () => {};
 });
 
@@ -41,7 +41,7 @@ const server = Bun.serve({
     const name = pathname.replace("/networks/", "");
     if (!networks.has(name)) return refuse(404, `network ${name} not found`);
     if (request.method === "GET") return Response.json({ Name: name });
-    if (refusals-- > 0) return refuse(403, `error while removing network: network ${name} has active endpoints`);
+    if (refusalsLeft-- > 0) return refuse(403, `error while removing network: network ${name} has active endpoints`);
     networks.delete(name);
     return new Response(null, { status: 204 });
   },
@@ -52,18 +52,18 @@ const build = async (
   work: (network: string) => Promise<void> = async () => {},
   { signal } = new AbortController(),
 ): Promise<string> => {
-  let used = "";
+  let usedNetwork = "";
   const engine = new Engine(`tcp://${server.hostname}:${server.port}`, clock);
   await withBuildNetwork({ engine, clock, signal }, async (network) => {
-    used = network;
+    usedNetwork = network;
     await work(network);
   });
-  return used;
+  return usedNetwork;
 };
 
-const countRemovals = (): number => requests.filter((one) => one.startsWith("DELETE")).length;
+const countRemovals = (): number => requests.filter((line) => line.startsWith("DELETE")).length;
 
-test("[RW-26] each build has its own network, which is removed with it, and so are networks of killed builds", async () => {
+test("[RW-26] each build has its own network, which is removed afterwards, like the networks of killed builds", async () => {
   networks = new Map([
     ["old", hoursAgo(3)],
     ["running", hoursAgo(0.5)],
@@ -71,21 +71,21 @@ test("[RW-26] each build has its own network, which is removed with it, and so a
   const first = await build();
   expect(requests.slice(0, 3)).toEqual(["GET /networks", "DELETE /networks/old", `POST /networks/create ${first}`]);
   await until(() => networks.size === 1 && networks.has("running"));
-  const fails = build(async (second) => {
+  const failingBuild = build(async (second) => {
     expect(second).not.toBe(first);
     throw new Error("the step failed");
   });
-  await expect(fails).rejects.toThrow("the step failed");
+  await expect(failingBuild).rejects.toThrow("the step failed");
   await until(() => networks.size === 1);
 });
 
-test("[RW-26] a network that a canceled step still uses is removed as soon as the step has ended", async () => {
-  refusals = 2;
-  const canceled = new AbortController();
-  const building = build(async () => canceled.abort(new Error("canceled")), canceled);
+test("[RW-26] removes a network that a canceled step still uses once the step has ended", async () => {
+  refusalsLeft = 2;
+  const controller = new AbortController();
+  const building = build(async () => controller.abort(new Error("canceled")), controller);
   await building;
-  for (const [tries, delay] of [1_000, 2_000].entries()) {
-    await until(() => countRemovals() === tries + 1);
+  for (const [attempts, delay] of [1_000, 2_000].entries()) {
+    await until(() => countRemovals() === attempts + 1);
     await clock.timerIn(delay);
     expect(networks.size).toBe(1);
     clock.advance(delay);
@@ -93,8 +93,8 @@ test("[RW-26] a network that a canceled step still uses is removed as soon as th
   await until(() => networks.size === 0);
 });
 
-test("[RW-26] a network that the engine does not remove within two minutes is removed by the next build", async () => {
-  refusals = 8;
+test("[RW-26] the next build removes a network that the engine does not remove within two minutes", async () => {
+  refusalsLeft = 8;
   await build();
   for (let delay = 1_000; delay <= 64_000; delay *= 2) {
     await clock.timerIn(delay);
@@ -106,13 +106,13 @@ test("[RW-26] a network that the engine does not remove within two minutes is re
   await until(() => networks.size === 0);
 });
 
-test("[RW-26] a build that is canceled while its network is created leaves none behind", async () => {
-  const canceled = new AbortController();
-  onCreate = () => canceled.abort(new Error("canceled"));
+test("[RW-26] a build that is canceled during the creation of its network leaves none behind", async () => {
+  const controller = new AbortController();
+  onCreate = () => controller.abort(new Error("canceled"));
   let isBuilt = false;
   const building = build(async () => {
     isBuilt = true;
-  }, canceled);
+  }, controller);
   await expect(building).rejects.toThrow("canceled");
   await until(() => networks.size === 0);
   expect(isBuilt).toBe(false);

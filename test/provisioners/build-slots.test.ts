@@ -1,14 +1,14 @@
-// The limits and the order of concurrent image builds.
+// The limit and the order of concurrent image builds.
 import { expect, test } from "bun:test";
 import { BuildSlots } from "#src/provisioners/docker/build-slots.ts";
 
-test("[RW-24] two images are built at a time, one for each person, and those waiting keep their order", async () => {
+test("[RW-24] builds two images at a time, one for each person, and keeps the order of waiting builds", async () => {
   const slots = new BuildSlots(2);
   const { signal } = new AbortController();
   const events: string[] = [];
-  const acquireSlot = async (owner_id: string, as = owner_id, abort = signal): Promise<Disposable> => {
-    const slot = await slots.acquire(owner_id, abort, () => events.push(`${as} waits`));
-    events.push(as);
+  const acquireSlot = async (owner_id: string, label = owner_id, abort = signal): Promise<Disposable> => {
+    const slot = await slots.acquire(owner_id, abort, () => events.push(`${label} waits`));
+    events.push(label);
     return slot;
   };
   const ann = await acquireSlot("ann");

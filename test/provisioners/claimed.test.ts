@@ -1,4 +1,4 @@
-// A claimed prebuilt workspace: running processes are left alone, dead ones are restarted unchanged.
+// A claimed prebuilt workspace: running processes continue, and dead processes are restarted unchanged.
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ import { tempDirectory } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 
 const NO_REPORT: BuildReport = { log: () => {}, timing: () => {}, charge: async () => {} };
-const WORKSPACE = "6f1c9f0a-1111-4222-8333-444455556666";
+const WORKSPACE_ID = "6f1c9f0a-1111-4222-8333-444455556666";
 
 const runBuild = (provisioner: Provisioner, transition: Transition, claimed = false) => {
   const resources = [{ name: "dev", docker: { image: "debian:13" } }];
@@ -25,7 +25,7 @@ const runBuild = (provisioner: Provisioner, transition: Transition, claimed = fa
     transition,
     parameters: {},
     access_url: "http://127.0.0.1:7080/",
-    workspace: { id: WORKSPACE, name: "dev" },
+    workspace: { id: WORKSPACE_ID, name: "dev" },
     owner: { id: "o", username: "ada", email: "ada@example.com" },
     manifest: { provisioner: provisioner.name, resources },
     agents: transition === "start" ? agents : [],
@@ -34,7 +34,7 @@ const runBuild = (provisioner: Provisioner, transition: Transition, claimed = fa
   };
   return provisioner.run(request, NO_REPORT, new AbortController().signal);
 };
-const refusal = (work: Promise<unknown>) => work.then(() => "", String);
+const catchMessage = (promise: Promise<unknown>) => promise.then(() => "", String);
 
 test("[PB-8] a running container continues, a stopped one is restarted, and a missing one fails the build", async () => {
   using temp = tempDirectory();
@@ -51,10 +51,10 @@ test("[PB-8] a running container continues, a stopped one is restarted, and a mi
     `${container?.id} true`,
   ]);
   engine.containers.clear();
-  expect(await refusal(runBuild(docker, "start", true))).toContain("no longer exists");
+  expect(await catchMessage(runBuild(docker, "start", true))).toContain("no longer exists");
 });
 
-test("[PB-8] a running process continues, a dead one is restarted with its token, and one without a record fails the build", async () => {
+test("[PB-8] a running process continues, a dead one is restarted with its token, and a missing record fails the build", async () => {
   using temp = tempDirectory();
   const daemon = 'cat "$SLIPWAY_AGENT_TOKEN_FILE" > "$HOME/token"; while :; do sleep 0.05; done';
   const local = new LocalProvisioner({
@@ -65,22 +65,22 @@ test("[PB-8] a running process continues, a dead one is restarted with its token
     environment: { PATH: process.env.PATH },
     graceMs: 0,
   });
-  const folder = join(temp.path, WORKSPACE);
+  const folder = join(temp.path, WORKSPACE_ID);
   const token = join(folder, "home", "token");
-  const pid = (): number => JSON.parse(readFileSync(join(folder, "daemon.json"), "utf8")).pid;
+  const readPid = (): number => JSON.parse(readFileSync(join(folder, "daemon.json"), "utf8")).pid;
   await runBuild(local, "start");
-  const first = pid();
+  const first = readPid();
   expect(await runBuild(local, "start", true)).toEqual({ state: "as it was" });
-  expect(pid()).toBe(first);
+  expect(readPid()).toBe(first);
   await until(() => existsSync(token));
   rmSync(token);
   const record: DaemonRecord = JSON.parse(readFileSync(join(folder, "daemon.json"), "utf8"));
   process.kill(first, "SIGKILL");
   await until(() => !isAlive(record));
   await runBuild(local, "start", true);
-  expect(pid()).not.toBe(first);
+  expect(readPid()).not.toBe(first);
   await until(() => existsSync(token) && readFileSync(token, "utf8") !== "");
   expect(readFileSync(token, "utf8")).toBe("kept-token\n");
   await runBuild(local, "delete");
-  expect(await refusal(runBuild(local, "start", true))).toContain("no longer exists");
+  expect(await catchMessage(runBuild(local, "start", true))).toContain("no longer exists");
 });

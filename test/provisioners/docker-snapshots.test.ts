@@ -1,4 +1,4 @@
-// Snapshots of a container's volumes in a real Docker Engine, while a program in it writes.
+// Snapshots of a container's volumes in a real Docker Engine, while a program in the container writes.
 import { afterAll, expect } from "bun:test";
 import { join } from "node:path";
 import { SnapshotRunner } from "#actors/workspace/snapshot-runner.ts";
@@ -19,14 +19,14 @@ const host = needs.docker.file;
 const provisioner = new DockerProvisioner({ host, clock: systemClock, accessUrl: () => new URL("http://127.0.0.1:1") });
 const engine = new Engine(host, systemClock);
 
-/** The same number in two files, one after the other. */
-const WRITES =
+/** Writes the same number to two files, one after the other. */
+const WRITE_COMMAND =
   "n=0; while true; do n=$((n+1)); echo $n > /home/dev/t1; mv /home/dev/t1 /home/dev/one; echo $n > /home/dev/t2; mv /home/dev/t2 /home/dev/two; done";
 
-const request = (
+const makeRequest = (
   id: string,
   transition: ProvisionRequest["transition"],
-  more: Partial<ProvisionRequest> = {},
+  overrides: Partial<ProvisionRequest> = {},
 ): ProvisionRequest => ({
   job_id: uuid(),
   build_id: uuid(),
@@ -46,7 +46,7 @@ const request = (
           pull: "never",
           user: "0",
           stop_grace: 0,
-          command: ["sh", "-c", WRITES],
+          command: ["sh", "-c", WRITE_COMMAND],
           volumes: [{ name: "home", path: "/home/dev" }],
         },
       },
@@ -54,24 +54,24 @@ const request = (
   },
   agents: [],
   access_url: "http://127.0.0.1:1/",
-  ...more,
+  ...overrides,
 });
 
-const run = (one: ProvisionRequest) => provisioner.run(one, report, signal);
+const run = (provisionRequest: ProvisionRequest) => provisioner.run(provisionRequest, report, signal);
 
 /** Runs a command in the workspace's container and returns its output. */
-const inside = async (id: string, script: string): Promise<string> => {
+const runInContainer = async (id: string, script: string): Promise<string> => {
   const path = `/containers/slipway-${id}-dev/exec`;
   const created = await engine.json<{ Id: string }>("make an exec", "POST", path, {
     body: { Cmd: ["sh", "-c", script], AttachStdout: true, User: "0", Tty: true },
   });
-  const answer = await fetch(`http://docker/exec/${created?.Id}/start`, {
+  const response = await fetch(`http://docker/exec/${created?.Id}/start`, {
     method: "POST",
     unix: host.replace("unix://", ""),
     headers: { "content-type": "application/json" },
     body: JSON.stringify({ Detach: false, Tty: true }),
   } as RequestInit);
-  return (await answer.text()).trim();
+  return (await response.text()).trim();
 };
 
 const countLabeled = async (kind: "volumes" | "containers/json", label: string): Promise<number> => {
@@ -82,19 +82,21 @@ const countLabeled = async (kind: "volumes" | "containers/json", label: string):
 
 const ids: string[] = [];
 afterAll(async () => {
-  if (needs.docker.found) for (const id of ids) await run(request(id, "delete"));
+  if (needs.docker.found) for (const id of ids) await run(makeRequest(id, "delete"));
 });
 
 testNeeding(
   [needs.docker],
-  "[SN-10][SN-11][SN-15] volumes are copied while the containers are paused; a restore swaps them in one step, another workspace can use the files, and deleting the workspace removes everything",
+  "[SN-10][SN-11][SN-15] volumes are copied while containers are paused, restored in one step, forked, and removed with the workspace",
   async () => {
     await engine.connect();
     const [id, fork] = [uuid(), uuid()];
     ids.push(id, fork);
-    await run(request(id, "start"));
-    await until(async () => Number(await inside(id, "cat /home/dev/two 2> /dev/null")) > 100, { what: "it writes" });
-    await inside(
+    await run(makeRequest(id, "start"));
+    await until(async () => Number(await runInContainer(id, "cat /home/dev/two 2> /dev/null")) > 100, {
+      what: "it writes",
+    });
+    await runInContainer(
       id,
       "ln -s one /home/dev/link; mkdir -m 700 /home/dev/.keys; chown 1000:1000 /home/dev/.keys; echo k > /home/dev/.keys/k; head -c 4000000 /dev/urandom > /home/dev/big; chown 1000:1000 /home/dev; chmod 751 /home/dev",
     );
@@ -103,30 +105,32 @@ testNeeding(
     const { method, bytes } = await provisioner.homes.capture(snapshot, signal);
     expect(method).toBe("volume");
     expect(bytes).toBeGreaterThan(1_000);
-    // Repeated, as after a crash, it is made again and there is only one.
+    // A repeated capture, as after a crash, replaces the first one.
     await provisioner.homes.capture(snapshot, signal);
     expect(await countLabeled("volumes", `slipway.snapshot_id=${snapshot.snapshot_id}`)).toBe(1);
     expect(await countLabeled("containers/json", `slipway.snapshot_id=${snapshot.snapshot_id}`)).toBe(0);
-    const seen = await inside(id, "cat /home/dev/two");
-    await until(async () => (await inside(id, "cat /home/dev/two")) !== seen, { what: "it to continue" });
+    const numberBefore = await runInContainer(id, "cat /home/dev/two");
+    await until(async () => (await runInContainer(id, "cat /home/dev/two")) !== numberBefore, {
+      what: "it to continue",
+    });
 
-    await inside(id, "rm -rf /home/dev/.keys /home/dev/link; touch /home/dev/new");
-    await run(request(id, "stop", { restore: snapshot }));
+    await runInContainer(id, "rm -rf /home/dev/.keys /home/dev/link; touch /home/dev/new");
+    await run(makeRequest(id, "stop", { restore: snapshot }));
     expect(await countLabeled("volumes", `slipway.workspace_id=${id}`)).toBe(1);
-    // The earlier files: started without a program that writes.
-    const still = request(id, "start");
-    const [resource] = still.manifest.resources;
-    const quiet = {
-      ...still,
+    // The restored workspace starts without a program that writes.
+    const startRequest = makeRequest(id, "start");
+    const [resource] = startRequest.manifest.resources;
+    const quietRequest = {
+      ...startRequest,
       manifest: {
-        ...still.manifest,
+        ...startRequest.manifest,
         resources: [
           { ...resource, name: "dev", docker: { ...resource?.docker, image: IMAGE, command: ["sleep", "600"] } },
         ],
       },
     };
-    await run(quiet);
-    const files = await inside(
+    await run(quietRequest);
+    const files = await runInContainer(
       id,
       "cd /home/dev; rm -f t1 t2; ls -a; cat .keys/k; stat -c '%u %a' .keys .; stat -c %s big; readlink link",
     );
@@ -134,38 +138,38 @@ testNeeding(
       ...[".", "..", ".keys", "big", "link", "one", "two"],
       ...["k", "1000", "700", "1000", "751", "4000000", "one"],
     ]);
-    const [one, two] = (await inside(id, "cat /home/dev/one /home/dev/two")).split(/\s+/).map(Number);
+    const [one, two] = (await runInContainer(id, "cat /home/dev/one /home/dev/two")).split(/\s+/).map(Number);
     expect(Number(one) - Number(two)).toBeOneOf([0, 1]);
 
-    // Through an archive, as a home backup stores it.
+    // The archive is the one that a home backup stores.
     const copied = { workspace_id: id, snapshot_id: uuid() };
     const { homes } = provisioner;
-    await homes.pack(snapshot, signal, (packed) => homes.unpack(copied, packed, signal));
-    await run({ ...quiet, workspace: { id: fork, name: "fork" }, restore: copied });
-    expect(await inside(fork, "cat /home/dev/.keys/k; stat -c '%u %a' /home/dev")).toBe("k\r\n1000 751");
-    await run(request(fork, "stop"));
-    await run({ ...quiet, workspace: { id: fork, name: "fork" } });
-    expect(await inside(fork, "cat /home/dev/.keys/k")).toBe("k");
+    await homes.pack(snapshot, signal, (archive) => homes.unpack(copied, archive, signal));
+    await run({ ...quietRequest, workspace: { id: fork, name: "fork" }, restore: copied });
+    expect(await runInContainer(fork, "cat /home/dev/.keys/k; stat -c '%u %a' /home/dev")).toBe("k\r\n1000 751");
+    await run(makeRequest(fork, "stop"));
+    await run({ ...quietRequest, workspace: { id: fork, name: "fork" } });
+    expect(await runInContainer(fork, "cat /home/dev/.keys/k")).toBe("k");
 
-    // In the trash, both stay.
-    const kept = await run(request(id, "delete", { keeps_files: true }));
-    expect(kept.kept_bytes).toBeGreaterThan(0);
+    // In the trash, the volume stays.
+    const trashed = await run(makeRequest(id, "delete", { keeps_files: true }));
+    expect(trashed.kept_bytes).toBeGreaterThan(0);
     expect(await countLabeled("volumes", `slipway.workspace_id=${id}`)).toBe(1);
     expect(await countLabeled("containers/json", `slipway.workspace_id=${id}`)).toBe(0);
-    await run(request(id, "delete"));
+    await run(makeRequest(id, "delete"));
     expect(await countLabeled("volumes", `slipway.workspace_id=${id}`)).toBe(0);
     expect(await countLabeled("volumes", `slipway.snapshot_of=${id}`)).toBe(0);
-    const lost = run({ ...quiet, workspace: { id: fork, name: "fork" }, restore: snapshot });
-    expect(lost).rejects.toThrow("The snapshot's files are missing.");
-    await lost.catch(() => {});
+    const missingRestore = run({ ...quietRequest, workspace: { id: fork, name: "fork" }, restore: snapshot });
+    expect(missingRestore).rejects.toThrow("The snapshot's files are missing.");
+    await missingRestore.catch(() => {});
   },
 );
 
-/** A program that counts, or does nothing, in a workspace with two volumes. */
+/** Returns a request for a workspace with two volumes. */
 const makeTwoVolumeRequest = (
   id: string,
   transition: ProvisionRequest["transition"],
-  more: Partial<ProvisionRequest> = {},
+  overrides: Partial<ProvisionRequest> = {},
 ) => {
   const volumes = [
     { name: "home", path: "/home/dev" },
@@ -173,15 +177,15 @@ const makeTwoVolumeRequest = (
   ];
   const command = ["sh", "-c", "n=0; while true; do n=$((n+1)); echo $n > /tmp/n; sleep 0.01; done"];
   const docker = { image: IMAGE, pull: "never" as const, user: "0", stop_grace: 0, command, volumes };
-  return request(id, transition, {
+  return makeRequest(id, transition, {
     manifest: { provisioner: "docker", resources: [{ name: "dev", docker }] },
-    ...more,
+    ...overrides,
   });
 };
 
 testNeeding(
   [needs.docker],
-  "[SN-11][SN-20] an engine that becomes unreachable during a copy leaves nothing behind and nothing paused; a restore of several volumes swaps all of them together",
+  "[SN-11][SN-20] an engine failure during a copy leaves nothing behind or paused; a restore swaps all volumes together",
   async () => {
     await engine.connect();
     using temp = tempDirectory();
@@ -204,14 +208,17 @@ testNeeding(
     ids.push(id);
     await run(makeTwoVolumeRequest(id, "start"));
     const write = (word: string): Promise<string> =>
-      inside(id, `for d in /home/dev /data; do echo ${word} > $d/word; head -c 2000000 /dev/urandom > $d/big; done`);
-    const readWords = (): Promise<string> => inside(id, "cat /home/dev/word /data/word");
+      runInContainer(
+        id,
+        `for d in /home/dev /data; do echo ${word} > $d/word; head -c 2000000 /dev/urandom > $d/big; done`,
+      );
+    const readWords = (): Promise<string> => runInContainer(id, "cat /home/dev/word /data/word");
     await write("first");
     const first = { workspace_id: id, snapshot_id: uuid() };
     await provisioner.homes.capture(first, signal);
 
-    // The engine is lost in the middle of the copy, while the container is paused for it.
-    const lost = {
+    // The connection to the engine is lost in the middle of the copy, while the container is paused.
+    const interrupted = {
       workspace_id: id,
       snapshot_id: uuid(),
       provisioner: "docker",
@@ -219,27 +226,27 @@ testNeeding(
       owner_id: "someone",
       part: 0,
     };
-    const cut = proxy.cut({ call: /^PUT .*\/archive$/, moment: "copying" });
-    snapshots.capture(lost);
-    await cut;
+    const whenCut = proxy.cut({ call: /^PUT .*\/archive$/, moment: "copying" });
+    snapshots.capture(interrupted);
+    await whenCut;
     await until(() => reports.includes("snapshotFailed"), { what: "the snapshot fails" });
-    const state = async (): Promise<string | undefined> =>
+    const readState = async (): Promise<string | undefined> =>
       (await engine.json<{ State: { Status: string } }>("look", "GET", `/containers/slipway-${id}-dev/json`))?.State
         .Status;
-    expect(await state()).toBe("paused");
+    expect(await readState()).toBe("paused");
     proxy.reconnect();
-    await until(async () => (await state()) === "running", { what: "the container to continue" });
-    await until(async () => (await countLabeled("volumes", `slipway.snapshot_id=${lost.snapshot_id}`)) === 0);
+    await until(async () => (await readState()) === "running", { what: "the container to continue" });
+    await until(async () => (await countLabeled("volumes", `slipway.snapshot_id=${interrupted.snapshot_id}`)) === 0);
     expect(await countLabeled("containers/json", `slipway.helper_of=${id}`)).toBe(0);
     await snapshots.stop();
 
     // A restore that is interrupted during its copy changes nothing, and the next build removes its leftovers.
     await write("second");
-    const isCut = proxy.cut({ call: /^PUT .*\/archive$/, moment: "copying" });
+    const whenRestoreCut = proxy.cut({ call: /^PUT .*\/archive$/, moment: "copying" });
     const failed = remote
       .run(makeTwoVolumeRequest(id, "stop", { restore: first }), report, signal)
       .catch((error: Error) => error.message);
-    await isCut;
+    await whenRestoreCut;
     expect(await failed).toContain("The Docker Engine is not responding");
     proxy.reconnect();
     expect(await countLabeled("volumes", `slipway.workspace_id=${id}`)).toBe(4);
@@ -247,11 +254,11 @@ testNeeding(
     expect((await readWords()).split(/\s+/)).toEqual(["second", "second"]);
     expect(await countLabeled("volumes", `slipway.workspace_id=${id}`)).toBe(2);
 
-    // One that is interrupted between its two volumes has already switched.
-    const isBetween = proxy.cut({ call: /^DELETE \/volumes\//, moment: "after" });
-    const done = remote.run(makeTwoVolumeRequest(id, "stop", { restore: first }), report, signal);
-    await isBetween;
-    await done;
+    // A restore that is interrupted between its two volumes has already switched to the new files.
+    const whenCutBetween = proxy.cut({ call: /^DELETE \/volumes\//, moment: "after" });
+    const finished = remote.run(makeTwoVolumeRequest(id, "stop", { restore: first }), report, signal);
+    await whenCutBetween;
+    await finished;
     proxy.reconnect();
     expect(await countLabeled("volumes", `slipway.workspace_id=${id}`)).toBe(4);
     await run(makeTwoVolumeRequest(id, "start"));

@@ -1,5 +1,5 @@
-// A Docker template on a real server, from upload to deletion. The engine is fake, but runs the container's program as a process: the real
-// daemon, with the container's variables.
+// A Docker template on a real server, from upload to deletion. The engine is fake, but runs the container's program, which is the real
+// daemon, as a process with the container's variables.
 import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -28,15 +28,15 @@ resources:
         scripts: [{display_name: Stop, run_on_stop: true, script: 'sleep 0.2; echo bye; touch "$HOME/stopped"'}]
 `;
 
-/** The programs inside the containers. */
-class Inside implements AsyncDisposable {
+/** Runs the programs of the containers. */
+class ContainerPrograms implements AsyncDisposable {
   readonly #running = new Map<string, Bun.Subprocess>();
 
   start = (container: FakeContainer, home: string): void => {
     const env = Object.fromEntries(
       container.body.Env.map((line) => [line.slice(0, line.indexOf("=")), line.slice(line.indexOf("=") + 1)]),
     );
-    // This machine has another name than in its containers.
+    // Containers know this machine by another name.
     const url = (env.SLIPWAY_AGENT_URL ?? "").replace("host.docker.internal", "127.0.0.1");
     const child = Bun.spawn([process.execPath, "--no-env-file", MAIN, "agent"], {
       env: { PATH: process.env.PATH ?? "", HOME: home, ...env, SLIPWAY_AGENT_URL: url },
@@ -60,16 +60,16 @@ class Inside implements AsyncDisposable {
 
 const getAgent = ({ latest_build }: Workspace) => latest_build.resources[0]?.agents?.[0];
 
-test("[PV-1][PV-3][PV-6][WK-26] a workspace of containers starts, connects, stops, restarts and is deleted", async () => {
+test("[PV-1][PV-3][PV-6][WK-26] a container workspace starts, connects, stops, restarts and is deleted", async () => {
   using directory = tempDirectory();
   await using engine = new FakeDocker(directory.path);
-  await using inside = new Inside();
+  await using programs = new ContainerPrograms();
   const home = join(directory.path, "home");
   mkdirSync(home);
   const program = join(directory.path, "slipway");
   writeFileSync(program, Buffer.concat([Buffer.from("\x7fELF"), Buffer.alloc(14), Buffer.from([62, 0])]));
-  engine.onStart = (container) => inside.start(container, home);
-  engine.onEnd = inside.end;
+  engine.onStart = (container) => programs.start(container, home);
+  engine.onEnd = programs.end;
   // The compiled program copies itself into the container.
   const binary = process.env.SLIPWAY_TEST_BINARY;
   if (binary && process.arch === "arm64") engine.architecture = "arm64";
@@ -89,7 +89,7 @@ test("[PV-1][PV-3][PV-6][WK-26] a workspace of containers starts, connects, stop
   const [container] = [...engine.containers.values()];
   expect(container?.body.Env.join()).toContain(`SLIPWAY_AGENT_URL=http://host.docker.internal:${server.url.port}/`);
   expect(container?.uploaded).toBeGreaterThan(binary ? 10_000_000 : 0);
-  // Ready, and not only connected: a daemon that does not know its scripts yet has none to run at the stop.
+  // A daemon that is only connected may not yet know its scripts, and would run none at the stop.
   const isReady = (workspace: Workspace): boolean => getAgent(workspace)?.lifecycle_state === "ready";
   const connected = await awaitWorkspace(admin, id, isReady);
   const lines = await admin.get<{ output: string }[]>(`/api/v2/workspacebuilds/${connected.latest_build.id}/logs`);
@@ -101,17 +101,17 @@ test("[PV-1][PV-3][PV-6][WK-26] a workspace of containers starts, connects, stop
   ).toBe(200);
 
   // The container is stopped once its daemon has ended.
-  let before: boolean | undefined;
+  let daemonHadEnded: boolean | undefined;
   engine.hold = (call) => {
-    if (call.endsWith("/stop")) before = existsSync(join(home, "stopped"));
+    if (call.endsWith("/stop")) daemonHadEnded = existsSync(join(home, "stopped"));
     return undefined;
   };
   await createBuild(admin, id, "stop");
   await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "stopped");
-  expect(before).toBe(true);
-  const ended = getAgent(connected)?.id;
-  expect(await admin.get<object>(`/api/v2/workspaceagents/${ended}`)).toMatchObject({ lifecycle_state: "off" });
-  const scriptLogs = await admin.get<{ output: string }[]>(`/api/v2/workspaceagents/${ended}/logs`);
+  expect(daemonHadEnded).toBe(true);
+  const agentId = getAgent(connected)?.id;
+  expect(await admin.get<object>(`/api/v2/workspaceagents/${agentId}`)).toMatchObject({ lifecycle_state: "off" });
+  const scriptLogs = await admin.get<{ output: string }[]>(`/api/v2/workspaceagents/${agentId}/logs`);
   expect(scriptLogs.map(({ output }) => output)).toEqual(["bye"]);
   expect([engine.containers.size, engine.volumes.size]).toEqual([0, 1]);
 

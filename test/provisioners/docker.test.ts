@@ -1,4 +1,4 @@
-// The provisioner `docker` against an engine that speaks the real API on a real socket.
+// The provisioner `docker` with a fake engine that speaks the real API on a real socket.
 import { afterAll, beforeEach, expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -16,12 +16,12 @@ import { needs, testNeeding } from "#test/support/needs.ts";
 import { scaleTimeout } from "#test/support/pace.ts";
 import { tempDirectory } from "#test/support/server.ts";
 
-const WORKSPACE = "6f1c9f0a-1111-4222-8333-444455556666";
-const NAME = `slipway-${WORKSPACE}-dev`;
+const WORKSPACE_ID = "6f1c9f0a-1111-4222-8333-444455556666";
+const CONTAINER_NAME = `slipway-${WORKSPACE_ID}-dev`;
 
 const directory = tempDirectory();
 const program = join(directory.path, "slipway");
-// The beginning of a Linux program for amd64, followed by filler.
+// The file starts like a Linux program for amd64 and continues with filler.
 writeFileSync(
   program,
   Buffer.concat([Buffer.from("\x7fELF"), Buffer.alloc(14), Buffer.from([62, 0]), Buffer.alloc(3000, 1)]),
@@ -38,22 +38,22 @@ const docker: NonNullable<Manifest["resources"][number]["docker"]> = {
   network: "lab",
 };
 
-const request = (more: Partial<ProvisionRequest> = {}, container = docker): ProvisionRequest => ({
+const makeRequest = (overrides: Partial<ProvisionRequest> = {}, container = docker): ProvisionRequest => ({
   job_id: "j",
   build_id: "b",
   build_number: 1,
   transition: "start",
   parameters: {},
   state: null,
-  workspace: { id: WORKSPACE, name: "My_Space" },
+  workspace: { id: WORKSPACE_ID, name: "My_Space" },
   owner: { id: "o", username: "ada", email: "ada@example.com" },
   manifest: { provisioner: "docker", resources: [{ name: "dev", docker: container, agents: [{ name: "main" }] }] },
   agents: [{ name: "main", id: "a", token: "secret-token" }],
   access_url: "http://127.0.0.1:7080/",
-  ...more,
+  ...overrides,
 });
 
-class Notes implements Report {
+class RecordedReport implements Report {
   readonly lines: string[] = [];
   readonly actions: string[] = [];
   log(_level: string, _stage: string, output: string): void {
@@ -65,11 +65,11 @@ class Notes implements Report {
 }
 
 let engine: FakeDocker;
-let count = 0;
+let folderCount = 0;
 
 beforeEach(async () => {
   await engine?.[Symbol.asyncDispose]();
-  const folder = join(directory.path, String(count++));
+  const folder = join(directory.path, String(folderCount++));
   mkdirSync(folder);
   engine = new FakeDocker(folder);
 });
@@ -82,25 +82,25 @@ type ProvisionerOptions = {
   readonly repositories?: RepositorySources;
 };
 
-const provisioner = (more: ProvisionerOptions = { program }) =>
+const makeProvisioner = (options: ProvisionerOptions = { program }) =>
   new DockerProvisioner({
     host: engine.host,
-    clock: more.clock ?? systemClock,
+    clock: options.clock ?? systemClock,
     accessUrl: () => new URL("http://host.docker.internal:7080/"),
-    program: more.program,
-    unreachableReason: more.unreachableReason,
-    repositories: more.repositories,
+    program: options.program,
+    unreachableReason: options.unreachableReason,
+    repositories: options.repositories,
   });
 
-const run = (requested = request(), notes = new Notes(), signal = new AbortController().signal) =>
-  provisioner().run(requested, notes, signal);
+const run = (request = makeRequest(), report = new RecordedReport(), signal = new AbortController().signal) =>
+  makeProvisioner().run(request, report, signal);
 
 const getOnlyContainer = () => {
   expect(engine.containers.size).toBe(1);
   return [...engine.containers.values()][0] as NonNullable<ReturnType<typeof engine.containers.get>>;
 };
 
-test("[PV-1] a start fetches the image, creates volume and container from the template, installs the daemon and starts it", async () => {
+test("[PV-1] a start fetches the image, creates volume and container, and installs and starts the daemon", async () => {
   engine.pull = () => [
     { status: "Pulling from library/debian", id: "13" },
     { status: "Downloading", id: "aa", progressDetail: { current: 5, total: 10 } },
@@ -108,11 +108,11 @@ test("[PV-1] a start fetches the image, creates volume and container from the te
     { status: "Pull complete", id: "aa", progressDetail: {} },
     { status: "Status: Downloaded newer image for debian:13" },
   ];
-  const notes = new Notes();
-  await run(request(), notes);
+  const report = new RecordedReport();
+  await run(makeRequest(), report);
   const { name, body, running, uploaded, file } = getOnlyContainer();
   expect({ name, running, file, blocks: uploaded % 512 }).toEqual({
-    name: NAME,
+    name: CONTAINER_NAME,
     running: true,
     file: "opt/slipway/slipway",
     blocks: 0,
@@ -123,48 +123,50 @@ test("[PV-1] a start fetches the image, creates volume and container from the te
     Hostname: "my-space",
     Entrypoint: ["/opt/slipway/slipway", "agent"],
     Env: ["EDITOR=vim", "SLIPWAY_AGENT_TOKEN=secret-token", "SLIPWAY_AGENT_URL=http://host.docker.internal:7080/"],
-    Labels: { team: "core", "slipway.workspace_id": WORKSPACE, "slipway.owner": "ada", "slipway.resource": "dev" },
+    Labels: { team: "core", "slipway.workspace_id": WORKSPACE_ID, "slipway.owner": "ada", "slipway.resource": "dev" },
     HostConfig: {
       Memory: 512 * 1024 * 1024,
       NanoCpus: 1.5e9,
       NetworkMode: "lab",
       ExtraHosts: ["host.docker.internal:host-gateway"],
-      Mounts: [{ Type: "volume", Source: `slipway-${WORKSPACE}-home`, Target: "/home/dev", ReadOnly: false }],
+      Mounts: [{ Type: "volume", Source: `slipway-${WORKSPACE_ID}-home`, Target: "/home/dev", ReadOnly: false }],
     },
   });
-  expect(engine.volumes.get(`slipway-${WORKSPACE}-home`)).toMatchObject({ "slipway.workspace_id": WORKSPACE });
-  expect(notes.lines.filter((line) => line === "aa: Pull complete")).toHaveLength(1);
-  expect(notes.lines).not.toContain("aa: Downloading");
-  expect(notes.actions).toEqual(["image", "volume", "create", "upload", "run"]);
-  expect(JSON.stringify(notes.lines)).not.toContain("secret-token");
+  expect(engine.volumes.get(`slipway-${WORKSPACE_ID}-home`)).toMatchObject({ "slipway.workspace_id": WORKSPACE_ID });
+  expect(report.lines.filter((line) => line === "aa: Pull complete")).toHaveLength(1);
+  expect(report.lines).not.toContain("aa: Downloading");
+  expect(report.actions).toEqual(["image", "volume", "create", "upload", "run"]);
+  expect(JSON.stringify(report.lines)).not.toContain("secret-token");
 });
 
-test("[PV-1] a container without an agent runs the template's command, and an entrypoint before the daemon runs the daemon", async () => {
+test("[PV-1] a container without an agent runs the template's command; with an agent, an entrypoint runs the daemon", async () => {
   const resources: Manifest["resources"] = [
     { name: "dev", docker: { ...docker, command: ["tini", "--"] }, agents: [{ name: "main" }] },
     { name: "db", docker: { image: "postgres:18", command: ["postgres", "-c", "fsync=off"], env: { A: "1" } } },
   ];
-  await run(request({ manifest: { provisioner: "docker", resources } }));
+  await run(makeRequest({ manifest: { provisioner: "docker", resources } }));
   const [dev, db] = [...engine.containers.values()];
   expect(dev?.body.Entrypoint).toEqual(["tini", "--", "/opt/slipway/slipway", "agent"]);
   expect(db?.body).toMatchObject({ Cmd: ["postgres", "-c", "fsync=off"], Env: ["A=1"] });
   expect(db).toMatchObject({ uploaded: 0, running: true });
 });
 
-test("[PV-2] pull policies: missing fetches once, always each time, never not at all", async () => {
+test("[PV-2] the pull policy `missing` fetches an image once, `always` each time, and `never` not at all", async () => {
   const countPulls = () => engine.calls.filter((call) => call === "POST /images/create").length;
   await run();
   await run();
   expect(countPulls()).toBe(1);
-  await run(request({}, { ...docker, pull: "always" }));
+  await run(makeRequest({}, { ...docker, pull: "always" }));
   expect(countPulls()).toBe(2);
-  await expect(run(request({}, { ...docker, image: "other", pull: "never" }))).rejects.toThrow("pull policy is never");
+  await expect(run(makeRequest({}, { ...docker, image: "other", pull: "never" }))).rejects.toThrow(
+    "pull policy is never",
+  );
   expect(countPulls()).toBe(2);
-  await run(request({}, { ...docker, image: "registry:5000/team/dev" }));
+  await run(makeRequest({}, { ...docker, image: "registry:5000/team/dev" }));
   expect([...engine.images.keys()]).toContain("registry:5000/team/dev:latest");
 });
 
-test("[RW-31] the server checks the registry of a template's image before the engine fetches it, and the engine gets the server's token", async () => {
+test("[RW-31] the server checks an image's registry before the engine fetches the image with the server's token", async () => {
   const clock = new ManualClock();
   const owners: string[] = [];
   const repositories: RepositorySources = {
@@ -180,9 +182,13 @@ test("[RW-31] the server checks the registry of a template's image before the en
       return image === "debian:13" ? undefined : `for ${image}`;
     },
   };
-  const guarded = provisioner({ program, clock, repositories });
-  const start = (image: string, more: Partial<ProvisionRequest> = {}) =>
-    guarded.run(request(more, { ...docker, image }), new Notes(), new AbortController().signal);
+  const checkingProvisioner = makeProvisioner({ program, clock, repositories });
+  const start = (image: string, overrides: Partial<ProvisionRequest> = {}) =>
+    checkingProvisioner.run(
+      makeRequest(overrides, { ...docker, image }),
+      new RecordedReport(),
+      new AbortController().signal,
+    );
   await expect(start("10.1.2.3:5000/x")).rejects.toThrow("10.1.2.3 is not a public address.");
   await expect(start("slow.example.com/x")).rejects.toThrow("its registry takes too long to answer.");
   expect([...engine.images.keys()]).toEqual([]);
@@ -193,34 +199,34 @@ test("[RW-31] the server checks the registry of a template's image before the en
   expect(owners).toEqual(["o", "o", "o", ""]);
 });
 
-test("[PV-2] an image ID, an ID prefix and a repository's image are not valid names", async () => {
+test("[PV-2] refuses an image ID, an ID prefix and a repository's image as a name", async () => {
   const countCreated = () => engine.calls.filter((call) => call.includes("/containers/create")).length;
   const before = countCreated();
-  const others = [
+  const invalidNames = [
     "c",
     "c2C8",
     `sha256:${"a".repeat(64)}`,
     "slipway-repository:1f",
     "docker.io/library/slipway-repository@sha256:1f",
   ];
-  for (const image of others) {
-    await expect(run(request({}, { ...docker, image, pull: "never" }))).rejects.toThrow(
+  for (const image of invalidNames) {
+    await expect(run(makeRequest({}, { ...docker, image, pull: "never" }))).rejects.toThrow(
       /ID of an image|built from repositories/,
     );
   }
   expect(countCreated()).toBe(before);
 });
 
-test("[PV-3] a repeated build ends with exactly one new container and the old volume, whatever the previous run left behind", async () => {
+test("[PV-3] a repeated build ends with exactly one new container and the old volume", async () => {
   await run();
   const before = getOnlyContainer().id;
-  await run(request({ agents: [{ name: "main", id: "b", token: "fresh" }] }));
+  await run(makeRequest({ agents: [{ name: "main", id: "b", token: "fresh" }] }));
   expect(getOnlyContainer().id).not.toBe(before);
   expect(getOnlyContainer().body.Env).toContain("SLIPWAY_AGENT_TOKEN=fresh");
   expect(engine.volumes.size).toBe(1);
 });
 
-test("[PV-3] stop ends the container and keeps the volume, delete removes both, and both can be repeated", async () => {
+test("[PV-3] stop keeps the volume, delete removes container and volume, and both can be repeated", async () => {
   await run();
   engine.containers.set("foreign", {
     ...getOnlyContainer(),
@@ -230,12 +236,12 @@ test("[PV-3] stop ends the container and keeps the volume, delete removes both, 
   });
   engine.volumes.set("foreign", {});
   for (let i = 0; i < 2; i++) {
-    await run(request({ transition: "stop", agents: [] }));
+    await run(makeRequest({ transition: "stop", agents: [] }));
     expect([...engine.containers.keys()]).toEqual(["foreign"]);
     expect(engine.volumes.size).toBe(2);
   }
   for (let i = 0; i < 2; i++) {
-    expect(await run(request({ transition: "delete", agents: [] }))).toEqual({ state: null });
+    expect(await run(makeRequest({ transition: "delete", agents: [] }))).toEqual({ state: null });
     expect([...engine.volumes.keys()]).toEqual(["foreign"]);
   }
   expect(engine.calls.findIndex((call) => call.endsWith("/stop"))).toBeLessThan(
@@ -243,7 +249,7 @@ test("[PV-3] stop ends the container and keeps the volume, delete removes both, 
   );
 });
 
-test("[PV-3] a foreign container with the labels of a workspace, such as a step of an image's build, is left alone", async () => {
+test("[PV-3] leaves alone a foreign container with a workspace's labels, such as a build step", async () => {
   await run();
   const { body } = getOnlyContainer();
   const Labels = { ...body.Labels, "slipway.stop_grace": "3600" };
@@ -253,10 +259,12 @@ test("[PV-3] a foreign container with the labels of a workspace, such as a step 
     name: "amazing_chaum",
     body: { ...body, Labels },
   });
-  const notes = new Notes();
-  await run(request({ transition: "stop", agents: [] }), notes);
+  const report = new RecordedReport();
+  await run(makeRequest({ transition: "stop", agents: [] }), report);
   expect([...engine.containers.keys()]).toEqual(["step"]);
-  expect(notes.lines.filter((line) => line.startsWith("Stopping"))).toEqual([`Stopping the container ${NAME}.`]);
+  expect(report.lines.filter((line) => line.startsWith("Stopping"))).toEqual([
+    `Stopping the container ${CONTAINER_NAME}.`,
+  ]);
 });
 
 test("[PV-4] the build reports the engine's message, and a failed start leaves no container", async () => {
@@ -276,7 +284,7 @@ test("[PV-4] the build reports the engine's message, and a failed start leaves n
   expect(engine.volumes.size).toBe(1);
 });
 
-test("[PV-17] a container whose password file is a pipe, a device or huge is not started, since the engine would read it", async () => {
+test("[PV-17] does not start a container whose password file is a pipe, a device or huge", async () => {
   const [pipe, device, link] = [(1 << 25) | 0o644, (1 << 26) | (1 << 21) | 0o666, (1 << 27) | 0o777];
   const regular = { mode: 0o644, size: 1024, linkTarget: "" };
   const { files } = engine;
@@ -293,48 +301,53 @@ test("[PV-17] a container whose password file is a pipe, a device or huge is not
   expect(getOnlyContainer().running).toBe(true);
 });
 
-test("[PV-4] an engine without free addresses for a network is explained, with what to do", async () => {
+test("[PV-4] explains what to do when the engine has no free addresses for a network", async () => {
   const message = "could not find an available, non-overlapping IPv4 address pool among the defaults";
   engine.refuse = (call) => (call === "POST /networks/create" ? { status: 404, message } : undefined);
   const { network: _, ...container } = docker;
-  const error = await run(request({}, container)).catch((thrown: Error) => thrown);
+  const error = await run(makeRequest({}, container)).catch((thrown: Error) => thrown);
   expect(error).toMatchObject({ name: "ProvisionError" });
   expect((error as Error).message).toBe(
     "The Docker Engine has no free addresses for another network. Remove unused networks with `docker network prune`, or add `default-address-pools` to the engine's daemon.json.",
   );
 });
 
-test("[PV-4] a container name in use is freed if it is ours, and reported otherwise", async () => {
+test("[PV-4] frees a container name that this workspace uses, and reports any other", async () => {
   engine.images.set("debian:13", { architecture: "amd64" });
   await run();
   const outsider = { ...getOnlyContainer(), body: { ...getOnlyContainer().body, Labels: {} } };
   engine.containers.set(outsider.id, outsider);
-  await expect(run()).rejects.toThrow(`The container name "/${NAME}" is already in use`);
+  await expect(run()).rejects.toThrow(`The container name "/${CONTAINER_NAME}" is already in use`);
 });
 
-test("[PV-4] a missing engine, an unusable host and an unsuitable program are explained", async () => {
-  const at = (host: string) =>
+test("[PV-4] explains a missing engine, an unusable host and an unsuitable program", async () => {
+  const makeProvisionerAt = (host: string) =>
     new DockerProvisioner({ host, clock: systemClock, program, accessUrl: () => new URL("http://x") });
   const { signal } = new AbortController();
-  await expect(at("unix:///nowhere/docker.sock").run(request(), new Notes(), signal)).rejects.toThrow(
-    "The Docker Engine is not responding at unix:///nowhere/docker.sock: there is no such socket",
+  await expect(
+    makeProvisionerAt("unix:///nowhere/docker.sock").run(makeRequest(), new RecordedReport(), signal),
+  ).rejects.toThrow("The Docker Engine is not responding at unix:///nowhere/docker.sock: there is no such socket");
+  const expectedMessage = "The Docker Engine is not responding at tcp://127.0.0.1:1:";
+  await expect(
+    makeProvisionerAt("tcp://me:hunter2@127.0.0.1:1").run(makeRequest(), new RecordedReport(), signal),
+  ).rejects.toThrow(expectedMessage);
+  await expect(makeProvisionerAt("ssh://elsewhere").run(makeRequest(), new RecordedReport(), signal)).rejects.toThrow(
+    "docker_host cannot be used",
   );
-  const shown = "The Docker Engine is not responding at tcp://127.0.0.1:1:";
-  await expect(at("tcp://me:hunter2@127.0.0.1:1").run(request(), new Notes(), signal)).rejects.toThrow(shown);
-  await expect(at("ssh://elsewhere").run(request(), new Notes(), signal)).rejects.toThrow("docker_host cannot be used");
   engine.images.set("debian:13", { architecture: "arm64" });
   await expect(run()).rejects.toThrow("is for arm64, but the daemon program for workspaces is for amd64");
-  const runWithout = (program?: string) => provisioner({ program }).run(request(), new Notes(), signal);
+  const runWithout = (program?: string) =>
+    makeProvisioner({ program }).run(makeRequest(), new RecordedReport(), signal);
   await expect(runWithout()).rejects.toThrow("bun run build");
   await expect(runWithout(import.meta.path)).rejects.toThrow("is not a Linux program");
   await expect(runWithout("/nowhere/slipway")).rejects.toThrow("cannot be read");
 });
 
-test("[CF-18] nothing starts if containers cannot reach the server, and the error says which setting to change", async () => {
+test("[CF-18] starts nothing if containers cannot reach the server, and names the setting to change", async () => {
   const unreachableReason = "Containers cannot reach the server. Set address to 0.0.0.0:7080.";
-  const building = provisioner({ program, unreachableReason }).run(
-    request(),
-    new Notes(),
+  const building = makeProvisioner({ program, unreachableReason }).run(
+    makeRequest(),
+    new RecordedReport(),
     new AbortController().signal,
   );
   await expect(building).rejects.toThrow(unreachableReason);
@@ -344,7 +357,7 @@ test("[CF-18] nothing starts if containers cannot reach the server, and the erro
 test("[PV-5] a canceled build ends immediately during a slow response and leaves no container", async () => {
   engine.hold = (call) => (call.endsWith("/start") ? new Promise(() => {}) : undefined);
   const cancel = new AbortController();
-  const building = run(request(), new Notes(), cancel.signal);
+  const building = run(makeRequest(), new RecordedReport(), cancel.signal);
   await engine.awaitCall("PUT ");
   while (!engine.calls.some((call) => call.endsWith("/start"))) await engine.awaitCall("POST /containers/c1/start");
   cancel.abort(new Error("the build was cancelled"));
@@ -352,26 +365,26 @@ test("[PV-5] a canceled build ends immediately during a slow response and leaves
   expect(engine.containers.size).toBe(0);
 });
 
-test("[PV-5] an engine that never answers is given up", async () => {
+test("[PV-5] gives up on an engine that never responds", async () => {
   const clock = new ManualClock();
   engine.hold = (call) => (call === "GET /_ping" ? new Promise(() => {}) : undefined);
-  const requested = new Engine(engine.host, clock).connect();
+  const connecting = new Engine(engine.host, clock).connect();
   await engine.awaitCall("GET /_ping");
   clock.advance(60_000);
-  await expect(requested).rejects.toThrow("The Docker Engine did not answer within 60 seconds.");
+  await expect(connecting).rejects.toThrow("The Docker Engine did not answer within 60 seconds.");
 });
 
-test("[PV-6] containers reach the server by the setting, by the access URL, or by the name they have for this machine", () => {
-  const at = (url: string, setting?: string) =>
+test("[PV-6] containers reach the server by the setting, the access URL, or their name for this machine", () => {
+  const getUrl = (url: string, setting?: string) =>
     getContainerAccessUrl(setting ? new URL(setting) : undefined, new URL(url)).href;
-  expect(at("http://127.0.0.1:7080")).toBe("http://host.docker.internal:7080/");
-  expect(at("http://localhost:1")).toBe("http://host.docker.internal:1/");
-  expect(at("http://[::1]:1")).toBe("http://host.docker.internal:1/");
-  expect(at("https://slipway.example")).toBe("https://slipway.example/");
-  expect(at("http://127.0.0.1:7080", "http://172.17.0.1:7080")).toBe("http://172.17.0.1:7080/");
+  expect(getUrl("http://127.0.0.1:7080")).toBe("http://host.docker.internal:7080/");
+  expect(getUrl("http://localhost:1")).toBe("http://host.docker.internal:1/");
+  expect(getUrl("http://[::1]:1")).toBe("http://host.docker.internal:1/");
+  expect(getUrl("https://slipway.example")).toBe("https://slipway.example/");
+  expect(getUrl("http://127.0.0.1:7080", "http://172.17.0.1:7080")).toBe("http://172.17.0.1:7080/");
 });
 
-test("[PV-1] memory sizes are parsed in common notations", async () => {
+test("[PV-1] parses memory sizes in common notations", async () => {
   expect(["512m", "4g", "1.5GiB", "1024", "10 kb"].map(parseBytes)).toEqual([
     2 ** 29,
     2 ** 32,
@@ -380,13 +393,15 @@ test("[PV-1] memory sizes are parsed in common notations", async () => {
     10240,
   ]);
   expect(() => parseBytes("lots")).toThrow("is not an amount of memory");
-  await expect(run(request({}, { ...docker, memory: "much" }))).rejects.toThrow("much is not an amount of memory");
-  await expect(run(request({}, { ...docker, network: "container:other" }))).rejects.toThrow("is not a network name");
-  await expect(run(request({}, { ...docker, network: "host" }))).rejects.toThrow("cannot use the machine");
+  await expect(run(makeRequest({}, { ...docker, memory: "much" }))).rejects.toThrow("much is not an amount of memory");
+  await expect(run(makeRequest({}, { ...docker, network: "container:other" }))).rejects.toThrow(
+    "is not a network name",
+  );
+  await expect(run(makeRequest({}, { ...docker, network: "host" }))).rejects.toThrow("cannot use the machine");
   for (const image of ["../containers/x", "a/../../volumes", "a?b", "a//b", "/a"]) {
-    await expect(run(request({}, { ...docker, image }))).rejects.toThrow("is not an image name");
+    await expect(run(makeRequest({}, { ...docker, image }))).rejects.toThrow("is not an image name");
   }
-  await expect(run(request({}, { ...docker, cpus: "-1" }))).rejects.toThrow("is not a number of CPUs");
+  await expect(run(makeRequest({}, { ...docker, cpus: "-1" }))).rejects.toThrow("is not a number of CPUs");
 });
 
 testNeeding(
@@ -394,7 +409,12 @@ testNeeding(
   "[PV-3] a real engine starts, repeats, stops and deletes a workspace",
   async () => {
     const host = needs.docker.file;
-    const here = new DockerProvisioner({ host, clock: systemClock, accessUrl: () => new URL("http://x"), program });
+    const realProvisioner = new DockerProvisioner({
+      host,
+      clock: systemClock,
+      accessUrl: () => new URL("http://x"),
+      program,
+    });
     const id = crypto.randomUUID();
     const resources: Manifest["resources"] = [
       {
@@ -407,22 +427,22 @@ testNeeding(
         },
       },
     ];
-    const requested = (transition: ProvisionRequest["transition"]) =>
-      request({
+    const makeTransition = (transition: ProvisionRequest["transition"]) =>
+      makeRequest({
         workspace: { id, name: "real" },
         transition,
         manifest: { provisioner: "docker", resources },
         agents: [],
       });
-    const direct = new Engine(host, systemClock);
-    await direct.connect();
+    const realEngine = new Engine(host, systemClock);
+    await realEngine.connect();
     const query = { all: "true", filters: JSON.stringify({ label: [`slipway.workspace_id=${id}`] }) };
-    const isRunning = async () =>
-      (await direct.json<{ State: string }[]>("list", "GET", "/containers/json", { query })) ?? [];
+    const listContainers = async () =>
+      (await realEngine.json<{ State: string }[]>("list", "GET", "/containers/json", { query })) ?? [];
     const { signal } = new AbortController();
     for (const transition of ["start", "start", "stop", "start", "delete"] as const) {
-      await here.run(requested(transition), new Notes(), signal);
-      const states = (await isRunning()).map(({ State }) => State);
+      await realProvisioner.run(makeTransition(transition), new RecordedReport(), signal);
+      const states = (await listContainers()).map(({ State }) => State);
       expect(states).toEqual(transition === "start" ? ["running"] : []);
     }
   },

@@ -1,5 +1,5 @@
-// The images that Dockerfiles of repositories may build on. An engine accepts a prefix of an image ID as a name, so a name that could be one is
-// refused: on a shared engine, it could be another person's image.
+// The images that the Dockerfiles of repositories may build on. An engine accepts a prefix of an image ID as a name. On a shared engine, that
+// could be another person's image, so a name that could be such a prefix is refused.
 import { expect, test } from "bun:test";
 import type { Base } from "#src/provisioners/docker/bases.ts";
 import { checkDockerfile, checkTriggers } from "#src/provisioners/docker/image-name.ts";
@@ -21,7 +21,7 @@ test("[RW-22] a Dockerfile builds on named images and on its own stages", () => 
   accept("FROM debian@sha256:1f2e\n");
 });
 
-test("[RW-22] an ID, an ID prefix, and a repository's image are refused, in any notation", () => {
+test("[RW-22] an ID, an ID prefix and a repository's image are refused in any notation", () => {
   for (const image of [
     "c2",
     "C2",
@@ -47,7 +47,7 @@ test("[RW-22] an ID, an ID prefix, and a repository's image are refused, in any 
   refuse("ARG A=xc2\nFROM ${A#x}\n");
 });
 
-test("[RW-22] an ID that the engine reads from escapes, quotes and continued words is refused", () => {
+test("[RW-22] an ID is refused even if escapes, quotes or line continuations hide it", () => {
   const afterFrom = (line: string): string => `FROM alpine\n${line}\n`;
   for (const text of [
     "FROM c\\2\n",
@@ -77,7 +77,7 @@ test("[RW-22] an ID that the engine reads from escapes, quotes and continued wor
     refuse(text);
 });
 
-test("[RW-22] syntax that engines parse differently is refused, with the line and advice", () => {
+test("[RW-22] syntax that engines parse differently is refused, and the error names the line and gives advice", () => {
   for (const [text, message] of [
     ["FROM alpine\rFROM c2\n", "U+000D in line 1"],
     ["FROM alpine\n# x\u2028COPY --from=c2 / /\n", "U+2028 in line 2"],
@@ -176,7 +176,7 @@ test("[RW-22] a stage whose name an engine case-folds to the target's is refused
     expect(() => listImages(text(name), "div")).toThrow("has the stage name");
 });
 
-test("[RW-27] ADD downloads nothing: the engine would reach the networks of its machine", () => {
+test("[RW-27] ADD may not download, because the engine would reach the networks of its machine", () => {
   const url = "http://127.0.0.1:1/metrics";
   const refused = [
     [`ADD ${url} /m`, "Download in a RUN instruction"],
@@ -200,7 +200,7 @@ test("[RW-27] ADD downloads nothing: the engine would reach the networks of its 
   expect(() => accept("FROM alpine\nRUN --network=host ls\n")).toThrow("a network of their own");
 });
 
-test("[RW-27] a base image's ONBUILD may not do what a Dockerfile may not, and the refusal names the base", () => {
+test("[RW-27] ONBUILD instructions of a base image obey the rules of a Dockerfile, and the error names the base", () => {
   const check = (text: string) => () => checkTriggers("evil:1", [text]);
   for (const line of ["COPY --from=c2 / /loot", 'COPY --"from"=c2 / /', "ADD http://127.0.0.1/ /m", "ADD $U /m"])
     expect(check(line)).toThrow(`The image evil:1 has the instruction "ONBUILD ${line}".`);
@@ -221,7 +221,7 @@ test("[RW-27] a base image's ONBUILD may not do what a Dockerfile may not, and t
   expect(listImages("ARG A=a:1\nFROM $A AS one\nFROM one\nFROM scratch\nFROM b:2 as two\n")).toEqual(["a:1", "b:2"]);
 });
 
-test("[RW-30] a Dockerfile sets no label by which the server finds what belongs to a workspace, in any notation", () => {
+test("[RW-30] a Dockerfile cannot set, in any notation, the labels by which the server finds a workspace's objects", () => {
   for (const label of [
     "slipway.workspace_id=1",
     "slipway.workspace_id 1",
@@ -251,7 +251,7 @@ test("[RW-30] a Dockerfile sets no label by which the server finds what belongs 
   );
 });
 
-test("[RW-27] only the bases of stages up to the target are needed", () => {
+test("[RW-27] a build needs only the bases of the stages up to its target", () => {
   const text = "FROM a:1 AS base\nFROM b:2 AS Dev\nFROM base AS test\nFROM $PROD AS prod\nFROM runtime-${TARGETARCH}\n";
   expect(listImages(text, "dev")).toEqual(["a:1", "b:2"]);
   expect(listImages(text, "BASE")).toEqual(["a:1"]);
@@ -265,12 +265,12 @@ test("[RW-27] only the bases of stages up to the target are needed", () => {
   expect(listImages("FROM a:1 AS dev\nFROM b:2 AS dev\n", "dev")).toEqual(["a:1", "b:2"]);
 });
 
-test("[RW-27] a base has the platform of its FROM, as engines parse it", () => {
-  const read = (platform: string): string[] =>
-    accept(`ARG A=arm64\nFROM --platform=${platform} a:1\n`).map((one) =>
-      one.platform ? formatPlatform(one.platform) : "",
+test("[RW-27] a base has the platform of its FROM instruction, parsed as engines do", () => {
+  const readPlatforms = (text: string): string[] =>
+    accept(`ARG A=arm64\nFROM --platform=${text} a:1\n`).map(({ platform }) =>
+      platform ? formatPlatform(platform) : "",
     );
-  for (const [written, platform = written] of [
+  for (const [text, platform = text] of [
     ["linux/arm64"],
     ["linux/$A", "linux/arm64"],
     ['"linux/arm64/v8"', "linux/arm64"],
@@ -281,12 +281,12 @@ test("[RW-27] a base has the platform of its FROM, as engines parse it", () => {
     ["$BUILDPLATFORM", ""],
     ["linux/$TARGETARCH", ""],
   ] as [string, string?][])
-    expect(read(written), written).toEqual([platform]);
-  for (const written of ["linux", "linux/arm64/v8/x", "linux/a@b", "a.b/c"])
-    expect(() => read(written), written).toThrow(
-      `--platform=${written}. Write the operating system and the architecture`,
+    expect(readPlatforms(text), text).toEqual([platform]);
+  for (const text of ["linux", "linux/arm64/v8/x", "linux/a@b", "a.b/c"])
+    expect(() => readPlatforms(text), text).toThrow(
+      `--platform=${text}. Write the operating system and the architecture`,
     );
-  expect(() => read("linux/${A#a}")).toThrow("form that cannot be followed");
+  expect(() => readPlatforms("linux/${A#a}")).toThrow("form that cannot be followed");
   const arm = parsePlatform("linux/arm/v6") as Platform;
   const variants = [undefined, "v6", "v7"].map((Variant) => isForPlatform({ Architecture: "arm", Variant }, arm));
   expect(variants).toEqual([true, true, false]);
@@ -294,13 +294,13 @@ test("[RW-27] a base has the platform of its FROM, as engines parse it", () => {
   expect(isForPlatform({ Architecture: "arm64", Variant: "v8" }, parsePlatform("arm64") as Platform)).toBe(true);
 });
 
-test("[RW-22] a Dockerfile crafted to be slow is refused, or parsed, in a moment", () => {
-  const started = performance.now();
-  const doubling = Array.from({ length: 60 }, (_, at) => `ARG A${at + 1}=$A${at}$A${at}`).join("\n");
+test("[RW-22] a Dockerfile crafted to be slow is refused or parsed within seconds", () => {
+  const startedAt = performance.now();
+  const doublingArgs = Array.from({ length: 60 }, (_, index) => `ARG A${index + 1}=$A${index}$A${index}`).join("\n");
   const long = "x".repeat(65_535);
   for (const [text, message] of [
     [`FROM ${"${A:-".repeat(10_000)}`, "instruction that is too long"],
-    [`ARG A0=aa\n${doubling}\nFROM $A60`, "instruction that is too long"],
+    [`ARG A0=aa\n${doublingArgs}\nFROM $A60`, "instruction that is too long"],
     [`ARG A=\${A:-${"${A:-".repeat(700)}\n`.repeat(70), "in a form that cannot be followed"],
     [`FROM alpine\nRUN ${long}`, "more than 65534 bytes in line 2"],
     [`FROM alpine\nRUN ${`\\\n${long.slice(1)}`.repeat(5)}`, "more than 256 KiB"],
@@ -317,5 +317,5 @@ test("[RW-22] a Dockerfile crafted to be slow is refused, or parsed, in a moment
   accept(`ARG ${"a ".repeat(32_000)}\nARG ${'A="'.repeat(20_000)}\nFROM alpine\n${"\n".repeat(100_000)}`);
   for (const triggers of [Array.from({ length: 101 }, () => "RUN true"), ["#".repeat(65_537)]])
     expect(() => checkTriggers("evil:1", triggers)).toThrow("more than 100 ONBUILD instructions, or more than 64 KiB");
-  expect(performance.now() - started).toBeLessThan(5_000);
+  expect(performance.now() - startedAt).toBeLessThan(5_000);
 });

@@ -1,4 +1,4 @@
-// The provisioner `local` with a fake daemon: a shell script. Real processes, real folders.
+// The provisioner `local`, with real processes and folders. A shell script replaces the daemon.
 import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, watch, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -14,14 +14,14 @@ import { ECHO } from "#test/support/workspaces.ts";
 const NO_REPORT: Report = { log: () => {}, timing: () => {} };
 const neverAborted = new AbortController().signal;
 
-/** A fake daemon that records its environment, starts a helper in its own session, and succeeds on request. */
+/** A fake daemon that records its environment, starts a helper in another session, and exits with 0 when it gets SIGTERM. */
 const DAEMON = `
 env > "$HOME/seen.new"; setsid sleep 1000 & echo $! > "$HOME/helper"
 trap 'echo stopped > "$HOME/stopped"; exit 0' TERM
 mv "$HOME/seen.new" "$HOME/seen"; while :; do sleep 0.05; done`;
-const STUBBORN = `trap '' TERM; touch "$HOME/seen"; while :; do sleep 0.05; done`;
+const STUBBORN_DAEMON = `trap '' TERM; touch "$HOME/seen"; while :; do sleep 0.05; done`;
 
-const setup = (root: string, script = DAEMON, graceMs = 5_000) => {
+const setUpWorkspace = (root: string, script = DAEMON, graceMs = 5_000) => {
   const id = uuid();
   const provisioner = new LocalProvisioner({
     root,
@@ -46,8 +46,8 @@ const setup = (root: string, script = DAEMON, graceMs = 5_000) => {
   });
   const folder = join(root, id);
   const run = (transition: Transition) => provisioner.run(request(transition), NO_REPORT, neverAborted);
-  const pid = (): number => JSON.parse(readFileSync(join(folder, "daemon.json"), "utf8")).pid;
-  return { id, folder, home: join(folder, "home"), provisioner, run, pid };
+  const readPid = (): number => JSON.parse(readFileSync(join(folder, "daemon.json"), "utf8")).pid;
+  return { id, folder, home: join(folder, "home"), provisioner, run, readPid };
 };
 
 /** Resolves once the file exists. */
@@ -61,124 +61,123 @@ const waitForFile = async (folder: string, name: string): Promise<void> => {
 
 test("[LP-1] start runs the daemon in its own session, with only the environment that a shell needs", async () => {
   using temp = tempDirectory();
-  const one = setup(temp.path);
-  await one.run("start");
-  await waitForFile(one.home, "seen");
-  const seen = readFileSync(join(one.home, "seen"), "utf8");
-  expect(seen).toContain(`HOME=${one.home}\n`);
-  // As the machine knows them: a service has neither USER nor SHELL.
+  const workspace = setUpWorkspace(temp.path);
+  await workspace.run("start");
+  await waitForFile(workspace.home, "seen");
+  const environment = readFileSync(join(workspace.home, "seen"), "utf8");
+  expect(environment).toContain(`HOME=${workspace.home}\n`);
+  // A service has neither USER nor SHELL, so both come from the machine's user database.
   const shell = Bun.spawnSync(["sh", "-c", "getent passwd $(id -u) | cut -d: -f1,7"]).stdout.toString().trim();
-  expect(shell).toBe(`${/^USER=(.*)$/m.exec(seen)?.[1]}:${/^SHELL=(.*)$/m.exec(seen)?.[1]}`);
+  expect(shell).toBe(`${/^USER=(.*)$/m.exec(environment)?.[1]}:${/^SHELL=(.*)$/m.exec(environment)?.[1]}`);
   // The token itself is in a file that only the daemon's user can read.
-  const [, file = ""] = /^SLIPWAY_AGENT_TOKEN_FILE=(.+)$/m.exec(seen) ?? [];
+  const [, file = ""] = /^SLIPWAY_AGENT_TOKEN_FILE=(.+)$/m.exec(environment) ?? [];
   const token = readFileSync(file, "utf8").trim();
-  expect([token.length, statSync(file).mode & 0o777, seen.includes(token)]).toEqual([36, 0o600, false]);
-  expect(seen).toContain("SLIPWAY_AGENT_URL=http://127.0.0.1:7080/\n");
-  expect(seen).not.toContain("SECRET");
-  expect(statSync(one.folder).mode & 0o777).toBe(0o700);
-  expect(statSync(join(one.folder, "daemon.json")).mode & 0o777).toBe(0o600);
-  await one.run("delete");
+  expect([token.length, statSync(file).mode & 0o777, environment.includes(token)]).toEqual([36, 0o600, false]);
+  expect(environment).toContain("SLIPWAY_AGENT_URL=http://127.0.0.1:7080/\n");
+  expect(environment).not.toContain("SECRET");
+  expect(statSync(workspace.folder).mode & 0o777).toBe(0o700);
+  expect(statSync(join(workspace.folder, "daemon.json")).mode & 0o777).toBe(0o600);
+  await workspace.run("delete");
 });
 
-test("[LP-2] stop lets the daemon exit on its own, then ends every process of the workspace, also in other sessions", async () => {
+test("[LP-2] stop lets the daemon exit by itself, then ends every process of the workspace, also in other sessions", async () => {
   using temp = tempDirectory();
-  const one = setup(temp.path);
-  await one.run("start");
-  await waitForFile(one.home, "seen");
-  const daemon = findMark(one.pid());
-  const helper = findMark(Number(readFileSync(join(one.home, "helper"), "utf8")));
+  const workspace = setUpWorkspace(temp.path);
+  await workspace.run("start");
+  await waitForFile(workspace.home, "seen");
+  const daemon = findMark(workspace.readPid());
+  const helper = findMark(Number(readFileSync(join(workspace.home, "helper"), "utf8")));
   if (!daemon || !helper) throw new Error("the daemon or its helper is not running");
-  await one.run("stop");
-  expect(existsSync(join(one.home, "stopped"))).toBe(true);
+  await workspace.run("stop");
+  expect(existsSync(join(workspace.home, "stopped"))).toBe(true);
   expect([isAlive(daemon), isAlive(helper)]).toEqual([false, false]);
-  await one.run("stop");
-  expect(existsSync(one.home)).toBe(true);
+  await workspace.run("stop");
+  expect(existsSync(workspace.home)).toBe(true);
 });
 
-test("[LP-3] delete removes the folder and follows no link out of it; a folder that is a link is refused", async () => {
+test("[LP-3] delete removes the folder without following links, and refuses a folder that is a link", async () => {
   using temp = tempDirectory();
   const outside = join(temp.path, "outside");
   mkdirSync(outside);
   writeFileSync(join(outside, "precious"), "");
   const root = join(temp.path, "workspaces");
-  const one = setup(root);
-  await one.run("start");
-  await waitForFile(one.home, "seen");
-  symlinkSync(outside, join(one.home, "link"));
-  mkdirSync(join(one.home, "locked"), { mode: 0o500 });
-  await one.run("delete");
-  expect(existsSync(one.folder)).toBe(false);
+  const workspace = setUpWorkspace(root);
+  await workspace.run("start");
+  await waitForFile(workspace.home, "seen");
+  symlinkSync(outside, join(workspace.home, "link"));
+  mkdirSync(join(workspace.home, "locked"), { mode: 0o500 });
+  await workspace.run("delete");
+  expect(existsSync(workspace.folder)).toBe(false);
   expect(existsSync(join(outside, "precious"))).toBe(true);
-  const other = setup(root);
-  symlinkSync(outside, other.folder);
-  await expect(other.run("delete")).rejects.toThrow("not a folder");
+  const linked = setUpWorkspace(root);
+  symlinkSync(outside, linked.folder);
+  await expect(linked.run("delete")).rejects.toThrow("not a folder");
   expect(existsSync(join(outside, "precious"))).toBe(true);
 });
 
-test("[LP-4] a second start ends the first daemon; a process that only has its ID is left alone", async () => {
+test("[LP-4] a second start ends the first daemon, and a delete spares another process that has the daemon's old ID", async () => {
   using temp = tempDirectory();
-  const one = setup(temp.path);
-  await one.run("start");
-  await waitForFile(one.home, "seen");
-  const first = findMark(one.pid());
-  await one.run("start");
-  const second = findMark(one.pid());
+  const workspace = setUpWorkspace(temp.path);
+  await workspace.run("start");
+  await waitForFile(workspace.home, "seen");
+  const first = findMark(workspace.readPid());
+  await workspace.run("start");
+  const second = findMark(workspace.readPid());
   if (!first || !second) throw new Error("a daemon is not running");
   expect([isAlive(first), isAlive(second)]).toEqual([false, true]);
-  await one.run("stop");
+  await workspace.run("stop");
   const outsider = Bun.spawn(["/bin/sleep", "1000"]);
   const record = { pid: outsider.pid, started: "another time", token: uuid() };
-  writeFileSync(join(one.folder, "daemon.json"), JSON.stringify(record));
-  await one.run("delete");
+  writeFileSync(join(workspace.folder, "daemon.json"), JSON.stringify(record));
+  await workspace.run("delete");
   expect(findMark(outsider.pid)).toBeDefined();
   outsider.kill();
 });
 
 test("[LP-5] a daemon that does not exit within the grace period is killed", async () => {
   using temp = tempDirectory();
-  const one = setup(temp.path, STUBBORN, 200);
-  await one.run("start");
-  await waitForFile(one.home, "seen");
-  const daemon = findMark(one.pid());
-  await one.run("delete");
+  const workspace = setUpWorkspace(temp.path, STUBBORN_DAEMON, 200);
+  await workspace.run("start");
+  await waitForFile(workspace.home, "seen");
+  const daemon = findMark(workspace.readPid());
+  await workspace.run("delete");
   expect(daemon && isAlive(daemon)).toBe(false);
 });
 
-test("[LP-6] daemons that died while the server was down are restarted with their token; running ones are left alone", async () => {
+test("[LP-6] recovery restarts daemons that died while the server was down, and leaves running daemons alone", async () => {
   using temp = tempDirectory();
-  const one = setup(temp.path);
-  await one.run("start");
-  const before = one.pid();
-  await one.provisioner.recover([{ id: one.id, state: null }]);
-  expect(one.pid()).toBe(before);
-  const mark = findMark(before);
-  process.kill(before, "SIGKILL");
+  const workspace = setUpWorkspace(temp.path);
+  await workspace.run("start");
+  const firstPid = workspace.readPid();
+  await workspace.provisioner.recover([{ id: workspace.id, state: null }]);
+  expect(workspace.readPid()).toBe(firstPid);
+  const mark = findMark(firstPid);
+  process.kill(firstPid, "SIGKILL");
   await until(() => !mark || !isAlive(mark));
-  await one.provisioner.recover([{ id: one.id, state: null }]);
-  expect(one.pid()).not.toBe(before);
-  expect(findMark(one.pid())).toBeDefined();
-  await one.run("delete");
+  await workspace.provisioner.recover([{ id: workspace.id, state: null }]);
+  expect(workspace.readPid()).not.toBe(firstPid);
+  expect(findMark(workspace.readPid())).toBeDefined();
+  await workspace.run("delete");
 });
 
 test("[LP-7] a canceled start leaves nothing running", async () => {
   using temp = tempDirectory();
-  const one = setup(temp.path);
-  const abort = new AbortController();
-  const stop: Report = { log: () => abort.abort(new Error("cancelled")), timing: () => {} };
-  const start = { ...ECHO, provisioner: "local" as const };
+  const workspace = setUpWorkspace(temp.path);
+  const controller = new AbortController();
+  const cancelingReport: Report = { log: () => controller.abort(new Error("cancelled")), timing: () => {} };
   const request = {
     job_id: uuid(),
     build_id: uuid(),
     build_number: 1,
     transition: "start" as const,
-    workspace: { id: one.id, name: "dev" },
+    workspace: { id: workspace.id, name: "dev" },
     owner: { id: uuid(), username: "ada", email: "ada@example.com" },
-    manifest: start,
+    manifest: { ...ECHO, provisioner: "local" as const },
     parameters: {},
     agents: [{ name: "dev", id: uuid(), token: uuid() }],
     access_url: "http://127.0.0.1:7080/",
     state: null,
   };
-  await expect(one.provisioner.run(request, stop, abort.signal)).rejects.toThrow("cancelled");
-  expect(existsSync(join(one.folder, "daemon.json"))).toBe(false);
+  await expect(workspace.provisioner.run(request, cancelingReport, controller.signal)).rejects.toThrow("cancelled");
+  expect(existsSync(join(workspace.folder, "daemon.json"))).toBe(false);
 });

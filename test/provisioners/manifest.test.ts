@@ -1,4 +1,4 @@
-// template.yaml: what is rejected, with which line and message.
+// template.yaml: which manifests are rejected, with the line and message.
 import { describe, expect, test } from "bun:test";
 import { formatProblem, parseManifest } from "#src/provisioners/manifest.ts";
 
@@ -12,8 +12,8 @@ resources:
       - name: main
 `;
 
-/** [the problem, the manifest, the first error]. */
-const BROKEN: [string, string, string][] = [
+/** The title, the manifest, and a part of its first error. */
+const INVALID_MANIFESTS: [string, string, string][] = [
   ["nothing", "", "template.yaml line 1 must be a mapping with the key `provisioner` and the list `resources`"],
   ["a list", "- a\n- b\n", "template.yaml line 1 must be a mapping"],
   ["a tab", "provisioner: echo\nresources:\n\t- name: a\n", "line 3 is not valid YAML: tab characters"],
@@ -160,25 +160,25 @@ const BROKEN: [string, string, string][] = [
 ];
 
 describe("invalid manifests", () => {
-  test.each(BROKEN)("[TP-8][TP-9][TP-10][TP-11] %s", (_, text, first) => {
-    const [found = "no problem"] = listProblems(text);
-    expect(found).toContain(first);
+  test.each(INVALID_MANIFESTS)("[TP-8][TP-9][TP-10][TP-11] %s", (_, text, expected) => {
+    const [problem = "no problem"] = listProblems(text);
+    expect(problem).toContain(expected);
   });
 
-  test("[TP-8] every problem is reported, in the order of the lines, at most twenty", () => {
-    const list = Array.from({ length: 40 }, (_, i) => `wrong${i}: 1`).join("\n");
-    const found = listProblems(`${AGENT}${list}\n`);
-    expect(found).toHaveLength(20);
-    expect(found[0]).toContain("line 6: wrong0");
-    expect(found[1]).toContain("line 7: wrong1");
+  test("[TP-8] at most twenty problems are reported, in the order of their lines", () => {
+    const unknownKeys = Array.from({ length: 40 }, (_, i) => `wrong${i}: 1`).join("\n");
+    const problems = listProblems(`${AGENT}${unknownKeys}\n`);
+    expect(problems).toHaveLength(20);
+    expect(problems[0]).toContain("line 6: wrong0");
+    expect(problems[1]).toContain("line 7: wrong1");
   });
 });
 
 describe("manifests that are too expensive", () => {
   const makeNestedYaml = (depth: number, width: number): string => {
-    const list = (name: string) => `[${Array(width).fill(name).join(",")}]`;
-    let text = `a0: &a0 ${list("x")}\n`;
-    for (let i = 1; i < depth; i++) text += `a${i}: &a${i} ${list(`*a${i - 1}`)}\n`;
+    const makeList = (item: string) => `[${Array(width).fill(item).join(",")}]`;
+    let text = `a0: &a0 ${makeList("x")}\n`;
+    for (let i = 1; i < depth; i++) text += `a${i}: &a${i} ${makeList(`*a${i - 1}`)}\n`;
     return text;
   };
 
@@ -204,8 +204,8 @@ describe("manifests that are too expensive", () => {
   });
 });
 
-test("[TP-10] the complete format is accepted, and nothing is lost", () => {
-  const { manifest, problems: none } = parseManifest(`
+test("[TP-10] a manifest with most kinds of entries is parsed completely", () => {
+  const { manifest, problems } = parseManifest(`
 provisioner: echo
 tags: {pool: big}
 variables:
@@ -237,19 +237,19 @@ resources:
             script: docker ps --format '\\{{.Names}}'
         apps: [{slug: web, url: "http://localhost:8080", healthcheck: {url: "http://localhost:8080/", interval: 5, threshold: 3}}]
 `);
-  expect(none).toEqual([]);
+  expect(problems).toEqual([]);
   expect(manifest?.resources[0]?.agents?.[0]?.scripts?.[0]?.cron).toBe("*/5 9-17 * * mon-fri");
   expect(manifest?.parameters?.map(({ name }) => name)).toEqual(["size", "tools"]);
 });
 
-test("[TP-8] the example in the format's description is a valid template", async () => {
+test("[TP-8] the example in the README of the format is a valid template", async () => {
   const readme = await Bun.file(new URL("../../src/provisioners/README.md", import.meta.url)).text();
   const [, example = ""] = /```yaml\n([\s\S]*?)```/.exec(readme) ?? [];
   expect(listProblems(example)).toEqual([]);
   expect(listProblems("")).not.toEqual([]);
 });
 
-const container = (inner: string): string => `provisioner: docker
+const makeContainerManifest = (inner: string): string => `provisioner: docker
 resources:
   - name: dev
     docker: {image: "debian:13", ${inner}}
@@ -257,17 +257,17 @@ resources:
 `;
 
 test.each([
-  [container("memory: lots"), "resources.0.docker.memory: must be an amount such as 512m or 4g"],
-  [container("cpus: 0"), "resources.0.docker.cpus: must be a number above 0, such as 0.5"],
-  [container("env: {SLIPWAY_AGENT_TOKEN: x}"), "is set by the server"],
-  [container('env: {"a b": x}'), "is not a name of an environment variable"],
-  [container("labels: {slipway.workspace_id: x}"), "is set by the server"],
+  [makeContainerManifest("memory: lots"), "resources.0.docker.memory: must be an amount such as 512m or 4g"],
+  [makeContainerManifest("cpus: 0"), "resources.0.docker.cpus: must be a number above 0, such as 0.5"],
+  [makeContainerManifest("env: {SLIPWAY_AGENT_TOKEN: x}"), "is set by the server"],
+  [makeContainerManifest('env: {"a b": x}'), "is not a name of an environment variable"],
+  [makeContainerManifest("labels: {slipway.workspace_id: x}"), "is set by the server"],
   [
-    container("volumes: [{name: a, path: /x}, {name: b, path: /x}]"),
+    makeContainerManifest("volumes: [{name: a, path: /x}, {name: b, path: /x}]"),
     "resources.0.docker.volumes.1.path: another volume is mounted there",
   ],
-  [container("volumes: [{name: a, path: x}]"), "resources.0.docker.volumes.0.path: must match ^/.+"],
-  [container("privileged: true"), "resources.0.docker.privileged: is not a known key here"],
+  [makeContainerManifest("volumes: [{name: a, path: x}]"), "resources.0.docker.volumes.0.path: must match ^/.+"],
+  [makeContainerManifest("privileged: true"), "resources.0.docker.privileged: is not a known key here"],
   [
     "provisioner: docker\nresources: [{name: a, agents: [{name: b}]}]",
     "resources.0.agents: needs a container: the key docker",
@@ -293,12 +293,12 @@ test.each([
     "provisioner: local\nexternal: {provisioner: echo}\nresources: [{name: a}]",
     "external: is only for the provisioner external",
   ],
-])("[PV-7] refuses a template that cannot become containers or run on a worker: %#", (text, reason) => {
+])("[PV-7] the parser refuses a template that cannot become containers or run on a worker: %#", (text, reason) => {
   const { problems } = parseManifest(text);
   expect(problems.map(({ path, reason }) => `${path}: ${reason}`).join("\n")).toContain(reason);
 });
 
-test("[PV-7] accepts containers and workers as documented, with placeholders in every text", () => {
+test("[PV-7] the parser accepts documented containers and workers, with placeholders in any text", () => {
   const docker = `provisioner: docker
 parameters: [{name: size, default: 2g}]
 resources:

@@ -1,4 +1,4 @@
-// Containers that a genuine engine kills at their memory limit.
+// Containers that the Docker Engine kills at their memory limit.
 import { expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { Engine } from "#src/provisioners/docker/engine.ts";
@@ -7,41 +7,44 @@ import type { ContainerKill } from "#src/provisioners/provisioner.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { until } from "#test/support/until.ts";
 
-const WORKSPACE = "6f1c9f0a-1111-4222-8333-444455556666";
+const WORKSPACE_ID = "6f1c9f0a-1111-4222-8333-444455556666";
 
-const event = (Action: string, at: number, more: Record<string, string> = {}) => ({
+const makeEvent = (Action: string, atMs: number, attributes: Record<string, string> = {}) => ({
   Action,
-  timeNano: at * 1e6,
+  timeNano: atMs * 1e6,
   Actor: {
     ID: "c1",
     Attributes: {
-      name: `slipway-${WORKSPACE}-db`,
-      "slipway.workspace_id": WORKSPACE,
+      name: `slipway-${WORKSPACE_ID}-db`,
+      "slipway.workspace_id": WORKSPACE_ID,
       "slipway.resource": "db",
-      ...more,
+      ...attributes,
     },
   },
 });
 
-test("[AG-26] a container counts only if its exit and its kill are reported together, in either order", () => {
-  const killed = { workspace_id: WORKSPACE, resource: "db", killed_at: 1_000 };
-  const end = event("die", 1_000, { exitCode: "137" });
-  const play = (...events: object[]) => {
+test("[AG-26] a container counts only if the engine reports its exit and a memory kill together, in either order", () => {
+  const expected = { workspace_id: WORKSPACE_ID, resource: "db", killed_at: 1_000 };
+  const exit = makeEvent("die", 1_000, { exitCode: "137" });
+  const matchKills = (...events: object[]) => {
     const pairs = new KillPairs();
-    return events.flatMap((one) => pairs.matchKill(one) ?? []);
+    return events.flatMap((event) => pairs.matchKill(event) ?? []);
   };
-  expect(play(event("oom", 990), end)).toEqual([killed]);
-  expect(play(end, event("oom", 1_020))).toEqual([killed]);
-  // Not counted: a process killed long before, a normal exit, a stop, no workspace, or a workspace only in the label.
-  expect(play(event("oom", 990), event("die", 60_000, { exitCode: "137" }))).toEqual([]);
-  expect(play(event("oom", 990), event("die", 1_000, { exitCode: "0" }))).toEqual([]);
-  expect(play(end)).toEqual([]);
-  const foreign = { name: "amazing_chaum" };
-  expect(play(event("oom", 990, foreign), event("die", 1_000, { exitCode: "137", name: "amazing_chaum" }))).toEqual([]);
-  expect(play({ Action: "oom", time: 1, Actor: { ID: "c1" } }, {})).toEqual([]);
+  expect(matchKills(makeEvent("oom", 990), exit)).toEqual([expected]);
+  expect(matchKills(exit, makeEvent("oom", 1_020))).toEqual([expected]);
+  // These do not count: a process killed long before the exit, a normal exit, an exit without a kill, a container without the name of a
+  // workspace, and an event without attributes.
+  expect(matchKills(makeEvent("oom", 990), makeEvent("die", 60_000, { exitCode: "137" }))).toEqual([]);
+  expect(matchKills(makeEvent("oom", 990), makeEvent("die", 1_000, { exitCode: "0" }))).toEqual([]);
+  expect(matchKills(exit)).toEqual([]);
+  const otherName = { name: "amazing_chaum" };
+  expect(
+    matchKills(makeEvent("oom", 990, otherName), makeEvent("die", 1_000, { exitCode: "137", name: "amazing_chaum" })),
+  ).toEqual([]);
+  expect(matchKills({ Action: "oom", time: 1, Actor: { ID: "c1" } }, {})).toEqual([]);
 });
 
-testNeeding([needs.docker], "[AG-26] the engine reports a container that was killed for memory", async () => {
+testNeeding([needs.docker], "[AG-26] the engine reports a container that it killed at its memory limit", async () => {
   const engine = new Engine(needs.docker.file, systemClock);
   await engine.connect();
   const workspace_id = crypto.randomUUID();
@@ -51,23 +54,23 @@ testNeeding([needs.docker], "[AG-26] the engine reports a container that was kil
     Labels: { "slipway.workspace_id": workspace_id, "slipway.resource": "db" },
     HostConfig: { Memory: 16 * 1024 * 1024, MemorySwap: 16 * 1024 * 1024, Init: true },
   };
-  const created = await engine.json<{ Id: string }>("create", "POST", "/containers/create", {
+  const container = await engine.json<{ Id: string }>("create", "POST", "/containers/create", {
     query: { name: `slipway-${workspace_id}-db` },
     body,
   });
-  const end = new AbortController();
+  const controller = new AbortController();
   const kills: ContainerKill[] = [];
-  const killed = (kill: ContainerKill): unknown => kills.push(kill);
+  const recordKill = (kill: ContainerKill): unknown => kills.push(kill);
   const following = followMemoryKills({
     host: needs.docker.file,
     clock: systemClock,
-    signal: end.signal,
-    onKill: killed,
+    signal: controller.signal,
+    onKill: recordKill,
   });
-  await engine.json("start", "POST", `/containers/${created?.Id}/start`);
-  const kill = await until(() => kills.find((one) => one.workspace_id === workspace_id));
+  await engine.json("start", "POST", `/containers/${container?.Id}/start`);
+  const kill = await until(() => kills.find((kill) => kill.workspace_id === workspace_id));
   expect(kill.resource).toBe("db");
-  end.abort();
+  controller.abort();
   await following;
-  await engine.json("remove", "DELETE", `/containers/${created?.Id}`, { query: { force: "true" } });
+  await engine.json("remove", "DELETE", `/containers/${container?.Id}`, { query: { force: "true" } });
 });

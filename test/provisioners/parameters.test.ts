@@ -1,4 +1,4 @@
-// Parameter values: which are valid, which apply, and the cost of a hostile pattern.
+// Parameters: which values are valid, which value applies, and that a hostile pattern has a bounded cost.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { AppError } from "#base/errors.ts";
@@ -14,19 +14,20 @@ const makeManifest = (...parameters: ManifestParameter[]): Manifest => ({
   resources: [{ name: "a" }],
 });
 
-const refusals = (run: () => unknown): Record<string, string> => {
+const catchValidations = (run: () => unknown): Record<string, string> => {
   try {
     run();
   } catch (error) {
-    if (error instanceof AppError) return Object.fromEntries(error.validations.map((one) => [one.field, one.detail]));
+    if (error instanceof AppError)
+      return Object.fromEntries(error.validations.map(({ field, detail }) => [field, detail]));
     throw error;
   }
   return {};
 };
 
 describe("one value", () => {
-  const MANY = Array.from({ length: 500 }, (_, at) => ({ name: `V${at}`, value: `v${at}` }));
-  const TWENTY = MANY.slice(0, 20)
+  const MANY_OPTIONS = Array.from({ length: 500 }, (_, index) => ({ name: `V${index}`, value: `v${index}` }));
+  const FIRST_TWENTY_VALUES = MANY_OPTIONS.slice(0, 20)
     .map(({ value }) => value)
     .join(", ");
   const size: ManifestParameter = {
@@ -53,7 +54,7 @@ describe("one value", () => {
       "must be one of a",
     ],
     [{ name: "s", options: [{ name: "A", value: "a" }] }, "b", undefined, "must be one of a"],
-    [{ name: "s", options: MANY }, "b", undefined, `must be one of ${TWENTY} and 480 more`],
+    [{ name: "s", options: MANY_OPTIONS }, "b", undefined, `must be one of ${FIRST_TWENTY_VALUES} and 480 more`],
     [{ name: "n", type: "number" }, "1".repeat(33), undefined, "must be a number of at most 32 characters"],
     [
       { name: "s", validation: { regex: "^[a-z]+$", error: "small letters only" } },
@@ -76,7 +77,7 @@ describe("the values of a build", () => {
     { name: "needed" },
   );
 
-  test("[TP-24] a value is the given one, the previous build's or the default; ephemeral values are not kept", () => {
+  test("[TP-24] given values override the previous build's, which override defaults; ephemeral values are not kept", () => {
     const first = resolveParameters({
       manifest,
       given: [
@@ -94,14 +95,14 @@ describe("the values of a build", () => {
     expect(next).toEqual({ kept: "d", moving: "2", once: "o", needed: "n" });
   });
 
-  test("[TP-24] all errors are named together", () => {
+  test("[TP-24] one error lists every invalid parameter", () => {
     const given = [
       { name: "kept", value: "other" },
       { name: "moving", value: "fast" },
       { name: "unknown", value: "" },
       { name: "moving", value: "2" },
     ];
-    expect(refusals(() => resolveParameters({ manifest, given, previous: { kept: "d" } }))).toEqual({
+    expect(catchValidations(() => resolveParameters({ manifest, given, previous: { kept: "d" } }))).toEqual({
       kept: "cannot be changed after the workspace was created",
       moving: "must be a number in digits, such as 5 or -0.5",
       unknown: "the template has no parameter of this name",
@@ -109,7 +110,7 @@ describe("the values of a build", () => {
     });
   });
 
-  test("[TP-24] a preset overrides given values, and property names of Object are valid names", () => {
+  test("[TP-24] a preset overrides given values, and names of Object's properties are valid parameter names", () => {
     const preset = { name: "p", parameters: { moving: 7 } };
     const given = [
       { name: "moving", value: "2" },
@@ -123,7 +124,7 @@ describe("the values of a build", () => {
     });
   });
 
-  test("[TP-15] variables: given, default, missing, wrong", () => {
+  test("[TP-15] template variables can be given, default, missing or invalid", () => {
     const variables = [{ name: "a" }, { name: "b", default: 3 }, { name: "c", type: "number" as const }];
     expect(resolveVariables(variables, { c: "x" })).toEqual({
       values: { b: "3" },
@@ -134,7 +135,7 @@ describe("the values of a build", () => {
 });
 
 describe("patterns", () => {
-  const atom = fc.constantFrom(
+  const patternPart = fc.constantFrom(
     "a",
     "b",
     "[ab]",
@@ -152,17 +153,17 @@ describe("patterns", () => {
     "a{1,2}",
     "[a-c]{2,}",
   );
-  const source = fc.array(atom, { minLength: 1, maxLength: 6 }).map((atoms) => atoms.join(""));
-  const text = fc.string({ unit: fc.constantFrom("a", "b", "c", "1", " ", "\n"), maxLength: 8 });
+  const anyPattern = fc.array(patternPart, { minLength: 1, maxLength: 6 }).map((parts) => parts.join(""));
+  const anyValue = fc.string({ unit: fc.constantFrom("a", "b", "c", "1", " ", "\n"), maxLength: 8 });
 
-  test("[TP-12] match what JavaScript's own engine matches", () => {
+  test("[TP-12] a pattern matches what JavaScript's own engine matches", () => {
     fc.assert(
       fc.property(
         fc.oneof(
-          source,
-          fc.tuple(source, source).map(([a, b]) => `${a}|(${b})*`),
+          anyPattern,
+          fc.tuple(anyPattern, anyPattern).map(([a, b]) => `${a}|(${b})*`),
         ),
-        text,
+        anyValue,
         (pattern, value) => {
           expect(compilePattern(pattern).test(value)).toBe(new RegExp(pattern).test(value));
         },
@@ -179,26 +180,28 @@ describe("patterns", () => {
     expect(() => compilePattern("[[:letters:]]")).toThrow("which is not a class");
   });
 
-  test("[TP-12] no pattern needs more than a bounded number of steps for each character", () => {
-    const hostile = ["^(a+)+$", "^(a|a)*$", "(.*)*(.*)*(.*)*x", "^(([a-z])+.)+[A-Z]([a-z])+$", "(a?){50}a{50}"];
-    for (const pattern of hostile)
+  test("[TP-12] every pattern needs a bounded number of steps for each character", () => {
+    const hostilePatterns = ["^(a+)+$", "^(a|a)*$", "(.*)*(.*)*(.*)*x", "^(([a-z])+.)+[A-Z]([a-z])+$", "(a?){50}a{50}"];
+    for (const pattern of hostilePatterns)
       expect(compilePattern(pattern).test(`${"a".repeat(4096)}!`)).toBe(pattern.startsWith("(a?)"));
   });
 
-  test("[TP-12] all patterns of a request share the time limit of one", () => {
+  test("[TP-12] all patterns of a request share the time limit of one pattern", () => {
     const regex = "^(?:[ab]*a*){400}$";
     const parameters = Array.from({ length: 128 }, (_, i) => ({ name: `p${i}`, validation: { regex } }));
     const value = `${"ab".repeat(2_000)}!`;
     const given = parameters.map(({ name }) => ({ name, value }));
     const manifest = { parameters } as unknown as Manifest;
-    const started = performance.now();
+    const startedAt = performance.now();
     expect(() => resolveParameters({ manifest, given })).toThrow("Parameter values are invalid.");
-    const { parameters: shown } = evaluate(manifest, Object.fromEntries(given.map((one) => [one.name, one.value])));
-    expect(shown[127]?.diagnostics[0]?.detail).toContain("takes too long");
-    // Without a bound it was more than half a minute each.
-    expect(performance.now() - started).toBeLessThan(scaleTimeout(5_000));
-    const fine = { parameters: [{ name: "a", validation: { regex: "^[a-z0-9-]{1,63}$" } }] } as unknown as Manifest;
-    expect(resolveParameters({ manifest: fine, given: [{ name: "a", value: "x".repeat(63) }] })).toEqual({
+    const { parameters: evaluated } = evaluate(manifest, Object.fromEntries(given.map(({ name }) => [name, value])));
+    expect(evaluated[127]?.diagnostics[0]?.detail).toContain("takes too long");
+    // Without the shared limit, each of the two calls takes more than half a minute.
+    expect(performance.now() - startedAt).toBeLessThan(scaleTimeout(5_000));
+    const cheapManifest = {
+      parameters: [{ name: "a", validation: { regex: "^[a-z0-9-]{1,63}$" } }],
+    } as unknown as Manifest;
+    expect(resolveParameters({ manifest: cheapManifest, given: [{ name: "a", value: "x".repeat(63) }] })).toEqual({
       a: "x".repeat(63),
     });
   });
@@ -217,7 +220,7 @@ describe("patterns", () => {
     "a{2,1}",
     "[b-a]",
     "\\",
-  ])("[TP-12] %s is refused with a reason", (pattern) => {
+  ])("[TP-12] the pattern %s is refused with a reason", (pattern) => {
     expect(() => compilePattern(pattern)).toThrow(SyntaxError);
   });
 });

@@ -1,4 +1,4 @@
-// How the files of a home are copied: an archive on any file system, reflinks and subvolumes on real ones if this machine can create them.
+// The methods that copy a home: an archive on any file system, and reflinks and subvolumes on file systems that this machine can mount.
 import { afterAll, expect, test } from "bun:test";
 import {
   chmodSync,
@@ -22,24 +22,24 @@ import { tempDirectory } from "#test/support/server.ts";
 
 const signal = new AbortController().signal;
 const directory = tempDirectory();
-const ended: (() => void)[] = [];
+const cleanups: (() => void)[] = [];
 afterAll(() => {
-  for (const end of ended) end();
+  for (const cleanUp of cleanups) cleanUp();
   directory[Symbol.dispose]();
 });
 
 const runCommand = (...command: string[]): number =>
   Bun.spawnSync(command, { stdio: ["ignore", "ignore", "ignore"] }).exitCode;
 
-/** A file system of this kind in a file; undefined if this machine cannot create one. */
-const mountFileSystem = (make: readonly string[], kind: string): string | undefined => {
-  if (process.geteuid?.() !== 0 || !Bun.which(make[0] ?? "")) return undefined;
-  const [image, place] = [join(directory.path, `${kind}.image`), join(directory.path, kind)];
-  mkdirSync(place);
-  if (runCommand("truncate", "-s", "400M", image) !== 0 || runCommand(...make, image) !== 0) return undefined;
-  if (runCommand("mount", "-o", "loop", image, place) !== 0) return undefined;
-  ended.push(() => runCommand("umount", "-l", place));
-  return place;
+/** Mounts a new file system of a kind. Returns undefined if this machine cannot. */
+const mountFileSystem = (makeCommand: readonly string[], kind: string): string | undefined => {
+  if (process.geteuid?.() !== 0 || !Bun.which(makeCommand[0] ?? "")) return undefined;
+  const [image, mountPoint] = [join(directory.path, `${kind}.image`), join(directory.path, kind)];
+  mkdirSync(mountPoint);
+  if (runCommand("truncate", "-s", "400M", image) !== 0 || runCommand(...makeCommand, image) !== 0) return undefined;
+  if (runCommand("mount", "-o", "loop", image, mountPoint) !== 0) return undefined;
+  cleanups.push(() => runCommand("umount", "-l", mountPoint));
+  return mountPoint;
 };
 const mounts = {
   btrfs: mountFileSystem(["mkfs.btrfs", "-q"], "btrfs"),
@@ -51,10 +51,10 @@ const makeNeed = (location: string | undefined, file: string) => ({
   file,
 });
 
-/** Files that a copy could get wrong, copied and restored. */
-const story = async (root: string, method: SnapshotMethod): Promise<void> => {
+/** Copies and restores a home whose files are difficult to copy. */
+const copyAndRestore = async (root: string, method: SnapshotMethod): Promise<void> => {
   const homes = new LocalHomes(join(root, "workspaces"), systemClock);
-  const [id, fork, snapshot_id] = [uuid(), uuid(), uuid()];
+  const [id, forkId, snapshot_id] = [uuid(), uuid(), uuid()];
   const folder = new WorkspaceFolder(join(root, "workspaces"), id);
   folder.create();
   const homePath = (...names: string[]): string => join(folder.home, ...names);
@@ -72,59 +72,59 @@ const story = async (root: string, method: SnapshotMethod): Promise<void> => {
       .split("\n")
       .sort()
       .join("\n");
-  // Folder sizes depend on the file system.
+  // The sizes of folders depend on the file system, so they are removed.
   const listFiles = (home: string): string => listEntries(home).replace(/^(.* d \d+) \d+/gm, "$1");
-  const before = listFiles(folder.home);
-  const ref = { workspace_id: id, snapshot_id };
+  const files = listFiles(folder.home);
+  const snapshot = { workspace_id: id, snapshot_id };
   expect(await homes.method(id)).toBe(method);
-  const created = await homes.capture(ref, signal);
-  expect(created.method).toBe(method);
-  expect(await homes.capture(ref, signal)).toEqual(created);
+  const captured = await homes.capture(snapshot, signal);
+  expect(captured.method).toBe(method);
+  expect(await homes.capture(snapshot, signal)).toEqual(captured);
   runCommand("chmod", "-R", "u+w", folder.home);
   runCommand("find", folder.home, "-mindepth", "1", "-delete");
   writeFileSync(homePath("later"), "x");
-  await homes.restore(id, ref, signal);
-  expect(listFiles(folder.home)).toBe(before);
-  // Through an archive, as a home backup stores it.
-  const copied = { workspace_id: id, snapshot_id: uuid() };
-  await homes.pack(ref, signal, (packed) => homes.unpack(copied, packed, signal));
-  await homes.restore(id, copied, signal);
-  expect(listFiles(folder.home)).toBe(before);
-  await homes.discard(copied);
-  // Later writes are in no copy.
+  await homes.restore(id, snapshot, signal);
+  expect(listFiles(folder.home)).toBe(files);
+  // A home backup stores a snapshot as an archive.
+  const unpacked = { workspace_id: id, snapshot_id: uuid() };
+  await homes.pack(snapshot, signal, (archive) => homes.unpack(unpacked, archive, signal));
+  await homes.restore(id, unpacked, signal);
+  expect(listFiles(folder.home)).toBe(files);
+  await homes.discard(unpacked);
+  // A copy does not contain later writes.
   writeFileSync(homePath("run.sh"), "changed");
-  const other = new WorkspaceFolder(join(root, "workspaces"), fork);
-  other.create();
-  await homes.restore(fork, ref, signal);
-  expect(listFiles(other.home)).toBe(before);
-  expect(readFileSync(join(other.home, "run.sh"), "utf8")).toBe("#!/bin/sh\n");
-  // If a copy is damaged or missing, the existing files stay.
+  const fork = new WorkspaceFolder(join(root, "workspaces"), forkId);
+  fork.create();
+  await homes.restore(forkId, snapshot, signal);
+  expect(listFiles(fork.home)).toBe(files);
+  expect(readFileSync(join(fork.home, "run.sh"), "utf8")).toBe("#!/bin/sh\n");
+  // A damaged or missing copy does not replace the existing files.
   if (method === "archive") {
     writeFileSync(join(folder.toSnapshotPath(snapshot_id), "home.tar.zst"), "damaged");
-    expect(homes.restore(id, ref, signal)).rejects.toThrow("could not unpack the snapshot");
-    await homes.restore(id, ref, signal).catch(() => {});
+    expect(homes.restore(id, snapshot, signal)).rejects.toThrow("could not unpack the snapshot");
+    await homes.restore(id, snapshot, signal).catch(() => {});
     expect(readFileSync(homePath("run.sh"), "utf8")).toBe("changed");
   }
-  await homes.discard(ref);
+  await homes.discard(snapshot);
   expect(existsSync(folder.toSnapshotPath(snapshot_id))).toBe(false);
-  expect(homes.restore(id, ref, signal)).rejects.toThrow("The snapshot's files are missing.");
-  await homes.restore(id, ref, signal).catch(() => {});
+  expect(homes.restore(id, snapshot, signal)).rejects.toThrow("The snapshot's files are missing.");
+  await homes.restore(id, snapshot, signal).catch(() => {});
   expect(readFileSync(homePath("run.sh"), "utf8")).toBe("changed");
   folder.remove();
-  other.remove();
-  expect([folder.exists, other.exists]).toEqual([false, false]);
+  fork.remove();
+  expect([folder.exists, fork.exists]).toEqual([false, false]);
 };
 
-test("[SN-14][SN-2][SN-3] an archive contains everything in a home, and a damaged one changes nothing", () =>
-  story(directory.path, "archive"));
+test("[SN-14][SN-2][SN-3] an archive contains every file of a home, and a damaged archive changes nothing", () =>
+  copyAndRestore(directory.path, "archive"));
 
 testNeeding(
   [makeNeed(mounts.btrfs, "mkfs.btrfs")],
   "[SN-14] on btrfs, homes are subvolumes and copies are snapshots of them",
-  () => story(mounts.btrfs ?? "", "btrfs"),
+  () => copyAndRestore(mounts.btrfs ?? "", "btrfs"),
 );
 
-testNeeding([makeNeed(mounts.btrfs, "mkfs.btrfs")], "[FO-8] on btrfs forks share their space", async () => {
+testNeeding([makeNeed(mounts.btrfs, "mkfs.btrfs")], "[FO-8] on btrfs, forks share their data blocks", async () => {
   const root = mounts.btrfs ?? "";
   const homes = new LocalHomes(join(root, "many"), systemClock);
   const makeFolder = (id: string) => new WorkspaceFolder(join(root, "many"), id);
@@ -133,25 +133,25 @@ testNeeding([makeNeed(mounts.btrfs, "mkfs.btrfs")], "[FO-8] on btrfs forks share
     const { blocks, bfree, bsize } = statfsSync(root);
     return (blocks - bfree) * bsize;
   };
-  const ref = { workspace_id: uuid(), snapshot_id: uuid() };
-  makeFolder(ref.workspace_id).create();
+  const snapshot = { workspace_id: uuid(), snapshot_id: uuid() };
+  makeFolder(snapshot.workspace_id).create();
   const size = 64 * 1024 * 1024;
-  runCommand("sh", "-c", `head -c ${size} /dev/urandom > '${makeFolder(ref.workspace_id).home}/large'`);
-  await homes.capture(ref, signal);
-  const before = readUsedBytes();
-  const forks = Array.from({ length: 20 }, () => uuid());
-  for (const id of forks) {
+  runCommand("sh", "-c", `head -c ${size} /dev/urandom > '${makeFolder(snapshot.workspace_id).home}/large'`);
+  await homes.capture(snapshot, signal);
+  const usedBefore = readUsedBytes();
+  const forkIds = Array.from({ length: 20 }, () => uuid());
+  for (const id of forkIds) {
     makeFolder(id).prepare();
-    await homes.restore(id, ref, signal);
+    await homes.restore(id, snapshot, signal);
     expect(statSync(join(makeFolder(id).home, "large")).size).toBe(size);
   }
-  expect(readUsedBytes() - before).toBeLessThan(size / 4);
+  expect(readUsedBytes() - usedBefore).toBeLessThan(size / 4);
 });
 
 testNeeding(
   [needs.root, makeNeed(mounts.reflink, "mkfs.xfs")],
-  "[SN-14] copies share data blocks if the file system supports it",
-  () => story(mounts.reflink ?? "", "reflink"),
+  "[SN-14] copies share data blocks on a file system that supports reflinks",
+  () => copyAndRestore(mounts.reflink ?? "", "reflink"),
 );
 
 test("[SN-19] a home with an unreadable folder is not copied, and the error names the folder", async () => {
@@ -162,7 +162,7 @@ test("[SN-19] a home with an unreadable folder is not copied, and the error name
   if (isRoot) runCommand("chown", "-R", "65534:65534", home);
   chmodSync(temp.path, 0o711);
   chmodSync(join(home, "private folder"), 0);
-  const copied = copyHome("archive", { home, to, as: isRoot ? { uid: 65534, gid: 65534 } : undefined }, signal);
-  await expect(copied).rejects.toThrow("it can't read ~/private folder (permission denied)");
+  const copying = copyHome("archive", { home, to, as: isRoot ? { uid: 65534, gid: 65534 } : undefined }, signal);
+  await expect(copying).rejects.toThrow("it can't read ~/private folder (permission denied)");
   chmodSync(join(home, "private folder"), 0o700);
 });

@@ -1,5 +1,5 @@
-// The starter templates as people use them: each that can run on this machine is started, with releases from a test server, and its app is
-// checked; the others are parsed and validated.
+// The starter templates. Those for the server's machine are started with releases from a test server, and their apps are checked. The others
+// are parsed and validated.
 import { describe, expect, test as testAnywhere } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -28,33 +28,33 @@ await forFile(Promise.resolve({ [Symbol.asyncDispose]: async () => releases[Symb
 
 const getAgent = ({ latest_build }: Workspace): WorkspaceAgent =>
   latest_build.resources[0]?.agents[0] as WorkspaceAgent;
-const hasEnded = (one: Workspace): boolean =>
-  ["ready", "start_error"].includes(getAgent(one)?.lifecycle_state) || one.latest_build.status === "failed";
+const hasSettled = (workspace: Workspace): boolean =>
+  ["ready", "start_error"].includes(getAgent(workspace)?.lifecycle_state) || workspace.latest_build.status === "failed";
 
 const findOrImportTemplate = async (example_id: string): Promise<Template> => {
   const templates = await world.admin.get<Template[]>("/api/v2/templates");
   const existing = templates.find(({ name }) => name === example_id);
   if (existing) return existing;
-  const at = "/api/v2/organizations/default";
-  const { id } = await world.admin.post<TemplateVersion>(`${at}/templateversions`, { example_id });
+  const organization = "/api/v2/organizations/default";
+  const { id } = await world.admin.post<TemplateVersion>(`${organization}/templateversions`, { example_id });
   await followImport(world.admin, id);
-  return world.admin.post<Template>(`${at}/templates`, { name: example_id, template_version_id: id });
+  return world.admin.post<Template>(`${organization}/templates`, { name: example_id, template_version_id: id });
 };
 
-let count = 0;
-const start = async (example_id: string, values: Readonly<Record<string, string>>): Promise<Workspace> => {
+let workspaceCount = 0;
+const startWorkspace = async (example_id: string, values: Readonly<Record<string, string>>): Promise<Workspace> => {
   const { id } = await findOrImportTemplate(example_id);
   const rich_parameter_values = Object.entries(values).map(([name, value]) => ({ name, value }));
-  count += 1;
-  return createWorkspace(world.admin, id, `w-${count}`, { rich_parameter_values });
+  workspaceCount += 1;
+  return createWorkspace(world.admin, id, `w-${workspaceCount}`, { rich_parameter_values });
 };
 
 const startAndWait = async (example_id: string, values: Readonly<Record<string, string>>): Promise<Workspace> => {
-  const { id } = await start(example_id, values);
-  return awaitWorkspace(world.admin, id, hasEnded);
+  const { id } = await startWorkspace(example_id, values);
+  return awaitWorkspace(world.admin, id, hasSettled);
 };
 
-/** Waits for these log lines: the last ones arrive after the state. */
+/** Waits until the agent's log contains the texts. Its last lines can arrive after the agent is ready. */
 const waitForLog = (workspace: Workspace, ...texts: readonly string[]): Promise<unknown> =>
   until(async () => {
     const lines = await world.admin.get<{ output: string }[]>(`/api/v2/workspaceagents/${getAgent(workspace).id}/logs`);
@@ -65,47 +65,51 @@ const waitForLog = (workspace: Workspace, ...texts: readonly string[]): Promise<
 const isHealthy = (workspace: Workspace): boolean =>
   getAgent(workspace).apps.every(({ health }) => health === "healthy");
 
-const mirror = (starter: string) => ({ download_from: `${releases.url}/${starter}` });
+const makeMirrorValues = (starter: string) => ({ download_from: `${releases.url}/${starter}` });
 
-const remove = async ({ id }: Workspace): Promise<void> => {
+const deleteWorkspace = async ({ id }: Workspace): Promise<void> => {
   await createBuild(world.admin, id, "delete");
-  await awaitWorkspace(world.admin, id, (one) => one.latest_build.status === "deleted");
+  await awaitWorkspace(world.admin, id, ({ latest_build }) => latest_build.status === "deleted");
 };
 
 const expectNoDownload = async ({ id }: Workspace): Promise<void> => {
-  const requested = releases.requests.length;
+  const requestCount = releases.requests.length;
   await createBuild(world.admin, id, "stop");
-  await awaitWorkspace(world.admin, id, (one) => one.latest_build.status === "stopped");
+  await awaitWorkspace(world.admin, id, ({ latest_build }) => latest_build.status === "stopped");
   await createBuild(world.admin, id, "start");
-  const again = await awaitWorkspace(world.admin, id, (one) => one.latest_build.build_number === 3 && hasEnded(one));
-  expect([getAgent(again).lifecycle_state, releases.requests.slice(requested)]).toEqual(["ready", []]);
+  const restarted = await awaitWorkspace(
+    world.admin,
+    id,
+    (workspace) => workspace.latest_build.build_number === 3 && hasSettled(workspace),
+  );
+  expect([getAgent(restarted).lifecycle_state, releases.requests.slice(requestCount)]).toEqual(["ready", []]);
 };
 
 describe("starters on the server's machine", () => {
-  const SERVES = `node -e 'Bun.serve({ port: Number(process.env.PORT), fetch: () => new Response("preview") })'`;
+  const SERVER_COMMAND = `node -e 'Bun.serve({ port: Number(process.env.PORT), fetch: () => new Response("preview") })'`;
   test.each([
-    ["node", { version: "24", command: SERVES }, "Node.js v24.99.0 is ready."],
+    ["node", { version: "24", command: SERVER_COMMAND }, "Node.js v24.99.0 is ready."],
     ["go", { version: VERSIONS.go }, `go version go${VERSIONS.go} linux`],
     ["rust", { channel: "beta" }, "rustc 1.99.0"],
     ["python", { version: "3.13" }, "Python 3.13.99 is ready in ~/.venv."],
     ["code-server", { version: VERSIONS.codeServer, extensions: '["a.one","b.two"]' }, "VS Code is ready."],
     ["jupyterlab", { version: VERSIONS.jupyterlab }, "JupyterLab is ready."],
   ] as const)(
-    "[TG-1] %s installs itself into the home folder, reports it, and its app answers; the next start downloads nothing",
+    "[TG-1] %s installs itself into the home folder, logs this, and its app answers; the next start downloads nothing",
     async (id, values, expected) => {
-      const workspace = await startAndWait(id, { ...mirror(id), ...values });
+      const workspace = await startAndWait(id, { ...makeMirrorValues(id), ...values });
       await waitForLog(workspace, expected);
       expect(getAgent(workspace).lifecycle_state).toBe("ready");
       const hasApp = id === "node" || id === "code-server" || id === "jupyterlab";
       if (hasApp) await awaitWorkspace(world.admin, workspace.id, isHealthy);
       if (id === "node" || id === "code-server") await expectNoDownload(workspace);
-      await remove(workspace);
+      await deleteWorkspace(workspace);
     },
   );
 
   testNeeding(
     [needs.chromium, needs.node, requireSingleServer("local")],
-    "[TG-1] an app developed in a workspace of each language is previewed in the browser, on its own host",
+    "[TG-1] the browser previews an app of each language's workspace on its own host",
     async () => {
       const languages = [
         ["node", { version: "24" }],
@@ -115,39 +119,43 @@ describe("starters on the server's machine", () => {
       ] as const;
       const workspaces = await Promise.all(
         languages.map(([id, values]) => {
-          const serves = `Bun.serve({ port: Number(process.env.PORT), fetch: () => new Response("made in ${id}") })`;
-          return startAndWait(id, { ...mirror(id), ...values, command: `'${process.execPath}' -e '${serves}'` });
+          const script = `Bun.serve({ port: Number(process.env.PORT), fetch: () => new Response("made in ${id}") })`;
+          return startAndWait(id, {
+            ...makeMirrorValues(id),
+            ...values,
+            command: `'${process.execPath}' -e '${script}'`,
+          });
         }),
       );
       for (const { id } of workspaces) await awaitWorkspace(world.admin, id, isHealthy);
       const ids = workspaces.map(({ id }) => id).join();
-      const given = [world.server.url.href, world.admin.token ?? "", "Preview", ids];
-      const { wrong, shown } = await runStory<{ shown: [host: string, text: string][] }>("preview.mjs", given);
+      const storyArguments = [world.server.url.href, world.admin.token ?? "", "Preview", ids];
+      const { wrong, shown } = await runStory<{ shown: [host: string, text: string][] }>("preview.mjs", storyArguments);
       expect(wrong).toEqual([]);
       expect(shown.map(([, text]) => text)).toEqual(languages.map(([id]) => `made in ${id}`));
       expect(new Set(shown.map(([host]) => host)).size).toBe(languages.length);
       for (const [host] of shown) expect(host).toEndWith(".apps.localhost");
-      await Promise.all(workspaces.map(remove));
+      await Promise.all(workspaces.map(deleteWorkspace));
     },
   );
 
   test("[TG-1] two workspaces with the same app listen on different ports", async () => {
-    const values = { ...mirror("code-server"), version: VERSIONS.codeServer };
-    const both = await Promise.all([startAndWait("code-server", values), startAndWait("code-server", values)]);
-    const addresses = both.map((one) => getAgent(one).apps[0]?.url);
+    const values = { ...makeMirrorValues("code-server"), version: VERSIONS.codeServer };
+    const workspaces = await Promise.all([startAndWait("code-server", values), startAndWait("code-server", values)]);
+    const addresses = workspaces.map((workspace) => getAgent(workspace).apps[0]?.url);
     expect(new Set(addresses).size).toBe(2);
-    for (const one of both) await awaitWorkspace(world.admin, one.id, isHealthy);
-    await Promise.all(both.map(remove));
+    for (const { id } of workspaces) await awaitWorkspace(world.admin, id, isHealthy);
+    await Promise.all(workspaces.map(deleteWorkspace));
   });
 
   test.each(["node", "rust", "jupyterlab"])(
-    "[TG-2] %s explains that the internet is unreachable, and what to do",
+    "[TG-2] %s explains that the internet is unreachable and what to do",
     async (id) => {
       const workspace = await startAndWait(id, { download_from: "http://127.0.0.1:9" });
       expect(getAgent(workspace).lifecycle_state).toBe("start_error");
       const advice = 'The first start needs the internet. Without it, set the parameter "Download from" to a mirror.';
       await waitForLog(workspace, "http://127.0.0.1:9", advice);
-      await remove(workspace);
+      await deleteWorkspace(workspace);
     },
   );
 
@@ -158,36 +166,41 @@ describe("starters on the server's machine", () => {
     const workspace = await startAndWait("go", { version: VERSIONS.go, download_from: `${releases.url}/damaged` });
     expect(getAgent(workspace).lifecycle_state).toBe("start_error");
     await waitForLog(workspace, "does not have the expected checksum");
-    await remove(workspace);
+    await deleteWorkspace(workspace);
   });
 
-  test("[TG-1] blank is a workspace with its own terminal and metrics", async () => {
+  test("[TG-1] a workspace of the starter blank has metadata", async () => {
     const workspace = await startAndWait("blank", {});
-    const loadFigures = async () =>
+    const loadMetadata = async () =>
       getAgent(await world.admin.get<Workspace>(`/api/v2/workspaces/${workspace.id}`)).metadata.map(
         ({ result }) => result,
       );
-    await until(async () => (await loadFigures()).every(({ value, error }) => value !== "" || error !== ""));
-    expect((await loadFigures()).map(({ error }) => error)).toEqual(["", "", ""]);
-    await remove(workspace);
+    await until(async () => (await loadMetadata()).every(({ value, error }) => value !== "" || error !== ""));
+    expect((await loadMetadata()).map(({ error }) => error)).toEqual(["", "", ""]);
+    await deleteWorkspace(workspace);
   });
 });
 
 describe("every starter", () => {
-  testAnywhere("[TG-3] has a name, a description, an icon and a README; variants differ in where they run", () => {
-    const kinds = new Map<string, string[]>();
-    for (const [id, one] of EXAMPLES) {
-      expect([id, one.description.endsWith("."), one.icon.startsWith("/icon/")]).toEqual([id, true, true]);
-      expect(one.markdown).toStartWith("# ");
-      kinds.set(one.kind, [...(kinds.get(one.kind) ?? []), one.provisioner]);
-    }
-    for (const [kind, provisioners] of kinds)
-      expect([kind, new Set(provisioners).size]).toEqual([kind, provisioners.length]);
-  });
+  testAnywhere(
+    "[TG-3] every starter has a description, an icon and a README, and variants of a kind have different provisioners",
+    () => {
+      const kinds = new Map<string, string[]>();
+      for (const [id, { description, icon, kind, markdown, provisioner }] of EXAMPLES) {
+        expect([id, description.endsWith("."), icon.startsWith("/icon/")]).toEqual([id, true, true]);
+        expect(markdown).toStartWith("# ");
+        kinds.set(kind, [...(kinds.get(kind) ?? []), provisioner]);
+      }
+      for (const [kind, provisioners] of kinds)
+        expect([kind, new Set(provisioners).size]).toEqual([kind, provisioners.length]);
+    },
+  );
 
-  const ofTerraform = [...EXAMPLES].filter(([, { provisioner }]) => provisioner === "terraform").map(([id]) => id);
+  const terraformExamples = [...EXAMPLES]
+    .filter(([, { provisioner }]) => provisioner === "terraform")
+    .map(([id]) => id);
 
-  testAnywhere.each(ofTerraform)(
+  testAnywhere.each(terraformExamples)(
     "[TG-3] %s is a valid Terraform template, and every variable has a description",
     async (id) => {
       using folder = tempDirectory();
@@ -200,15 +213,15 @@ describe("every starter", () => {
     },
   );
 
-  for (const id of ofTerraform) {
+  for (const id of terraformExamples) {
     testNeeding([needs.terraform], `[TG-3] ${id} is formatted as by terraform fmt`, async () => {
       using folder = tempDirectory();
       const files = join(folder.path, "files");
       mkdirSync(files);
       const { "main.tf": main = new Uint8Array() } = unzipSync(EXAMPLES.get(id)?.archive() ?? new Uint8Array());
       writeFileSync(join(files, "main.tf"), main);
-      const program = Bun.which("tofu") ?? Bun.which("terraform") ?? "";
-      const { exitCode, stdout, stderr } = await Bun.$`${program} fmt -check -diff ${files}`.nothrow().quiet();
+      const terraform = Bun.which("tofu") ?? Bun.which("terraform") ?? "";
+      const { exitCode, stdout, stderr } = await Bun.$`${terraform} fmt -check -diff ${files}`.nothrow().quiet();
       expect([exitCode, stdout.toString() + (exitCode === 0 ? "" : stderr.toString())]).toEqual([0, ""]);
     });
   }

@@ -1,4 +1,4 @@
-// Converts mapped resources to the form of a template's expected.json: without IDs, tokens and addresses.
+// Converts mapped resources to the format of a template's expected.json, without IDs, tokens and addresses.
 import type { MappedParameter, MappedResource } from "#src/provisioners/terraform/mapping/mapped.ts";
 
 export const TEMPLATES = ["minimal", "parameters", "apps-and-scripts", "metadata-cost", "presets-prebuilds"] as const;
@@ -7,7 +7,7 @@ const HERE = new URL("./", import.meta.url).pathname;
 
 export const templateFolder = (name: string): string => `${HERE}templates/${name}`;
 
-type Half = { resources: unknown; daily_cost: number };
+type ExpectedPlan = { resources: unknown; daily_cost: number };
 export type ExpectedTemplate = {
   parameters: unknown;
   presets: unknown;
@@ -16,7 +16,7 @@ export type ExpectedTemplate = {
   variables?: { name: string; type: string; default_value: string; sensitive: boolean; required: boolean }[];
   has_ai_task: boolean;
   has_external_agent: boolean;
-  planned: { start: Half; stop: Half };
+  planned: { start: ExpectedPlan; stop: ExpectedPlan };
   built: { start: unknown; stop: unknown };
 };
 
@@ -28,13 +28,13 @@ export const loadRecordedText = (name: string, file: string): Promise<string> =>
 export const loadRecorded = async <T>(name: string, file: string): Promise<T> =>
   JSON.parse(await loadRecordedText(name, file)) as T;
 
-/** `known`: the text that stands for a token in the expected.json. */
-export const normalizeResources = (resources: readonly MappedResource[], known: string): unknown =>
+/** `tokenText` replaces each token, as in expected.json. */
+export const normalizeResources = (resources: readonly MappedResource[], tokenText: string): unknown =>
   resources.map((resource) => ({
     ...resource,
     agents: resource.agents.map((agent) => ({
       ...agent,
-      token: agent.token === undefined ? "<unknown>" : known,
+      token: agent.token === undefined ? "<unknown>" : tokenText,
       apps: agent.apps.map(({ id: _id, ...app }) => app),
     })),
   }));

@@ -1,4 +1,4 @@
-// A workspace on a machine that the server does not start: a person runs the given command there.
+// A workspace on a machine that the server does not start. A person runs a command on it instead.
 import { afterAll, beforeAll, expect } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,7 +12,7 @@ import { makeTerraformTemplate, openTerraformWorld, type TerraformWorld } from "
 import { until } from "#test/support/until.ts";
 import { awaitBuild, createWorkspace } from "#test/support/workspaces.ts";
 
-const wanted = [needs.terraform];
+const requirements = [needs.terraform];
 let world: TerraformWorld;
 beforeAll(async () => {
   if (needs.terraform.found) world = await openTerraformWorld();
@@ -36,12 +36,12 @@ resource "coder_external_agent" "main" {
 
 const getAgent = ({ latest_build }: Workspace) => latest_build.resources.flatMap(({ agents = [] }) => agents)[0];
 
-/** Runs the command in its own home, as a person would on their machine; ends what it started. */
-const machine = (command: string, more: Record<string, string> = {}) => {
+/** Runs the command with its own home, as a person would on their machine. Ends its processes when disposed. */
+const runOnMachine = (command: string, extraEnv: Record<string, string> = {}) => {
   const home = mkdtempSync(join(tmpdir(), "slipway-machine-"));
   noteFolder(home);
-  const env = { PATH: process.env.PATH ?? "", HOME: home, TMPDIR: home, SHELL: "/bin/sh", ...more };
-  const process_ = Bun.spawn(["setsid", "sh", "-c", command], {
+  const env = { PATH: process.env.PATH ?? "", HOME: home, TMPDIR: home, SHELL: "/bin/sh", ...extraEnv };
+  const child = Bun.spawn(["setsid", "sh", "-c", command], {
     cwd: home,
     env,
     stdio: ["ignore", "ignore", "ignore"],
@@ -49,39 +49,42 @@ const machine = (command: string, more: Record<string, string> = {}) => {
   return {
     async [Symbol.asyncDispose]() {
       try {
-        process.kill(-process_.pid, "SIGTERM");
+        process.kill(-child.pid, "SIGTERM");
       } catch {
         // The process has ended.
       }
-      await process_.exited;
+      await child.exited;
       rmSync(home, { recursive: true, force: true });
     },
   };
 };
 
 testNeeding(
-  wanted,
-  "[TF-17] an agent on any machine joins with the command that its workspace's users get, with either name of the program",
+  requirements,
+  "[TF-17] an agent on any machine connects with the command that its workspace's users get, with either program name",
   async () => {
     const { template, version } = await makeTerraformTemplate(world.admin, { "main.tf": MAIN }, "outside");
     expect(version.has_external_agent).toBe(true);
-    const created = await createWorkspace(world.admin, template.id, "outside");
-    const path = `/api/v2/workspaces/${created.id}`;
-    const built = await awaitBuild(world.admin, created.id);
+    const workspace = await createWorkspace(world.admin, template.id, "outside");
+    const path = `/api/v2/workspaces/${workspace.id}`;
+    const built = await awaitBuild(world.admin, workspace.id);
     const name = getAgent(built)?.name ?? "";
     const credentials = await world.admin.get<ExternalAgentCredentials>(`${path}/external-agent/${name}/credentials`);
     expect(credentials.command).toContain("/api/v2/init-script/linux/amd64");
     expect(credentials.command).toContain(credentials.agent_token);
     const isConnected = async () => getAgent(await world.admin.get<Workspace>(path))?.status === "connected";
     {
-      await using _there = machine(credentials.command);
+      await using _first = runOnMachine(credentials.command);
       await until(isConnected);
     }
     await until(async () => !(await isConnected()));
-    // The program downloaded by hand, under its other name.
+    // A person can also download the program under its other name.
     const url = new URL("/", world.server.url);
-    const fetched = `curl -fsSL "${url.href}bin/coder-linux-amd64" -o coder && chmod 755 coder && exec ./coder agent`;
-    await using _again = machine(fetched, { CODER_AGENT_URL: url.href, CODER_AGENT_TOKEN: credentials.agent_token });
+    const downloadCommand = `curl -fsSL "${url.href}bin/coder-linux-amd64" -o coder && chmod 755 coder && exec ./coder agent`;
+    await using _second = runOnMachine(downloadCommand, {
+      CODER_AGENT_URL: url.href,
+      CODER_AGENT_TOKEN: credentials.agent_token,
+    });
     await until(isConnected);
     const missing = world.admin.get(`${path}/external-agent/missing/credentials`);
     expect(((await missing.catch((error) => error)) as ApiError).status).toBe(404);

@@ -1,4 +1,4 @@
-// Attacks of a template's code on the folder and programs of its own run.
+// Attacks by a template's code on its run's folder and programs.
 import { expect, test } from "bun:test";
 import { mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { getPriority } from "node:os";
@@ -17,33 +17,33 @@ import { until } from "#test/support/until.ts";
 
 const STATE = JSON.stringify({ version: 4, lineage: "a", serial: 2 });
 
-test("[TF-28] a state that links to a file of the server is rejected, and nothing is written through it", async () => {
+test("[TF-28] rejects a state that links to the server's file, and writes nothing through the link", async () => {
   using temp = tempDirectory();
   const session = new Session(join(temp.path, "run"));
   await session.writeState(STATE);
   expect(await session.readState()).toBe(STATE);
   const file = join(session.work, "terraform.tfstate");
-  const other = join(temp.path, "other");
-  writeFileSync(other, "the server's own");
+  const serverFile = join(temp.path, "other");
+  writeFileSync(serverFile, "the server's own");
   rmSync(file);
-  symlinkSync(other, file);
+  symlinkSync(serverFile, file);
   expect(await session.readState()).toBeUndefined();
   await session.writeState(STATE);
-  expect([await session.readState(), readFileSync(other, "utf8")]).toEqual([STATE, "the server's own"]);
+  expect([await session.readState(), readFileSync(serverFile, "utf8")]).toEqual([STATE, "the server's own"]);
 });
 
-test("[TF-38] sets an unreadable state aside and never uses it; a state that could only be written next to its file is used", async () => {
+test("[TF-38] sets an unreadable state aside and never uses it, but uses a state that Terraform wrote to another file", async () => {
   using temp = tempDirectory();
   const session = new Session(join(temp.path, "builds", "run"));
   await session.writeState(STATE.slice(0, 20));
   expect([await session.readState(), await session.isEmpty()]).toEqual([undefined, false]);
-  // A state equal to the stored one, pushed by a person, is not lost.
+  // A state that a person pushed is not moved, because it is also stored.
   expect(await session.moveUnreadableState(STATE.slice(0, 20))).toBeUndefined();
-  const aside = (await session.moveUnreadableState(STATE)) ?? "";
-  expect(aside).toStartWith(join(temp.path, "unreadable", "run-"));
-  expect(readFileSync(aside, "utf8")).toBe(STATE.slice(0, 20));
+  const movedState = (await session.moveUnreadableState(STATE)) ?? "";
+  expect(movedState).toStartWith(join(temp.path, "unreadable", "run-"));
+  expect(readFileSync(movedState, "utf8")).toBe(STATE.slice(0, 20));
   expect(await session.isEmpty()).toBe(true);
-  // Nor does a build start from scratch when such a state was pushed.
+  // A build with such a state fails instead of starting from scratch.
   for (const transition of ["start", "delete"]) {
     const request = { state: STATE.slice(0, 20), transition, terraform: {} };
     const run = { session, request } as unknown as BuildRun;
@@ -56,27 +56,27 @@ test("[TF-38] sets an unreadable state aside and never uses it; a state that cou
   expect(await session.readState()).toBe(newer);
 });
 
-test("[TF-48] a delete of a state that OpenTofu has encrypted plans it with the template instead of treating it as empty", async () => {
+test("[TF-48] a delete does not treat a state that OpenTofu has encrypted as empty", async () => {
   const plain = JSON.stringify({ version: 4, lineage: "a", serial: 2, resources: [] });
-  const sealed = JSON.stringify({
+  const encrypted = JSON.stringify({
     serial: 2,
     lineage: "a",
     meta: {},
     encrypted_data: "AAAA",
     encryption_version: "v0",
   });
-  const ended = async (state: string): Promise<unknown> => {
+  const buildAndCatchLeft = async (state: string): Promise<unknown> => {
     using temp = tempDirectory();
     const session = new Session(join(temp.path, "builds", "run"));
     const request = { state, transition: "delete", terraform: {} };
     const run = { session, request, program: { name: "tofu" } } as unknown as BuildRun;
     return build(run).catch((error: Error & { left?: unknown }) => error.left);
   };
-  expect(await ended(plain)).toEqual({ state: null });
-  expect(await ended(sealed)).toEqual({ state: sealed });
+  expect(await buildAndCatchLeft(plain)).toEqual({ state: null });
+  expect(await buildAndCatchLeft(encrypted)).toEqual({ state: encrypted });
 });
 
-test("[TF-33] [TF-28] programs of a run have a lower priority than the server, have separate output, and cannot redirect the next one's output", async () => {
+test("[TF-33] [TF-28] a run's programs have a low priority and separate output, and cannot redirect the next one's output", async () => {
   using temp = tempDirectory();
   const { signal } = new AbortController();
   const run = async (script: string, folder = temp.path) => {
@@ -84,43 +84,44 @@ test("[TF-33] [TF-28] programs of a run have a lower priority than the server, h
     return runCommand({ ...where, args: ["-c", script], clock: systemClock, signal, limit: 60_000, grace: 1_000 });
   };
   const session = "/proc/self/autogroup";
-  // Its priority is lowered once it runs; a system without such a file need not be waited for.
-  const behind = `until [ ! -e ${session} ] || grep -q "nice 13$" ${session}; do sleep 0.01; done`;
-  // In addition to the tests' own niceness.
+  // The priority is lowered once the program runs. Systems without this file have no such priority.
+  const waitForLowPriority = `until [ ! -e ${session} ] || grep -q "nice 13$" ${session}; do sleep 0.01; done`;
+  // The niceness is added to that of the tests.
   const niceness = Math.min(19, 13 + getPriority());
-  expect(await run(`nice; ${behind}; echo first >&2`)).toMatchObject({
+  expect(await run(`nice; ${waitForLowPriority}; echo first >&2`)).toMatchObject({
     code: 0,
     output: `${niceness}\n`,
     tooLong: false,
   });
   const second = await run("echo second; ln -sf other stdout");
   expect([second.output, second.errors]).toEqual(["second\n", ""]);
-  // With two in parallel, each gets a lower priority than one alone, including the earlier one.
-  const further = `until [ ! -e ${session} ] || grep -q "nice 16$" ${session}; do sleep 0.01; done`;
-  const meet = (own: string, its: string) => `${further}; touch ${own}; until [ -e ${its} ]; do sleep 0.01; done`;
+  // Two programs in parallel each get a lower priority than a single program, even if one started earlier.
+  const waitForLowerPriority = `until [ ! -e ${session} ] || grep -q "nice 16$" ${session}; do sleep 0.01; done`;
+  const meet = (ownFile: string, otherFile: string) =>
+    `${waitForLowerPriority}; touch ${ownFile}; until [ -e ${otherFile} ]; do sleep 0.01; done`;
   const [a, b] = [join(temp.path, "a"), join(temp.path, "b")];
   for (const folder of [a, b]) mkdirSync(folder);
-  const both = await Promise.all([run(meet(`${a}/seen`, `${b}/seen`), a), run(meet(`${b}/seen`, `${a}/seen`), b)]);
-  expect(both.map(({ code }) => code)).toEqual([0, 0]);
-  const other = join(temp.path, "other");
-  writeFileSync(other, "the server's own");
+  const results = await Promise.all([run(meet(`${a}/seen`, `${b}/seen`), a), run(meet(`${b}/seen`, `${a}/seen`), b)]);
+  expect(results.map(({ code }) => code)).toEqual([0, 0]);
+  const serverFile = join(temp.path, "other");
+  writeFileSync(serverFile, "the server's own");
   await expect(run("echo third")).rejects.toThrow("ELOOP");
-  expect(readFileSync(other, "utf8")).toBe("the server's own");
+  expect(readFileSync(serverFile, "utf8")).toBe("the server's own");
 });
 
-test("[TF-33] parallel commands together get about the CPU weight of one; niceness never exceeds the system's maximum", () => {
+test("[TF-33] parallel commands together get about the CPU weight of one, up to the system's maximum niceness", () => {
   expect([0, 1, 2, 3, 5, 8, 10, 100].map(getNiceness)).toEqual([13, 13, 16, 18, 19, 19, 19, 19]);
   using first = new CommandPriority();
   using second = new CommandPriority();
-  // An apply may start the workspace, which keeps running when the others have ended.
+  // An apply may start the workspace, which continues to run when the other commands have ended.
   expect([first.toPrefix("plan").at(-1), second.toPrefix("apply").at(-1)]).toEqual(["16", "10"]);
 });
 
-test("[TF-28] a command that has already exited is identified by its start time, and so are its children", async () => {
+test("[TF-28] identifies an exited command by its start time", async () => {
   const child = Bun.spawn(["true"]);
-  // Not awaited; otherwise it would have been reaped.
-  const ended = `until grep -q "^State:.Z" /proc/${child.pid}/status; do sleep 0.01; done`;
-  Bun.spawnSync(["sh", "-c", ended], { timeout: 10_000 });
+  // The child is not awaited, because it would then no longer exist as a zombie.
+  const waitForExit = `until grep -q "^State:.Z" /proc/${child.pid}/status; do sleep 0.01; done`;
+  Bun.spawnSync(["sh", "-c", waitForExit], { timeout: 10_000 });
   expect([findMark(child.pid), findChildMark(child.pid)]).toEqual([
     undefined,
     { pid: child.pid, started: expect.any(String) },
@@ -128,10 +129,10 @@ test("[TF-28] a command that has already exited is identified by its start time,
   await child.exited;
 });
 
-test("[TF-28] processes that a plan has started end with it; processes of an apply continue, because they may be the workspace", async () => {
+test("[TF-28] a plan's processes end with it; an apply's processes continue, because they may be the workspace", async () => {
   using temp = tempDirectory();
   const program = join(temp.path, "program");
-  // One in the group of the run, and one that has left it.
+  // One process stays in the run's group, and one leaves it.
   writeFileSync(program, `#!/bin/sh\nsleep 600 &\nsetsid sleep 600 &\n`, { mode: 0o755 });
   const clock = systemClock;
   const run = async (command: string): Promise<string> => {
@@ -146,23 +147,23 @@ test("[TF-28] processes that a plan has started end with it; processes of an app
   const planned = await run("plan");
   await until(() => findProcesses(planned).length === 0);
   const applied = await run("apply");
-  const left = await until(() => findProcesses(applied).length === 2 && findProcesses(applied));
-  for (const pid of left) process.kill(pid, "SIGKILL");
+  const remaining = await until(() => findProcesses(applied).length === 2 && findProcesses(applied));
+  for (const pid of remaining) process.kill(pid, "SIGKILL");
 });
 
-test("[TF-39] a template that prints endlessly and ignores stop requests fills no disk, delays no other build and is killed", async () => {
+test("[TF-39] a template that prints endlessly and ignores stop requests is killed before it fills the disk", async () => {
   using temp = tempDirectory();
   const script = 'trap "" INT; while :; do head -c 200000 /dev/zero | tr "\\0" "x\\n"; echo; done';
   let lines = 0;
-  let longest = 0;
-  let last = performance.now();
-  const beat = setInterval(() => {
-    longest = Math.max(longest, performance.now() - last);
-    last = performance.now();
+  let longestPauseMs = 0;
+  let lastBeatAt = performance.now();
+  const heartbeat = setInterval(() => {
+    longestPauseMs = Math.max(longestPauseMs, performance.now() - lastBeatAt);
+    lastBeatAt = performance.now();
   }, 5);
   const { signal } = new AbortController();
   const { path: folder } = temp;
-  const ended = await runCommand({
+  const result = await runCommand({
     program: "/bin/sh",
     args: ["-c", script],
     folder,
@@ -175,14 +176,14 @@ test("[TF-39] a template that prints endlessly and ignores stop requests fills n
     maxOutputBytes: 2_000_000,
     line: () => void lines++,
   });
-  clearInterval(beat);
-  expect([ended.tooMuch, ended.code]).toEqual([true, 1]);
+  clearInterval(heartbeat);
+  expect([result.tooMuch, result.code]).toEqual([true, 1]);
   expect(lines).toBeGreaterThan(1);
   expect(statSync(join(folder, "stdout")).size).toBeLessThan(100_000_000);
-  expect(longest).toBeLessThan(1_000);
+  expect(longestPauseMs).toBeLessThan(1_000);
 });
 
-test("[TF-39] a run whose lines cannot be accepted, as when its state has grown too large, is interrupted and has exited before the failure is reported", async () => {
+test("[TF-39] a run whose output cannot be accepted is interrupted, and has exited before its failure is reported", async () => {
   using temp = tempDirectory();
   const { path: folder } = temp;
   const { signal } = new AbortController();
@@ -191,25 +192,25 @@ test("[TF-39] a run whose lines cannot be accepted, as when its state has grown 
   const line = (): void => {
     throw new Error("too large");
   };
-  const where = { program: "/bin/sh", args: ["-c", script], folder, cwd: folder, env };
-  const run = runCommand({ ...where, clock: systemClock, signal, limit: 60_000, grace: 10_000, line });
+  const options = { program: "/bin/sh", args: ["-c", script], folder, cwd: folder, env };
+  const run = runCommand({ ...options, clock: systemClock, signal, limit: 60_000, grace: 10_000, line });
   await expect(run).rejects.toThrow("too large");
   expect([readFileSync(join(folder, "ended"), "utf8"), findProcesses(`WHERE=${folder}`)]).toEqual(["kept\n", []]);
 });
 
-test("[TF-39] a run whose registry does not answer delays others for half a minute at most, and canceled ones not at all", async () => {
+test("[TF-39] a run whose registry does not respond delays other runs for at most half a minute, and canceled runs not at all", async () => {
   const clock = new ManualClock(0);
   const turns = new InitTurns();
   const { signal } = new AbortController();
   const end = await turns.waitForTurn(clock, signal);
-  const cancelled = new AbortController();
-  const second = turns.waitForTurn(clock, cancelled.signal);
+  const canceled = new AbortController();
+  const second = turns.waitForTurn(clock, canceled.signal);
   const third = turns.waitForTurn(clock, signal);
-  cancelled.abort(new Error("cancelled"));
+  canceled.abort(new Error("cancelled"));
   await expect(second).rejects.toThrow("cancelled");
   await clock.advance(30_000);
   expect(await third).toBeUndefined();
   end?.();
-  // Without others, a run does not wait.
+  // A run does not wait if there are no others.
   expect(await turns.waitForTurn(clock, signal)).toBeDefined();
 });

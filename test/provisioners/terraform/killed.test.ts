@@ -1,4 +1,4 @@
-// The program is killed from outside: by an operator, or for memory. The job reports the signal.
+// Terraform is killed by an operator or because of memory pressure. The job reports the signal.
 import { expect } from "bun:test";
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -18,20 +18,20 @@ const HEAD = `terraform {
 data "coder_workspace" "me" {}
 `;
 
-/** A program of this name that ends as `dies` says when it is called with the command named in the file `victim`. */
-const mortal = (name: "terraform" | "tofu", dies: string) => {
+/** Creates a program with this name that runs `exitCommand` for a command selected with `killOn`, and otherwise calls the real program. */
+const createKillableProgram = (name: "terraform" | "tofu", exitCommand: string) => {
   const folder = mkdtempSync(join(tmpdir(), "slipway-tf-mortal-"));
   noteFolder(folder);
   mkdirSync(join(folder, "bin"));
   const path = join(folder, "bin", name);
-  const victim = join(folder, "victim");
+  const commandFile = join(folder, "victim");
   const real = Bun.which("terraform") ?? Bun.which("tofu");
-  writeFileSync(victim, "");
-  writeFileSync(path, `#!/bin/sh\n[ "$1" = "$(cat ${victim})" ] && ${dies}\nexec ${real} "$@"\n`);
+  writeFileSync(commandFile, "");
+  writeFileSync(path, `#!/bin/sh\n[ "$1" = "$(cat ${commandFile})" ] && ${exitCommand}\nexec ${real} "$@"\n`);
   chmodSync(path, 0o755);
   return {
     path,
-    kills: (command: string): void => writeFileSync(victim, command),
+    killOn: (command: string): void => writeFileSync(commandFile, command),
     [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }),
   };
 };
@@ -39,25 +39,25 @@ const mortal = (name: "terraform" | "tofu", dies: string) => {
 for (const name of ["terraform", "tofu"] as const) {
   testNeeding(
     [needs.terraform],
-    `[TF-44] if any command of ${name} is killed, the job names the command, the signal and the possible cause`,
+    `[TF-44] if a command of ${name} is killed, the job names the command, the signal and a possible cause`,
     async () => {
-      // The second one is how a shell around the program reports it.
-      using program = mortal(name, name === "tofu" ? "exit 137" : "kill -9 $$");
+      // Exit code 137 is how a shell around the program reports the signal.
+      using program = createKillableProgram(name, name === "tofu" ? "exit 137" : "kill -9 $$");
       await using world = await openTerraformWorld({ env: { SLIPWAY_TERRAFORM_BINARY: program.path } });
       const { admin } = world;
       const files = { "main.tf": `${HEAD}resource "terraform_data" "first" {}\n` };
       const killedMessage = (command: string): string =>
         `${name} ${command} was killed by SIGKILL; the machine may have run out of memory. Check its kernel log.`;
       for (const command of ["init", "plan", "show", "graph"]) {
-        program.kills(command);
+        program.killOn(command);
         expect((await importVersion(admin, files)).job.error).toBe(killedMessage(command));
       }
-      program.kills("");
+      program.killOn("");
       const { template } = await makeTerraformTemplate(admin, files, "mortal");
-      program.kills("apply");
+      program.killOn("apply");
       const { id } = await createWorkspace(admin, template.id, "mortal");
       expect((await awaitBuild(admin, id)).latest_build.job.error).toBe(killedMessage("apply"));
-      program.kills("");
+      program.killOn("");
       await createBuild(admin, id, "start");
       expect((await awaitBuild(admin, id)).latest_build.status).toBe("running");
     },
@@ -66,7 +66,7 @@ for (const name of ["terraform", "tofu"] as const) {
 
 testNeeding(
   [needs.terraform],
-  "[TF-44] an apply that is killed midway keeps its resources and leaves no process running; the error names any other signal",
+  "[TF-44] an apply that is killed midway keeps its resources and leaves no process; the error names the signal",
   async () => {
     await using world = await openTerraformWorld();
     const { admin, folder } = world;
@@ -78,13 +78,13 @@ resource "terraform_data" "second" {
 }`;
     const { template } = await makeTerraformTemplate(admin, { "main.tf": main }, "killed");
     const { id } = await createWorkspace(admin, template.id, "killed");
-    const pid = async (): Promise<number> => {
+    const takePid = async (): Promise<number> => {
       await until(() => existsSync(join(folder, "pid")), { what: "the apply" });
       const found = Number(readFileSync(join(folder, "pid"), "utf8"));
       rmSync(join(folder, "pid"));
       return found;
     };
-    process.kill(await pid(), "SIGKILL");
+    process.kill(await takePid(), "SIGKILL");
     const killed = await awaitBuild(admin, id);
     expect(killed.latest_build.job.error).toContain(
       "apply was killed by SIGKILL; the machine may have run out of memory. Check its kernel log.",
@@ -93,30 +93,30 @@ resource "terraform_data" "second" {
     const state = await admin.fetch("GET", `/api/v2/workspacebuilds/${killed.latest_build.id}/state`);
     expect(await state.text()).toContain('"first"');
     await createBuild(admin, id, "start");
-    process.kill(await pid(), "SIGHUP");
-    const hung = await awaitBuild(admin, id);
-    expect(hung.latest_build.job.error).toMatch(/apply was killed by SIGHUP\.$/);
+    process.kill(await takePid(), "SIGHUP");
+    const hungUp = await awaitBuild(admin, id);
+    expect(hungUp.latest_build.job.error).toMatch(/apply was killed by SIGHUP\.$/);
     await createBuild(admin, id, "start");
-    process.kill(await pid(), "SIGTERM");
+    process.kill(await takePid(), "SIGTERM");
     const interrupted = await awaitBuild(admin, id);
     expect(interrupted.latest_build.job.error).toMatch(
       /apply: it was interrupted from outside, by SIGINT or SIGTERM\. \(and \d more/,
     );
     await until(() => findProcesses(`${folder}/open`).length === 0);
     await createBuild(admin, id, "start");
-    // It ends on its own then, and reports everything it knows.
-    process.kill(await pid(), "SIGSEGV");
+    // After SIGSEGV, the program exits with a report.
+    process.kill(await takePid(), "SIGSEGV");
     const crashed = await awaitBuild(admin, id);
     expect(crashed.latest_build.job.error).toMatch(/apply: SIGSEGV: /);
     await until(() => findProcesses(`${folder}/open`).length === 0);
     writeFileSync(join(folder, "open"), "");
     await createBuild(admin, id, "delete");
-    await awaitWorkspace(admin, id, (one) => one.latest_build.status === "deleted");
+    await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "deleted");
   },
 );
 
-testNeeding([needs.terraform], "[TF-44] a killed plan for a form or for a new workspace is reported, too", async () => {
-  using program = mortal("terraform", "kill -9 $$");
+testNeeding([needs.terraform], "[TF-44] reports a killed plan for a form or for a new workspace", async () => {
+  using program = createKillableProgram("terraform", "kill -9 $$");
   await using world = await openTerraformWorld({ env: { SLIPWAY_TERRAFORM_BINARY: program.path } });
   const { admin } = world;
   const main = `${HEAD}
@@ -132,7 +132,7 @@ data "coder_parameter" "kind" {
 }`;
   const { template, version } = await makeTerraformTemplate(admin, { "main.tf": main }, "asked");
   for (const command of ["plan", "show"]) {
-    program.kills(command);
+    program.killOn(command);
     const path = `/api/v2/templateversions/${version.id}/dynamic-parameters/evaluate`;
     const { diagnostics } = await admin.post<{ diagnostics: { summary: string }[] }>(path, { inputs: {} });
     expect(diagnostics.map(({ summary }) => summary).join()).toContain(`${command} was killed by SIGKILL`);

@@ -1,5 +1,5 @@
-// Mapping plans, states and graphs printed by Terraform 1.11.4 to what Slipway stores: each template of templates/ results in its
-// expected.json. Also the cases in which an address or name could be misread.
+// Mapping plans, states and graphs of Terraform 1.11.4 to Slipway's resources: each template of templates/ results in its expected.json. Also
+// addresses and names that could be misread.
 import { describe, expect, test } from "bun:test";
 import { toParameter, toPreset, toResources } from "#src/provisioners/terraform/manifest.ts";
 import { getModule, toLabel } from "#src/provisioners/terraform/mapping/address.ts";
@@ -20,7 +20,7 @@ import {
 for (const name of TEMPLATES) {
   describe(`the template ${name}`, () => {
     for (const transition of ["start", "stop"] as const) {
-      test(`[TF-1] its plan of a ${transition} maps to the expected result`, async () => {
+      test(`[TF-1] maps its plan of a ${transition} to the expected result`, async () => {
         const expected = await loadExpected(name);
         const plan = await loadRecorded<PlanDocument>(name, `plan-${transition}.json`);
         const mapped = mapPlan(plan, await loadRecordedText(name, "graph.dot"));
@@ -35,7 +35,7 @@ for (const name of TEMPLATES) {
         expect(mapped.has_external_agent).toBe(expected.has_external_agent);
       });
 
-      test(`[TF-1] its state after a ${transition} maps to the expected result`, async () => {
+      test(`[TF-1] maps its state after a ${transition} to the expected result`, async () => {
         const expected = await loadExpected(name);
         const state = await loadRecorded<StateDocument>(name, `state-${transition}.json`);
         const { resources } = mapState(state, await loadRecordedText(name, "graph.dot"));
@@ -45,23 +45,23 @@ for (const name of TEMPLATES) {
   });
 }
 
-test("[TF-2] a mapping becomes a manifest: tokens and IDs of apps from the state, cron expressions with seconds", async () => {
+test("[TF-2] a manifest has tokens and app IDs from the state, and cron expressions with seconds", async () => {
   const state = await loadRecorded<StateDocument>("apps-and-scripts", "state-start.json");
   const resources = toResources(mapState(state, await loadRecordedText("apps-and-scripts", "graph.dot")).resources);
   const [agent] = resources.flatMap(({ agents = [] }) => agents);
   expect(agent?.token).toMatch(/^[0-9a-f-]{36}$/);
   expect(agent?.api_key_scope).toBe("no_user_data");
-  // By order, then by name; the one with an explicit order comes last.
+  // Apps are sorted by order, then by name. The app with an explicit order comes last.
   expect(agent?.apps?.map(({ slug }) => slug)).toEqual(["docs", "each-one", "each-two", "htop", "web"]);
   expect(agent?.apps?.every(({ id }) => /^[0-9a-f-]{36}$/.test(id ?? ""))).toBe(true);
   expect(agent?.scripts?.map(({ cron }) => cron)).toEqual([undefined, undefined, undefined, "0 0 3 * * *", undefined]);
   expect(agent?.metadata?.map(({ key }) => key)).toEqual(["disk", "cpu"]);
 });
 
-test("[TF-2] parameters keep names with spaces and only effective limits, and an empty default is not a missing one", async () => {
+test("[TF-2] parameters keep names with spaces and effective limits, and distinguish an empty default from a missing one", async () => {
   const plan = await loadRecorded<PlanDocument>("parameters", "plan-start.json");
   const { parameters } = mapPlan(plan, await loadRecordedText("parameters", "graph.dot"));
-  const byName = new Map(parameters.map((one) => [one.name, toParameter(one)]));
+  const byName = new Map(parameters.map((parameter) => [parameter.name, toParameter(parameter)]));
   expect(byName.get("Zones of interest")?.default).toBe('["a","b"]');
   expect(byName.get("notes")).toMatchObject({ default: "", styling: { placeholder: "anything" } });
   expect(byName.get("required_one")?.default).toBeUndefined();
@@ -115,11 +115,11 @@ describe("misleading names and addresses", () => {
 
   test("[TF-3] in a module with several instances, each agent runs on the machine of its own instance", () => {
     const graph = makeGraph([["module.box.terraform_data.machine", "module.box.coder_agent.main"]]);
-    const one = mapResources(
+    const mapped = mapResources(
       [makeManaged("module.box[0].terraform_data.machine"), makeManaged("module.box[0].coder_agent.main", agent)],
       graph,
     );
-    expect(one.resources.map(({ module_path, agents }) => [module_path, agents.length])).toEqual([
+    expect(mapped.resources.map(({ module_path, agents }) => [module_path, agents.length])).toEqual([
       ["module.box[0]", 1],
     ]);
   });
@@ -137,7 +137,7 @@ describe("misleading names and addresses", () => {
     expect(resources.map(({ agents }) => agents.length)).toEqual([1, 0]);
   });
 
-  test("[TF-3] an agent without a machine is left out; an external one belongs to its own resource", () => {
+  test("[TF-3] omits an agent without a machine; an external agent belongs to its own resource", () => {
     const graph = makeGraph([["coder_external_agent.it", "coder_agent.away"]]);
     const { resources } = mapResources(
       [
@@ -152,7 +152,7 @@ describe("misleading names and addresses", () => {
     ]);
   });
 
-  test("[TF-4] two agents or apps with one name, a name with an underscore, and two metadata of one resource are refused", () => {
+  test("[TF-4] refuses duplicate agent names, names with an underscore, and two metadata of a resource", () => {
     const graph = makeGraph([
       ["terraform_data.a", "coder_agent.one"],
       ["terraform_data.b", "module.m.coder_agent.One"],
@@ -160,49 +160,52 @@ describe("misleading names and addresses", () => {
       ["coder_metadata.y", "terraform_data.a"],
       ["terraform_data.c", "coder_agent.not_good"],
     ]);
-    const both = [makeManaged("coder_agent.one", agent), makeManaged("terraform_data.a")];
+    const agentAndMachine = [makeManaged("coder_agent.one", agent), makeManaged("terraform_data.a")];
     expect(() =>
-      mapResources([...both, makeManaged("module.m.coder_agent.One", agent), makeManaged("terraform_data.b")], graph),
+      mapResources(
+        [...agentAndMachine, makeManaged("module.m.coder_agent.One", agent), makeManaged("terraform_data.b")],
+        graph,
+      ),
     ).toThrow("two agents named one");
     expect(() =>
-      mapResources([...both, makeManaged("coder_metadata.x"), makeManaged("coder_metadata.y")], graph),
+      mapResources([...agentAndMachine, makeManaged("coder_metadata.x"), makeManaged("coder_metadata.y")], graph),
     ).toThrow("two coder_metadata");
     expect(() =>
       mapResources([makeManaged("coder_agent.not_good", agent), makeManaged("terraform_data.c")], graph),
     ).toThrow("underscore");
   });
 
-  test("[TF-3] metadata of several instances of one resource are distinguished, in a plan by number and in a state by ID", () => {
+  test("[TF-3] assigns metadata to a resource's instances by number in a plan, and by ID in a state", () => {
     const graph = makeGraph([
       ["coder_metadata.x", "terraform_data.a"],
       ["coder_metadata.y", "terraform_data.a"],
     ]);
-    const mapById = (id: (n: number) => string | undefined) =>
+    const mapById = (id: (index: number) => string | undefined) =>
       mapResources(
         [
-          ...[0, 1, 2].map((n) => makeManaged(`terraform_data.a[${n}]`, { id: id(n) })),
+          ...[0, 1, 2].map((index) => makeManaged(`terraform_data.a[${index}]`, { id: id(index) })),
           makeManaged("coder_metadata.x", { resource_id: id(2), icon: "x" }),
           makeManaged("coder_metadata.y", { resource_id: id(1), icon: "y" }),
         ],
         graph,
       ).resources.map(({ icon }) => icon);
     expect(mapById(() => undefined)).toEqual(["x", "y", ""]);
-    expect(mapById((n) => `id-${n}`)).toEqual(["", "y", "x"]);
+    expect(mapById((index) => `id-${index}`)).toEqual(["", "y", "x"]);
   });
 
-  test("[TF-4] a parameter named __proto__ is refused, because values are stored by name", () => {
-    const one = { ...makeManaged("data.coder_parameter.one", { name: "__proto__" }), mode: "data" as const };
-    expect(() => toParameters([one])).toThrow("cannot be named __proto__");
-    expect(toParameters([{ ...one, values: { name: "constructor" } }]).length).toBe(1);
+  test("[TF-4] refuses a parameter named __proto__, because values are stored by name", () => {
+    const parameter = { ...makeManaged("data.coder_parameter.one", { name: "__proto__" }), mode: "data" as const };
+    expect(() => toParameters([parameter])).toThrow("cannot be named __proto__");
+    expect(toParameters([{ ...parameter, values: { name: "constructor" } }]).length).toBe(1);
   });
 
-  test("[TF-4] variables are merged by their strategy, and a duplicate whose strategy is `error` is refused by name", () => {
+  test("[TF-4] merges variables by their strategy, and refuses a duplicate with the strategy `error`", () => {
     const graph = makeGraph([
       ["terraform_data.a", "coder_agent.one"],
       ["coder_env.a", "coder_agent.one"],
       ["coder_env.b", "coder_agent.one"],
     ]);
-    const env = (merge_strategy: string): ReturnType<typeof mapResources> =>
+    const mapWithStrategy = (merge_strategy: string): ReturnType<typeof mapResources> =>
       mapResources(
         [
           makeManaged("coder_agent.one", agent),
@@ -212,8 +215,9 @@ describe("misleading names and addresses", () => {
         ],
         graph,
       );
-    const value = (merge: string): unknown => env(merge).resources.flatMap(({ agents }) => agents)[0]?.env.PATHS;
-    expect([value("append"), value("prepend"), value("replace")]).toEqual(["/a:/b", "/b:/a", "/b"]);
-    expect(() => env("error")).toThrow("PATHS");
+    const getPaths = (merge: string): unknown =>
+      mapWithStrategy(merge).resources.flatMap(({ agents }) => agents)[0]?.env.PATHS;
+    expect([getPaths("append"), getPaths("prepend"), getPaths("replace")]).toEqual(["/a:/b", "/b:/a", "/b"]);
+    expect(() => mapWithStrategy("error")).toThrow("PATHS");
   });
 });

@@ -1,5 +1,5 @@
-// A newcomer with their own template: a server in an empty folder with default settings, the commands of the page, and an unmodified
-// template. With the compiled program it needs nothing else; from source the page says what it needs.
+// A newcomer with their own template: a server in an empty folder with default settings, the page's commands, and an unmodified template.
+// With the compiled program, nothing else is needed.
 import { expect } from "bun:test";
 import { cpSync, mkdirSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,11 +15,11 @@ import { findProcesses, toTerraformOptions } from "#test/support/terraform.ts";
 import { templateFolder } from "./comparison.ts";
 import { startRunningModel } from "./life/model.ts";
 
-const [lines = ""] = findMarkedBlocks(readPage("docs/templates-terraform.md"), "tried with terraform");
+const [commands = ""] = findMarkedBlocks(readPage("docs/templates-terraform.md"), "tried with terraform");
 
 testNeeding(
   [needs.terraform],
-  "[TF-31] [RP-8] the page's commands work as printed, with a server whose data, program and configuration have relative paths",
+  "[TF-31] [RP-8] the page's commands work as printed, with relative paths of data, program and configuration",
   async () => {
     using folder = tempDirectory();
     await using model = await startRunningModel();
@@ -38,10 +38,10 @@ testNeeding(
         SLIPWAY_ADMIN_EMAIL: ADMIN.email,
         SLIPWAY_ADMIN_USERNAME: ADMIN.username,
         SLIPWAY_ADMIN_PASSWORD: ADMIN.password,
-        // The provider comes from a mirror on this disk instead of its registry.
+        // The provider comes from a local mirror instead of its registry.
         SLIPWAY_TERRAFORM_CLI_CONFIG: "./rc",
         SLIPWAY_TERRAFORM_BINARY: "./terraform",
-        // The other tests do not give way: behind them the same work takes ten times as long.
+        // With a lower priority than the other tests, the same work would take ten times as long.
         SLIPWAY_TEST_EVEN: "1",
         ...(findCompiledProgram() ? {} : { SLIPWAY_AGENT_BINARY }),
       },
@@ -53,20 +53,20 @@ testNeeding(
     const { id } = await admin.post<{ id: string }>("/api/v2/chats/providers", provider);
     await admin.post("/api/v2/chats/model-configs", { provider_id: id, model: "runner", is_default: true });
     const login = `printf %s '${ADMIN.password}' | slipway login ${url.origin} --email ${ADMIN.email} --password-stdin`;
-    const after = "slipway workspaces start mine --update\nslipway workspaces delete mine --yes";
-    const child = Bun.spawn(["bash", "-euo", "pipefail", "-c", `${login}\n${lines}${after}`], {
+    const furtherCommands = "slipway workspaces start mine --update\nslipway workspaces delete mine --yes";
+    const child = Bun.spawn(["bash", "-euo", "pipefail", "-c", `${login}\n${commands}${furtherCommands}`], {
       cwd: home,
       env,
       stdio: ["ignore", "pipe", "pipe"],
     });
     const [out, err, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
     expect([code, code === 0 ? "" : err]).toEqual([0, ""]);
-    const [, machine = "none"] = /^(\/tmp\/slipway-tf-[0-9a-f-]+)$/m.exec(out) ?? [];
-    expect(machine).not.toBe("none");
-    for (const words of ["mine is running.", "mine is stopped.", "It said:", "mine is deleted."])
-      expect(out).toContain(words);
-    expect(findProcesses(machine)).toEqual([]);
-    rmSync(machine, { recursive: true, force: true });
+    const [, machineFolder = "none"] = /^(\/tmp\/slipway-tf-[0-9a-f-]+)$/m.exec(out) ?? [];
+    expect(machineFolder).not.toBe("none");
+    for (const message of ["mine is running.", "mine is stopped.", "It said:", "mine is deleted."])
+      expect(out).toContain(message);
+    expect(findProcesses(machineFolder)).toEqual([]);
+    rmSync(machineFolder, { recursive: true, force: true });
     server.kill("SIGTERM");
     expect(await server.exited).toBe(0);
   },

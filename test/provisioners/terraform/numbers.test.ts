@@ -1,5 +1,5 @@
-// Numbers are parsed consistently, with the same error name, in every place where values are entered: a new workspace, a build, the live form,
-// the command line; for a Terraform template with planned parameters, for one without, and for a template.yaml.
+// Numbers are parsed with the same rules and errors wherever values are entered: for a new workspace, a build, the live form, and on the
+// command line. Tested with Terraform templates with and without planned parameters, and with a template.yaml.
 import { afterAll, beforeAll, expect } from "bun:test";
 import type { DynamicParameters } from "#schema/workspaces/dynamic-parameters.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
@@ -9,7 +9,7 @@ import { importVersion } from "#test/support/templates.ts";
 import { makeTerraformTemplate, openTerraformWorld, type TerraformWorld } from "#test/support/terraform.ts";
 import { awaitBuild, createWorkspace } from "#test/support/workspaces.ts";
 
-const wanted = [needs.terraform];
+const requirements = [needs.terraform];
 let world: TerraformWorld;
 beforeAll(async () => {
   if (needs.terraform.found) world = await openTerraformWorld();
@@ -22,7 +22,7 @@ const HEAD = `terraform {
   }
 }
 `;
-const RULED = `
+const STATIC_PARAMETERS = `
 data "coder_parameter" "ruled" {
   name    = "cpu count"
   type    = "number"
@@ -56,7 +56,7 @@ data "coder_parameter" "free" {
   mutable = true
 }
 `;
-const PLANNED = `${RULED}
+const PLANNED_PARAMETERS = `${STATIC_PARAMETERS}
 data "coder_parameter" "gpu" {
   name    = "gpu"
   type    = "bool"
@@ -103,20 +103,20 @@ resources:
   - name: main
 `;
 
-const BAD = ["5.5", "1e1", "99999999999999999999", "two", "", " 3", "0x3"];
-const toParameterValues = (given: Record<string, string>) =>
-  Object.entries(given).map(([name, value]) => ({ name, value }));
+const INVALID_NUMBERS = ["5.5", "1e1", "99999999999999999999", "two", "", " 3", "0x3"];
+const toParameterValues = (values: Record<string, string>) =>
+  Object.entries(values).map(([name, value]) => ({ name, value }));
 
 /** Returns the status and the names of the rejected values. */
 const listRejected = async (path: string, body: object): Promise<[number, string[]]> => {
-  const answer = await world.admin.fetch("POST", path, body);
-  const { validations = [] } = (await answer.json()) as { validations?: { field: string }[] };
-  return [answer.status, validations.map(({ field }) => field)];
+  const response = await world.admin.fetch("POST", path, body);
+  const { validations = [] } = (await response.json()) as { validations?: { field: string }[] };
+  return [response.status, validations.map(({ field }) => field)];
 };
 
 const createTemplate = async (kind: string, name = kind.replace(/\W/g, "")) => {
   if (kind !== "template.yaml") {
-    const main = HEAD + (kind === "planned" ? PLANNED : RULED);
+    const main = HEAD + (kind === "planned" ? PLANNED_PARAMETERS : STATIC_PARAMETERS);
     const { template, version } = await makeTerraformTemplate(world.admin, { "main.tf": main }, name);
     return { template_id: template.id, version_id: version.id };
   }
@@ -128,30 +128,34 @@ const createTemplate = async (kind: string, name = kind.replace(/\W/g, "")) => {
 
 for (const kind of ["static", "planned", "template.yaml"]) {
   testNeeding(
-    wanted,
-    `[TF-46] a number with a rule must be an integer in every place where it is entered, for a ${kind === "template.yaml" ? kind : `${kind} template of Terraform`}`,
+    requirements,
+    `[TF-46] a number with a rule must be an integer wherever it is entered, for a ${kind === "template.yaml" ? kind : `${kind} template of Terraform`}`,
     async () => {
       const { admin, server } = world;
       const { template_id, version_id } = await createTemplate(kind);
-      const form = `/api/v2/templateversions/${version_id}/dynamic-parameters/evaluate`;
+      const formPath = `/api/v2/templateversions/${version_id}/dynamic-parameters/evaluate`;
       const name = kind.replace(/\W/g, "");
       const { id, latest_build } = await createWorkspace(admin, template_id, name, {
         rich_parameter_values: toParameterValues({ free: "5.5", growing: "3" }),
       });
       await awaitBuild(admin, id);
-      for (const bad of BAD) {
-        const given = { "cpu count": bad, growing: bad, bare: bad };
-        const names = Object.keys(given);
-        const rich_parameter_values = toParameterValues(given);
-        const make = { name: `${name}-no`, template_id, rich_parameter_values };
-        const [status, fields] = await listRejected("/api/v2/users/me/workspaces", make);
-        expect([bad, status, fields.sort()]).toEqual([bad, 400, names.toSorted()]);
+      for (const invalid of INVALID_NUMBERS) {
+        const values = { "cpu count": invalid, growing: invalid, bare: invalid };
+        const names = Object.keys(values);
+        const rich_parameter_values = toParameterValues(values);
+        const createRequest = { name: `${name}-no`, template_id, rich_parameter_values };
+        const [status, fields] = await listRejected("/api/v2/users/me/workspaces", createRequest);
+        expect([invalid, status, fields.sort()]).toEqual([invalid, 400, names.toSorted()]);
         const path = `/api/v2/workspaces/${id}/builds`;
-        const again = await listRejected(path, { transition: "start", rich_parameter_values });
-        expect([bad, again[0], again[1].sort()]).toEqual([bad, 400, names.toSorted()]);
-        const answer = await admin.post<DynamicParameters>(form, { inputs: given });
-        const faulty = answer.parameters.filter(({ diagnostics }) => diagnostics.length > 0);
-        expect([bad, faulty.map((one) => one.name).sort(), answer.diagnostics]).toEqual([bad, names.toSorted(), []]);
+        const buildResult = await listRejected(path, { transition: "start", rich_parameter_values });
+        expect([invalid, buildResult[0], buildResult[1].sort()]).toEqual([invalid, 400, names.toSorted()]);
+        const response = await admin.post<DynamicParameters>(formPath, { inputs: values });
+        const invalidParameters = response.parameters.filter(({ diagnostics }) => diagnostics.length > 0);
+        expect([invalid, invalidParameters.map((parameter) => parameter.name).sort(), response.diagnostics]).toEqual([
+          invalid,
+          names.toSorted(),
+          [],
+        ]);
       }
       const args = [`${name}-cli`, "--template", name, "--parameter", "cpu count=5.5"];
       const env = {
@@ -166,29 +170,31 @@ for (const kind of ["static", "planned", "template.yaml"]) {
         1,
       ]);
       const { workspaces } = await admin.get<{ workspaces: Workspace[] }>("/api/v2/workspaces");
-      expect(workspaces.filter((one) => one.template_id === template_id).map((one) => one.name)).toEqual([name]);
+      expect(workspaces.filter((found) => found.template_id === template_id).map((found) => found.name)).toEqual([
+        name,
+      ]);
       expect((await admin.get<Workspace>(`/api/v2/workspaces/${id}`)).latest_build.id).toBe(latest_build.id);
     },
   );
 }
 
 testNeeding(
-  wanted,
-  "[TF-46] an error of a parameter that the import has not asked for uses its display name, and stays in the form",
+  requirements,
+  "[TF-46] the form shows an error of a parameter that the import did not have, with its name",
   async () => {
     const { template_id, version_id } = await createTemplate("planned", "kinds");
-    const given = { gpu: "true", "Kind of GPU": "5.5", zones: '["a","b"]', "size of b": "9" };
+    const values = { gpu: "true", "Kind of GPU": "5.5", zones: '["a","b"]', "size of b": "9" };
     const path = "/api/v2/users/me/workspaces";
-    const body = { name: "kinds", template_id, rich_parameter_values: toParameterValues(given) };
+    const body = { name: "kinds", template_id, rich_parameter_values: toParameterValues(values) };
     const [status, fields] = await listRejected(path, body);
     expect([status, fields.sort()]).toEqual([400, ["Kind of GPU", "size of b"]]);
-    const form = `/api/v2/templateversions/${version_id}/dynamic-parameters/evaluate`;
-    const answer = await world.admin.post<DynamicParameters>(form, { inputs: given });
-    expect(answer.diagnostics).toEqual([]);
-    const shown = answer.parameters.map(
-      (one) => `${one.name}: ${one.value.value} ${one.diagnostics.map(({ detail }) => detail)}`,
+    const formPath = `/api/v2/templateversions/${version_id}/dynamic-parameters/evaluate`;
+    const response = await world.admin.post<DynamicParameters>(formPath, { inputs: values });
+    expect(response.diagnostics).toEqual([]);
+    const summaries = response.parameters.map(
+      ({ name, value, diagnostics }) => `${name}: ${value.value} ${diagnostics.map(({ detail }) => detail)}`,
     );
-    expect(shown.filter((words) => /GPU|size/.test(words))).toEqual([
+    expect(summaries.filter((summary) => /GPU|size/.test(summary))).toEqual([
       "size of a: 1 ",
       "size of b: 9 value 9 is more than the maximum 4",
       'Kind of GPU: 5.5 value "5.5" is not a number',
@@ -197,8 +203,8 @@ testNeeding(
 );
 
 testNeeding(
-  wanted,
-  "[TF-47] a value for a parameter that is not asked for is silently omitted; a name that the template never asks for is refused",
+  requirements,
+  "[TF-47] omits a value for a hidden parameter, and refuses a name that the template never uses",
   async () => {
     const { admin } = world;
     const { template_id } = await createTemplate("planned", "conditional");
@@ -216,20 +222,20 @@ testNeeding(
       { name: "Kind of GPU", value: "3" },
       { name: "size of a", value: "2" },
     ]);
-    // All values of the previous build with one changed, as clients send it.
+    // Clients send all values of the previous build, with some of them changed.
     const path = `/api/v2/workspaces/${id}/builds`;
-    const change = (given: Record<string, string>) =>
-      before.map(({ name, value }) => ({ name, value: given[name] ?? value }));
-    const off = { transition: "start", rich_parameter_values: change({ gpu: "false", zones: "[]" }) };
-    expect((await admin.fetch("POST", path, off)).status).toBe(201);
+    const changeValues = (values: Record<string, string>) =>
+      before.map(({ name, value }) => ({ name, value: values[name] ?? value }));
+    const turnOff = { transition: "start", rich_parameter_values: changeValues({ gpu: "false", zones: "[]" }) };
+    expect((await admin.fetch("POST", path, turnOff)).status).toBe(201);
     await awaitBuild(admin, id);
     expect((await loadValues()).filter(({ name }) => /GPU|size/.test(name))).toEqual([]);
-    // Shown again, it has its default, because its value was not stored.
-    const on = { transition: "start", rich_parameter_values: toParameterValues({ gpu: "true" }) };
-    expect((await admin.fetch("POST", path, on)).status).toBe(201);
+    // When the parameter is shown again, it has its default, because its value was not stored.
+    const turnOn = { transition: "start", rich_parameter_values: toParameterValues({ gpu: "true" }) };
+    expect((await admin.fetch("POST", path, turnOn)).status).toBe(201);
     await awaitBuild(admin, id);
     expect((await loadValues()).find(({ name }) => name === "Kind of GPU")?.value).toBe("1");
-    const strange = { transition: "start", rich_parameter_values: toParameterValues({ "Kind of CPU": "1" }) };
-    expect(await listRejected(path, strange)).toEqual([400, ["Kind of CPU"]]);
+    const unknownName = { transition: "start", rich_parameter_values: toParameterValues({ "Kind of CPU": "1" }) };
+    expect(await listRejected(path, unknownName)).toEqual([400, ["Kind of CPU"]]);
   },
 );

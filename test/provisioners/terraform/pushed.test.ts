@@ -1,5 +1,5 @@
-// States that people push, after a manual repair or by mistake: a state that Terraform could not continue from, or that would lose
-// something, is rejected before it replaces a good one.
+// States that people push, after a manual repair or by mistake. The server rejects a state that Terraform could not use, or that would lose
+// resources, before it replaces a good one.
 import { afterAll, beforeAll, expect } from "bun:test";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
@@ -8,7 +8,7 @@ import { importVersion } from "#test/support/templates.ts";
 import { makeTerraformTemplate, openTerraformWorld, type TerraformWorld } from "#test/support/terraform.ts";
 import { awaitBuild, createBuild, createWorkspace } from "#test/support/workspaces.ts";
 
-const wanted = [needs.terraform];
+const requirements = [needs.terraform];
 let world: TerraformWorld;
 let template_id: string;
 beforeAll(async () => {
@@ -36,8 +36,8 @@ type State = { serial: number; lineage: string; resources: { name: string }[] };
 
 const base64 = (text: string): string => Buffer.from(text).toString("base64");
 
-/** A running workspace, and its state. */
-const createRunning = async (name: string) => {
+/** Creates a running workspace. Returns its state and functions to fetch and push it. */
+const createRunningWorkspace = async (name: string) => {
   const { admin } = world;
   const { id } = await createWorkspace(admin, template_id, name);
   const { latest_build } = await awaitBuild(admin, id);
@@ -45,14 +45,14 @@ const createRunning = async (name: string) => {
   const path = `/api/v2/workspacebuilds/${latest_build.id}/state`;
   const fetchState = async (): Promise<string> => (await admin.fetch("GET", path)).text();
   const state = await fetchState();
-  /** Returns the status, and what is wrong with the state. */
-  const push = async (pushed: string | object, query = ""): Promise<string> => {
-    const body = { state: base64(typeof pushed === "string" ? pushed : JSON.stringify(pushed)) };
-    const answer = await admin.fetch("PUT", `${path}${query}`, body);
-    const refusal = answer.ok
+  /** Returns the response's status and the problem with the state. */
+  const push = async (newState: string | object, query = ""): Promise<string> => {
+    const body = { state: base64(typeof newState === "string" ? newState : JSON.stringify(newState)) };
+    const response = await admin.fetch("PUT", `${path}${query}`, body);
+    const refusal = response.ok
       ? {}
-      : ((await answer.json()) as { message?: string; validations?: { detail: string }[] });
-    return `${answer.status} ${refusal.validations?.[0]?.detail ?? refusal.message ?? ""}`.trim();
+      : ((await response.json()) as { message?: string; validations?: { detail: string }[] });
+    return `${response.status} ${refusal.validations?.[0]?.detail ?? refusal.message ?? ""}`.trim();
   };
   return { id, fetchState, state, good: JSON.parse(state) as State, push };
 };
@@ -65,13 +65,13 @@ const deleteAndWait = async (client: Client, id: string): Promise<Workspace> => 
 };
 
 testNeeding(
-  wanted,
-  "[TF-45] an invalid Terraform state is refused by PUT and by a build, and a delete still removes everything",
+  requirements,
+  "[TF-45] PUT and a build refuse an invalid Terraform state, and a delete still removes everything",
   async () => {
     const { admin } = world;
-    const { id, fetchState, state, good, push } = await createRunning("garbage");
+    const { id, fetchState, state, good, push } = await createRunningWorkspace("garbage");
     const newer = { ...good, serial: good.serial + 1 };
-    const bad: Record<string, string | object> = {
+    const invalidStates: Record<string, string | object> = {
       words: "garbage",
       "a text": '""',
       "a list": "[]",
@@ -100,30 +100,33 @@ testNeeding(
         encryption_version: "v0",
       },
     };
-    const answers: Record<string, string> = {};
-    for (const [what, pushed] of Object.entries(bad)) answers[what] = await push(pushed, "?force=true");
-    expect(answers).toEqual(
+    const results: Record<string, string> = {};
+    for (const [name, invalid] of Object.entries(invalidStates)) results[name] = await push(invalid, "?force=true");
+    expect(results).toEqual(
       Object.fromEntries(
-        Object.keys(bad).map((what) => [what, expect.stringMatching(/^400 must be an? (Terraform|unencrypted) state/)]),
+        Object.keys(invalidStates).map((name) => [
+          name,
+          expect.stringMatching(/^400 must be an? (Terraform|unencrypted) state/),
+        ]),
       ),
     );
     expect(await fetchState()).toBe(state);
     const path = `/api/v2/workspaces/${id}/builds`;
     for (const pushed of ["garbage", "[]", "{}"]) {
-      const answer = await admin.fetch("POST", path, { transition: "stop", state: base64(pushed) });
-      expect([answer.status, await answer.text()]).toEqual([400, expect.stringContaining('"field":"state"')]);
+      const response = await admin.fetch("POST", path, { transition: "stop", state: base64(pushed) });
+      expect([response.status, await response.text()]).toEqual([400, expect.stringContaining('"field":"state"')]);
     }
-    const gone = await deleteAndWait(admin, id);
-    expect([gone.latest_build.status, gone.latest_build.job.error]).toEqual(["deleted", undefined]);
+    const deleted = await deleteAndWait(admin, id);
+    expect([deleted.latest_build.status, deleted.latest_build.job.error]).toEqual(["deleted", undefined]);
   },
 );
 
 testNeeding(
-  wanted,
-  "[TF-45] a state of another lineage, an older state, and an empty one that replaces an existing one, require force; a newer one does not",
+  requirements,
+  "[TF-45] a state with another lineage, an older state and an empty state require force; a newer state does not",
   async () => {
     const { admin } = world;
-    const { id, fetchState, state, good, push } = await createRunning("replaced");
+    const { id, fetchState, state, good, push } = await createRunningWorkspace("replaced");
     expect(await push({ ...good, lineage: "other", serial: 99 })).toMatch(/^409 .*another workspace's/);
     expect(await push({ ...good, serial: good.serial - 1 })).toMatch(/^409 .*it is older/);
     expect(await push({ ...good, resources: [] })).toMatch(/^409 .*must be higher/);
@@ -131,7 +134,7 @@ testNeeding(
     const older = { transition: "stop", state: base64(JSON.stringify({ ...good, serial: 0 })) };
     expect((await admin.fetch("POST", `/api/v2/workspaces/${id}/builds`, older)).status).toBe(409);
     expect(await fetchState()).toBe(state);
-    // A pulled state may be pushed again.
+    // A state that was pulled can be pushed again unchanged.
     expect(await push(state)).toBe("204");
     const reduced = {
       ...good,
@@ -143,7 +146,7 @@ testNeeding(
     expect(await push(state, "?force=true")).toBe("204");
     expect(await push("", "?force=true")).toBe("204");
     expect(await fetchState()).toBe("");
-    // If none is stored, any valid state is accepted.
+    // Without a stored state, any valid state is accepted.
     expect(await push(state)).toBe("204");
     await createBuild(admin, id, "start");
     expect((await awaitBuild(admin, id)).latest_build.status).toBe("running");
@@ -151,30 +154,30 @@ testNeeding(
   },
 );
 
+testNeeding(requirements, "[TF-49] a template that stores its state elsewhere cannot be imported", async () => {
+  const importWithBackend = async (path: string): Promise<string> => {
+    const main = `${MAIN}terraform {\n  backend "local" {${path}}\n}\n`;
+    const { job } = await importVersion(world.admin, { "main.tf": main });
+    return job.error ?? job.status;
+  };
+  expect(await importWithBackend(`\n    path = "${world.folder}/elsewhere.tfstate"\n  `)).toBe(
+    'The template keeps its state elsewhere (backend "local"). Remove that block: this server stores the state of each workspace, encrypted.',
+  );
+  expect(await importWithBackend("")).toBe("succeeded");
+});
+
 testNeeding(
-  wanted,
-  "[TF-49] a template that stores its state elsewhere is not imported, because the server would not know its resources",
+  requirements,
+  "[TF-45] stores the newest accepted state of several that are pushed concurrently",
   async () => {
-    const withBackend = async (path: string): Promise<string> => {
-      const main = `${MAIN}terraform {\n  backend "local" {${path}}\n}\n`;
-      const { job } = await importVersion(world.admin, { "main.tf": main });
-      return job.error ?? job.status;
-    };
-    expect(await withBackend(`\n    path = "${world.folder}/elsewhere.tfstate"\n  `)).toBe(
-      'The template keeps its state elsewhere (backend "local"). Remove that block: this server stores the state of each workspace, encrypted.',
-    );
-    expect(await withBackend("")).toBe("succeeded");
+    const { id, fetchState, good, push } = await createRunningWorkspace("at-once");
+    const newerStates = [1, 2, 3].map((increase) => ({ ...good, serial: good.serial + increase }));
+    const results = await Promise.all(newerStates.map((newer) => push(newer)));
+    expect(results.filter((result) => result === "204").length).toBeGreaterThan(0);
+    for (const result of results) expect(result).toMatch(/^(204$|409 )/);
+    const { serial } = JSON.parse(await fetchState()) as State;
+    const accepted = newerStates.filter((_, i) => results[i] === "204");
+    expect(serial).toBe(Math.max(...accepted.map((newer) => newer.serial)));
+    expect((await deleteAndWait(world.admin, id)).latest_build.job.error).toBeUndefined();
   },
 );
-
-testNeeding(wanted, "[TF-45] of states that are pushed concurrently, the newest accepted one is stored", async () => {
-  const { id, fetchState, good, push } = await createRunning("at-once");
-  const next = [1, 2, 3].map((n) => ({ ...good, serial: good.serial + n }));
-  const answers = await Promise.all(next.map((one) => push(one)));
-  expect(answers.filter((words) => words === "204").length).toBeGreaterThan(0);
-  for (const words of answers) expect(words).toMatch(/^(204$|409 )/);
-  const { serial } = JSON.parse(await fetchState()) as State;
-  const last = Math.max(...next.filter((_, i) => answers[i] === "204").map((one) => one.serial));
-  expect(serial).toBe(last);
-  expect((await deleteAndWait(world.admin, id)).latest_build.job.error).toBeUndefined();
-});

@@ -1,4 +1,4 @@
-// The daily cost in a template's metadata, and the limit of a group: checked between plan and apply, here and at a worker.
+// The daily cost in a template's metadata and a group's limit, which are checked between plan and apply, on the server and on a worker.
 import { expect } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,29 +12,30 @@ import { makeTerraformTemplate, openTerraformWorld, readTemplateFiles } from "#t
 import { makeKey, startWorker } from "#test/support/worker.ts";
 import { awaitBuild, createBuild, createWorkspace } from "#test/support/workspaces.ts";
 
-/** The cost of metadata-cost while it is running, and while it is stopped. */
-const [RUNNING, STOPPED] = [23, 3];
+/** The daily cost of a workspace of the template metadata-cost, while it is running and while it is stopped. */
+const [RUNNING_COST, STOPPED_COST] = [23, 3];
 
-for (const where of ["the server", "a worker"]) {
+for (const location of ["the server", "a worker"]) {
   testNeeding(
     [needs.terraform],
-    `[GR-7] [TF-32] a build at ${where} that exceeds the owner's budget fails after its plan and creates nothing`,
+    `[GR-7] [TF-32] a build on ${location} that exceeds the owner's budget fails after its plan and creates nothing`,
     async () => {
-      const isAway = where === "a worker";
-      await using world = await openTerraformWorld({ env: { SLIPWAY_TERRAFORM_WORKERS: String(isAway) } });
+      const onWorker = location === "a worker";
+      await using world = await openTerraformWorld({ env: { SLIPWAY_TERRAFORM_WORKERS: String(onWorker) } });
       const { admin } = world;
       const directory = mkdtempSync(join(tmpdir(), "tfw-quota-"));
       noteFolder(directory);
       using _ = { [Symbol.dispose]: () => rmSync(directory, { recursive: true, force: true }) };
       const env = { SLIPWAY_WORKER_TERRAFORM_CLI_CONFIG: join(needs.terraform.file, "rc") };
       const { key } = await makeKey(admin);
-      await using worker = isAway
+      await using worker = onWorker
         ? startWorker({ url: world.server.url, key, name: "away", directory, kinds: "terraform", env })
         : undefined;
       await worker?.connected();
       const { template } = await makeTerraformTemplate(admin, readTemplateFiles("metadata-cost"), "costly");
       const { organization_id } = template;
-      const allow = (quota_allowance: number) => admin.patch(`/api/v2/groups/${organization_id}`, { quota_allowance });
+      const setAllowance = (quota_allowance: number) =>
+        admin.patch(`/api/v2/groups/${organization_id}`, { quota_allowance });
       const loadQuota = async (): Promise<number[]> => {
         const path = `/api/v2/organizations/${organization_id}/members/me/workspace-quota`;
         const { credits_consumed, budget } = await admin.get<WorkspaceQuota>(path);
@@ -47,30 +48,30 @@ for (const where of ["the server", "a worker"]) {
         return awaitBuild(admin, id);
       };
 
-      await allow(RUNNING + 2);
+      await setAllowance(RUNNING_COST + 2);
       const first = await awaitBuild(admin, (await createWorkspace(admin, template.id, "first")).id);
-      expect([first.latest_build.job.error, first.latest_build.daily_cost]).toEqual([undefined, RUNNING]);
-      expect(await loadQuota()).toEqual([RUNNING, RUNNING + 2]);
+      expect([first.latest_build.job.error, first.latest_build.daily_cost]).toEqual([undefined, RUNNING_COST]);
+      expect(await loadQuota()).toEqual([RUNNING_COST, RUNNING_COST + 2]);
 
       const second = await awaitBuild(admin, (await createWorkspace(admin, template.id, "second")).id);
       const { job, daily_cost } = second.latest_build;
       expect([job.status, job.error_code, daily_cost]).toEqual(["failed", "INSUFFICIENT_QUOTA", 0]);
-      expect(job.error).toContain(`${2 * RUNNING}, and ${RUNNING + 2} are allowed`);
-      // Only the plan was made: no resource and no state.
+      expect(job.error).toContain(`${2 * RUNNING_COST}, and ${RUNNING_COST + 2} are allowed`);
+      // Only the plan ran, so there is neither a resource nor a state.
       const lines = await admin.get<{ output: string }[]>(`/api/v2/workspacebuilds/${second.latest_build.id}/logs`);
       const printed = lines.map(({ output }) => output).join("\n");
       expect(printed).toContain("Plan: 7 to add");
       expect(printed).not.toContain("Creating...");
       expect(await loadState(second)).not.toContain("terraform_data");
 
-      // The rest concerns only the server, no matter where builds run.
-      if (isAway) return;
-      // A stopped workspace costs what is kept of it, and the remaining budget is still too small for the other one.
-      expect((await buildAndWait(first.id, "stop")).latest_build.daily_cost).toBe(STOPPED);
+      // The following steps concern only the server, so they run once.
+      if (onWorker) return;
+      // A stopped workspace costs its remaining resources, so the budget is still too small for the other workspace.
+      expect((await buildAndWait(first.id, "stop")).latest_build.daily_cost).toBe(STOPPED_COST);
       expect((await buildAndWait(second.id, "start")).latest_build.job.error_code).toBe("INSUFFICIENT_QUOTA");
-      await allow(RUNNING + STOPPED);
+      await setAllowance(RUNNING_COST + STOPPED_COST);
       expect((await buildAndWait(second.id, "start")).latest_build.job.error).toBeUndefined();
-      expect(await loadQuota()).toEqual([RUNNING + STOPPED, RUNNING + STOPPED]);
+      expect(await loadQuota()).toEqual([RUNNING_COST + STOPPED_COST, RUNNING_COST + STOPPED_COST]);
     },
     scaleTimeout(180_000),
   );

@@ -1,5 +1,5 @@
-// Hostile, hasty or dying peers in builds over the public API: invalid archives, duplicate and concurrent requests, commands that print
-// endlessly. In each case the job ends with a reason, nothing is left, and the next build succeeds.
+// Hostile, hasty or dying clients and templates over the public API: invalid archives, duplicate and concurrent requests, commands that print
+// endlessly. In each case, the job ends with a reason, leaves nothing behind, and the next build succeeds.
 import { afterAll, beforeAll, expect } from "bun:test";
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -17,7 +17,7 @@ import {
 import { until } from "#test/support/until.ts";
 import { awaitBuild, awaitWorkspace, createBuild, createWorkspace } from "#test/support/workspaces.ts";
 
-const wanted = [needs.terraform];
+const requirements = [needs.terraform];
 let world: TerraformWorld;
 beforeAll(async () => {
   if (needs.terraform.found) world = await openTerraformWorld();
@@ -53,19 +53,19 @@ const loadState = async ({ latest_build }: Workspace): Promise<string> =>
   (await world.admin.fetch("GET", `/api/v2/workspacebuilds/${latest_build.id}/state`)).text();
 
 testNeeding(
-  wanted,
-  "[TF-43] an archive that is truncated, damaged, of another kind or with outside paths is refused or fails its import with a reason, and leaves nothing behind",
+  requirements,
+  "[TF-43] an invalid archive is refused or fails its import with a reason, and leaves nothing behind",
   async () => {
     const { admin } = world;
-    const whole = await createTar({ "main.tf": makeTemplateText("true"), "more.txt": "x".repeat(100_000) });
-    const damaged = whole.slice();
+    const archive = await createTar({ "main.tf": makeTemplateText("true"), "more.txt": "x".repeat(100_000) });
+    const damaged = archive.slice();
     damaged.fill(0x41, 100, 140);
     const bodies: Record<string, Uint8Array<ArrayBuffer>> = {
-      "cut off": whole.slice(0, 60_000),
+      "cut off": archive.slice(0, 60_000),
       damaged,
       "of nothing": new Uint8Array(0),
       "of zeros": new Uint8Array(10_240),
-      "a gzip that is called a tar": Bun.gzipSync(whole),
+      "a gzip that is called a tar": Bun.gzipSync(archive),
       "of a name outside": await createTar({
         "main.tf": makeTemplateText("true"),
         "../outside.tf": makeTemplateText("true"),
@@ -73,30 +73,30 @@ testNeeding(
       "no HCL": await createTar({ "main.tf": "resource {{{ \0 \u{1f4a3}" }),
       "HCL without end": await createTar({ "main.tf": "[".repeat(200_000) }),
     };
-    const answers: Record<string, string> = {};
-    for (const [what, body] of Object.entries(bodies)) {
-      const sent = await sendFile(admin, body);
-      if (!sent.ok) {
-        answers[what] = `${sent.status}`;
+    const results: Record<string, string> = {};
+    for (const [name, body] of Object.entries(bodies)) {
+      const upload = await sendFile(admin, body);
+      if (!upload.ok) {
+        results[name] = `${upload.status}`;
         continue;
       }
-      const { hash } = (await sent.json()) as { hash: string };
+      const { hash } = (await upload.json()) as { hash: string };
       const path = "/api/v2/organizations/default/templateversions";
-      const created = await admin.post<TemplateVersion>(path, { storage_method: "file", file_id: hash });
-      await followImport(admin, created.id);
-      const { job } = await admin.get<TemplateVersion>(`/api/v2/templateversions/${created.id}`);
-      answers[what] = `${job.status}: ${job.error}`;
+      const version = await admin.post<TemplateVersion>(path, { storage_method: "file", file_id: hash });
+      await followImport(admin, version.id);
+      const { job } = await admin.get<TemplateVersion>(`/api/v2/templateversions/${version.id}`);
+      results[name] = `${job.status}: ${job.error}`;
     }
-    for (const [what, words] of Object.entries(answers))
-      expect(`${what}: ${words}`).toMatch(/: (4\d\d|failed: .{10,})$/s);
+    for (const [name, result] of Object.entries(results))
+      expect(`${name}: ${result}`).toMatch(/: (4\d\d|failed: .{10,})$/s);
     await waitUntilEmpty();
     expect((await admin.fetch("GET", "/readyz")).status).toBe(200);
   },
 );
 
 testNeeding(
-  wanted,
-  "[TF-43] a command that prints far more than anyone reads fails its build, keeps created resources and stops no other build",
+  requirements,
+  "[TF-43] a command that prints too much fails its build, keeps created resources and does not block the server",
   async () => {
     const { admin } = world;
     const { template } = await makeTerraformTemplate(
@@ -105,33 +105,33 @@ testNeeding(
       "loud",
     );
     const { id } = await createWorkspace(admin, template.id, "loud");
-    let longest = 0;
-    let isOver = false;
-    const asking = (async () => {
-      while (!isOver) {
-        const from = performance.now();
+    let longestResponseMs = 0;
+    let isDone = false;
+    const requesting = (async () => {
+      while (!isDone) {
+        const startedAt = performance.now();
         await admin.get("/api/v2/users/me");
-        longest = Math.max(longest, performance.now() - from);
+        longestResponseMs = Math.max(longestResponseMs, performance.now() - startedAt);
       }
     })();
     const ended = await awaitBuild(admin, id);
-    isOver = true;
-    await asking;
+    isDone = true;
+    await requesting;
     expect(ended.latest_build.job.status).toBe("failed");
     expect(ended.latest_build.job.error).toContain("printed");
-    // Next to other load on this machine.
-    expect(longest).toBeLessThan(5_000);
+    // The limit allows for other load on this machine.
+    expect(longestResponseMs).toBeLessThan(5_000);
     expect(await loadState(ended)).toContain('"first"');
     await createBuild(admin, id, "delete");
-    const gone = await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "deleted");
-    expect(gone.latest_build.job.error).toBeUndefined();
+    const deleted = await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "deleted");
+    expect(deleted.latest_build.job.error).toBeUndefined();
     await waitUntilEmpty();
   },
 );
 
 testNeeding(
-  wanted,
-  "[TF-43] of twenty concurrent builds, a delete, a pushed state and repeated cancels, one build runs and the rest are refused; a final delete leaves nothing behind",
+  requirements,
+  "[TF-43] concurrent builds, deletes and pushed states are refused during a build; a final delete leaves nothing behind",
   async () => {
     const { admin, folder } = world;
     const { template } = await makeTerraformTemplate(
@@ -150,39 +150,43 @@ testNeeding(
     const orphan = await admin.fetch("POST", path, { transition: "delete", orphan: true });
     expect(orphan.status).toBe(409);
     const { latest_build } = await admin.get<Workspace>(`/api/v2/workspaces/${id}`);
-    const at = `/api/v2/workspacebuilds/${latest_build.id}`;
-    const pushed = await admin.fetch("PUT", `${at}/state`, { version: 4, serial: 99, lineage: "x" });
+    const buildPath = `/api/v2/workspacebuilds/${latest_build.id}`;
+    const pushed = await admin.fetch("PUT", `${buildPath}/state`, { version: 4, serial: 99, lineage: "x" });
     expect(pushed.ok).toBe(false);
-    const cancels = await Promise.all(Array.from({ length: 10 }, () => admin.fetch("PATCH", `${at}/cancel`, {})));
+    const cancels = await Promise.all(
+      Array.from({ length: 10 }, () => admin.fetch("PATCH", `${buildPath}/cancel`, {})),
+    );
     expect(cancels.map(({ status }) => status).sort()).toEqual([200, ...Array.from({ length: 9 }, () => 400)]);
     const canceled = await awaitBuild(admin, id);
     expect(canceled.latest_build.status).toBe("canceled");
     expect(findProcesses(`${folder}/begun`)).toEqual([]);
     expect(await loadState(canceled)).toContain('"first"');
-    expect((await admin.fetch("PATCH", `${at}/cancel`, {})).status).toBe(400);
+    expect((await admin.fetch("PATCH", `${buildPath}/cancel`, {})).status).toBe(400);
     // Concurrent delete requests lead to one delete.
     const deletes = await Promise.all(
       Array.from({ length: 5 }, () => admin.fetch("POST", path, { transition: "delete" })),
     );
     expect(deletes.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409, 409]);
-    await awaitWorkspace(admin, id, (one) => one.latest_build.status === "deleted");
+    await awaitWorkspace(admin, id, (workspace) => workspace.latest_build.status === "deleted");
     await waitUntilEmpty();
   },
 );
 
 testNeeding(
-  wanted,
-  "[TF-43] builds that are canceled at any moment end as canceled or done, and a delete after that leaves nothing behind",
+  requirements,
+  "[TF-43] a build that is canceled at any moment ends as canceled or succeeded, and a delete leaves nothing behind",
   async () => {
     const { admin } = world;
     const { template } = await makeTerraformTemplate(admin, { "main.tf": makeTemplateText("true") }, "fickle");
     const ids = await Promise.all(
-      Array.from({ length: 8 }, async (_, n) => {
-        const { id, latest_build } = await createWorkspace(admin, template.id, `fickle-${n}`);
-        const at = `/api/v2/workspacebuilds/${latest_build.id}`;
-        // Together, the moments cover a whole build, from the queue to its last line.
-        await until(async () => (await admin.get<unknown[]>(`${at}/logs`)).length >= n * 3, { what: "its log" });
-        await admin.fetch("PATCH", `${at}/cancel`, {});
+      Array.from({ length: 8 }, async (_, index) => {
+        const { id, latest_build } = await createWorkspace(admin, template.id, `fickle-${index}`);
+        const buildPath = `/api/v2/workspacebuilds/${latest_build.id}`;
+        // Together, these moments cover a complete build, from the queue to its last line.
+        await until(async () => (await admin.get<unknown[]>(`${buildPath}/logs`)).length >= index * 3, {
+          what: "its log",
+        });
+        await admin.fetch("PATCH", `${buildPath}/cancel`, {});
         const { latest_build: ended } = await awaitBuild(admin, id);
         expect(["succeeded", "canceled"]).toContain(ended.job.status);
         await createBuild(admin, id, "delete");
@@ -190,8 +194,12 @@ testNeeding(
       }),
     );
     for (const id of ids) {
-      const gone = await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.job.completed_at !== undefined);
-      expect([gone.latest_build.status, gone.latest_build.job.error]).toEqual(["deleted", undefined]);
+      const deleted = await awaitWorkspace(
+        admin,
+        id,
+        ({ latest_build }) => latest_build.job.completed_at !== undefined,
+      );
+      expect([deleted.latest_build.status, deleted.latest_build.job.error]).toEqual(["deleted", undefined]);
       const builds = await admin.get<Build[]>(`/api/v2/workspaces/${id}/builds`);
       expect(builds.length).toBe(2);
     }

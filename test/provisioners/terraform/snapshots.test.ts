@@ -1,4 +1,4 @@
-// Snapshots, forks and restores of workspaces whose disks only their template can copy, with the template's module, for real.
+// Snapshots, forks and restores of workspaces whose disks only their template can copy, with the template's module and the real program.
 import { afterAll, beforeAll, expect } from "bun:test";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -27,31 +27,29 @@ import {
 import { until } from "#test/support/until.ts";
 import { awaitBuild, awaitWorkspace, createBuild, createWorkspace } from "#test/support/workspaces.ts";
 
-const wanted = [needs.terraform];
+const requirements = [needs.terraform];
 let world: TerraformWorld;
 beforeAll(async () => {
   if (needs.terraform.found) world = await openTerraformWorld();
 });
 afterAll(() => world?.[Symbol.asyncDispose]());
 
-/** A folder for disks and their copies. */
+/** Creates a folder for disks and their copies. */
 const makeTempFolder = () => {
   const path = mkdtempSync(join(tmpdir(), "slipway-tf-disks-"));
   noteFolder(path);
-  const names = (begin: string): string[] => readdirSync(path).filter((name) => name.startsWith(begin));
+  const listNames = (prefix: string): string[] => readdirSync(path).filter((name) => name.startsWith(prefix));
   return {
     path,
-    names,
+    listNames,
     put: (name: string, text = ""): void => writeFileSync(join(path, name), text),
-    drop: (name: string): void => rmSync(join(path, name), { force: true }),
     read: (name: string): string => readFileSync(join(path, name), "utf8"),
-    has: (name: string): boolean => existsSync(join(path, name)),
     [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }),
   };
 };
 
-/** A disk is a folder with a file; counts how often it is created empty or from a copy. */
-const template = (folder: string): string => `
+/** Returns a template whose disk is a folder with a file. `$DISK.made` counts how often the disk is created. */
+const makeTemplateText = (folder: string): string => `
 terraform {
   required_providers {
     coder = { source = "coder/coder" }
@@ -86,7 +84,7 @@ output "slipway_snapshot" {
 }
 `;
 
-/** The copy exists when it has ended; it waits for the file `open`, and fails if the file `fail` exists. */
+/** The template's snapshot module. Its apply waits for the file `open`, and fails if the file `fail` exists. */
 const MODULE = `
 variable "slipway_snapshot" {}
 variable "slipway_snapshot_id" {
@@ -124,23 +122,23 @@ output "slipway_snapshot" {
 }
 `;
 
-const makeFiles = (folder: string) => ({ "main.tf": template(folder), "slipway-snapshot/main.tf": MODULE });
-let created = 0;
+const makeFiles = (folder: string) => ({ "main.tf": makeTemplateText(folder), "slipway-snapshot/main.tf": MODULE });
+let templateCount = 0;
 const makeTemplate = async (client: Client, folder: string): Promise<Template> => {
-  created += 1;
-  return (await makeTerraformTemplate(client, makeFiles(folder), `disks-${created}`)).template;
+  templateCount += 1;
+  return (await makeTerraformTemplate(client, makeFiles(folder), `disks-${templateCount}`)).template;
 };
 
 const snapshotsPath = (id: string): string => `/api/v2/workspaces/${id}/snapshots`;
-const list = (client: Client, id: string): Promise<Snapshots> => client.get<Snapshots>(snapshotsPath(id));
+const loadSnapshots = (client: Client, id: string): Promise<Snapshots> => client.get<Snapshots>(snapshotsPath(id));
 const awaitSnapshots = (client: Client, id: string): Promise<Snapshot[]> =>
   until<Snapshot[] | undefined>(async () => {
-    const { snapshots } = await list(client, id);
+    const { snapshots } = await loadSnapshots(client, id);
     return snapshots.every(({ status }) => status === "ready" || status === "failed") ? snapshots : undefined;
   });
 const createSnapshot = async (client: Client, id: string): Promise<Snapshot> => {
   const { id: snapshot } = await client.post<Snapshot>(snapshotsPath(id), { name: "kept" });
-  const found = (await awaitSnapshots(client, id)).find((one) => one.id === snapshot);
+  const found = (await awaitSnapshots(client, id)).find((candidate) => candidate.id === snapshot);
   if (!found) throw new Error("the snapshot does not exist");
   return found;
 };
@@ -150,15 +148,15 @@ const build = async (client: Client, id: string, transition: string): Promise<vo
 };
 
 testNeeding(
-  wanted,
+  requirements,
   "[TF-51] the template's module creates snapshots, restores and forks, and removes its resources",
   async () => {
     using temp = makeTempFolder();
     temp.put("open");
     const { admin, server } = world;
-    const used = await makeTemplate(admin, temp.path);
-    expect([used.snapshots_unsupported, used.has_trash]).toEqual(["", false]);
-    const { id } = await createWorkspace(admin, used.id, "disks");
+    const template = await makeTemplate(admin, temp.path);
+    expect([template.snapshots_unsupported, template.has_trash]).toEqual(["", false]);
+    const { id } = await createWorkspace(admin, template.id, "disks");
     await awaitBuild(admin, id);
     const disk = `disk-${id}`;
     temp.put(`${disk}/file`, "one");
@@ -180,9 +178,9 @@ testNeeding(
     );
     expect(temp.read(`${disk}/file`)).toBe("one");
     await admin.delete(`${snapshotsPath(id)}/${snapshot.id}`);
-    await until(async () => (await list(admin, id)).snapshots.length === 0);
-    expect([temp.names("copy-"), temp.names("begun-")]).toEqual([[], []]);
-    // Its disk is the restored one, and no other is created, although the snapshot was deleted.
+    await until(async () => (await loadSnapshots(admin, id)).snapshots.length === 0);
+    expect([temp.listNames("copy-"), temp.listNames("begun-")]).toEqual([[], []]);
+    // The workspace keeps its restored disk, although the snapshot was deleted.
     temp.put(`${disk}/file`, "three");
     await build(admin, id, "stop");
     expect(temp.read(`${disk}/file`)).toBe("three");
@@ -193,33 +191,35 @@ testNeeding(
     const fork = forked.copies[0]?.workspace_id ?? "";
     await until(async () => (await admin.get<Fork>(`${forks}/${forked.id}`)).status === "ready");
     expect(temp.read(`disk-${fork}/file`)).toBe("three");
-    await until(() => temp.names("copy-").length === 0);
+    await until(() => temp.listNames("copy-").length === 0);
     expect(temp.read(`disk-${fork}.made`)).toBe("made\n");
 
     await createSnapshot(admin, id);
-    for (const one of [fork, id]) {
-      await createBuild(admin, one, "delete");
-      await awaitWorkspace(admin, one, ({ latest_build }) => latest_build.status === "deleted");
+    for (const workspace of [fork, id]) {
+      await createBuild(admin, workspace, "delete");
+      await awaitWorkspace(admin, workspace, ({ latest_build }) => latest_build.status === "deleted");
     }
-    await until(() => [...temp.names("copy-"), ...temp.names("begun-")].length === 0);
-    expect(temp.names("disk-").filter((name) => !name.endsWith(".made"))).toEqual([]);
+    await until(() => [...temp.listNames("copy-"), ...temp.listNames("begun-")].length === 0);
+    expect(temp.listNames("disk-").filter((name) => !name.endsWith(".made"))).toEqual([]);
   },
 );
 
 testNeeding(
-  wanted,
-  "[TF-52] [SN-7] an unusable module fails the import, and resources of a failed one are removed",
+  requirements,
+  "[TF-52] [SN-7] an unusable module fails the import, and a failed snapshot's resources are removed",
   async () => {
     using temp = makeTempFolder();
     const { admin } = world;
     const files = makeFiles(temp.path);
-    const broken = [
+    const invalidTemplates = [
       { ...files, "main.tf": files["main.tf"].replace(/output[\s\S]*$/, "") },
       { ...files, "main.tf": files["main.tf"].replace("default = null", "") },
       { ...files, "slipway-snapshot/main.tf": `${MODULE}variable "size" {}` },
       { ...files, "slipway-snapshot/main.tf": MODULE.replace("var.slipway_snapshot.disk", "var.disk") },
     ];
-    const errors = await Promise.all(broken.map(async (one) => (await importVersion(admin, one)).job.error));
+    const errors = await Promise.all(
+      invalidTemplates.map(async (invalid) => (await importVersion(admin, invalid)).job.error),
+    );
     expect(errors.slice(0, 3)).toEqual([
       'The folder slipway-snapshot needs an output "slipway_snapshot" in the template.',
       'The folder slipway-snapshot needs a variable "slipway_snapshot" with the default null in the template.',
@@ -228,8 +228,8 @@ testNeeding(
     expect(errors[3]).toStartWith("The module in slipway-snapshot is not valid.");
     expect(errors[3]).toContain("Reference to undeclared input variable");
 
-    const { "main.tf": alone } = files;
-    const plain = await makeTerraformTemplate(admin, { "main.tf": alone }, "disks-alone");
+    const { "main.tf": mainFile } = files;
+    const plain = await makeTerraformTemplate(admin, { "main.tf": mainFile }, "disks-alone");
     expect(plain.template.snapshots_unsupported).toContain("no folder slipway-snapshot");
 
     temp.put("open");
@@ -240,17 +240,17 @@ testNeeding(
     expect(failed.status).toBe("failed");
     expect(failed.error).toContain("local-exec provisioner error");
     expect(failed.error).not.toContain("cloud-key-of-the-author");
-    expect([temp.names("begun-"), temp.names("copy-")]).toEqual([[], []]);
+    expect([temp.listNames("begun-"), temp.listNames("copy-")]).toEqual([[], []]);
     await admin.delete(`${snapshotsPath(id)}/${failed.id}`);
-    await until(async () => (await list(admin, id)).snapshots.length === 0);
+    await until(async () => (await loadSnapshots(admin, id)).snapshots.length === 0);
     await createBuild(admin, id, "delete");
     await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "deleted");
   },
 );
 
 testNeeding(
-  wanted,
-  "[TF-53] a server that is killed while a module creates or removes a snapshot ends that run, and creates nothing twice",
+  requirements,
+  "[TF-53] a server that is killed while a module creates or removes a snapshot creates nothing twice",
   async () => {
     using folder = makeTempFolder();
     using temp = makeTempFolder();
@@ -262,31 +262,31 @@ testNeeding(
     await awaitBuild(client, id);
     temp.put(`disk-${id}/file`, "one");
     const snapshots = join(server.directory, "terraform", "snapshots");
-    const startUntil = async (point: Failpoint): Promise<void> => {
+    const startWithFailpoint = async (point: Failpoint): Promise<void> => {
       await server.start({ env: { ...env, SLIPWAY_FAILPOINT: point } });
     };
-    const awaitDeath = async (): Promise<string> => (await server.newest.ended).signal;
-    // In the middle of its apply.
+    const awaitExitSignal = async (): Promise<string> => (await server.newest.ended).signal;
+    // The first kill is in the middle of the module's apply.
     const { id: snapshot } = await client.post<Snapshot>(snapshotsPath(id), { name: "kept" });
-    await until(() => temp.names("begun-").length === 1);
+    await until(() => temp.listNames("begun-").length === 1);
     server.newest.kill("SIGKILL");
-    await awaitDeath();
+    await awaitExitSignal();
     temp.put("open");
     const [applied, stored, removed] = MODULE_FAILPOINTS;
     for (const point of [applied, stored]) {
-      await startUntil(point);
-      expect([point, await awaitDeath()]).toEqual([point, "SIGKILL"]);
+      await startWithFailpoint(point);
+      expect([point, await awaitExitSignal()]).toEqual([point, "SIGKILL"]);
       expect(temp.read(`copy-${snapshot}/file`)).toBe("one");
     }
-    await startUntil(removed);
+    await startWithFailpoint(removed);
     expect(await awaitSnapshots(client, id)).toMatchObject([{ id: snapshot, status: "ready" }]);
     expect(temp.read(`begun-${snapshot}`)).toBe("made\n");
     await until(() => readdirSync(snapshots).length === 0);
     await client.delete(`${snapshotsPath(id)}/${snapshot}`).catch(() => {});
-    expect(await awaitDeath()).toBe("SIGKILL");
+    expect(await awaitExitSignal()).toBe("SIGKILL");
     await server.start({ env });
-    await until(async () => (await list(client, id)).snapshots.length === 0);
-    expect([temp.names("copy-"), temp.names("begun-"), readdirSync(snapshots)]).toEqual([[], [], []]);
+    await until(async () => (await loadSnapshots(client, id)).snapshots.length === 0);
+    expect([temp.listNames("copy-"), temp.listNames("begun-"), readdirSync(snapshots)]).toEqual([[], [], []]);
     await createBuild(client, id, "delete");
     await awaitWorkspace(client, id, ({ latest_build }) => latest_build.status === "deleted");
     await server.stop();

@@ -1,5 +1,5 @@
-// The life of workspaces of each template, with the real program and provider: created, connected, stopped, started with other values,
-// updated, deleted. Also checks for leftovers.
+// The life of a workspace of each template, with the real program and provider: it is created, connected, stopped, started with other values
+// and deleted. Also checks for leftovers.
 import { afterAll, beforeAll, expect } from "bun:test";
 import { existsSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -19,7 +19,7 @@ import { makeKey, startWorker } from "#test/support/worker.ts";
 import { awaitBuild, awaitWorkspace, createBuild, createWorkspace } from "#test/support/workspaces.ts";
 import { TEMPLATES } from "./comparison.ts";
 
-const wanted = [needs.terraform];
+const requirements = [needs.terraform];
 let world: TerraformWorld;
 beforeAll(async () => {
   if (needs.terraform.found) world = await openTerraformWorld();
@@ -31,14 +31,14 @@ const loadLogs = ({ latest_build }: Workspace): Promise<Log[]> =>
   world.admin.get<Log[]>(`/api/v2/workspacebuilds/${latest_build.id}/logs`);
 const listAgents = ({ latest_build }: Workspace) => latest_build.resources.flatMap(({ agents = [] }) => agents);
 const isReady = (workspace: Workspace): boolean =>
-  listAgents(workspace).some((one) => one.status === "connected" && one.lifecycle_state === "ready");
+  listAgents(workspace).some((agent) => agent.status === "connected" && agent.lifecycle_state === "ready");
 const loadState = async ({ latest_build }: Workspace): Promise<string> =>
   (await world.admin.fetch("GET", `/api/v2/workspacebuilds/${latest_build.id}/state`)).text();
-const secretsIn = (state: string): string[] => state.match(/"(?:session_)?token": "([^"]+)"/g) ?? [];
+const findSecrets = (state: string): string[] => state.match(/"(?:session_)?token": "([^"]+)"/g) ?? [];
 
-/** Returns the next build of the workspace, once it has ended. */
-const buildAndWait = async (id: string, transition: string, more: object = {}): Promise<Workspace> => {
-  await createBuild(world.admin, id, transition, more);
+/** Starts a build. Returns the workspace once the build has ended. */
+const buildAndWait = async (id: string, transition: string, options: object = {}): Promise<Workspace> => {
+  await createBuild(world.admin, id, transition, options);
   if (transition !== "delete") return awaitBuild(world.admin, id);
   for (;;) {
     const workspace = await world.admin.get<Workspace>(`/api/v2/workspaces/${id}?include_deleted=true`);
@@ -53,15 +53,17 @@ const followBuild = async ({ latest_build }: Workspace): Promise<void> => {
 };
 
 testNeeding(
-  wanted,
-  "[TF-6] an import plans start and stop and reports its findings; it leaves nothing behind",
+  requirements,
+  "[TF-6] an import plans start and stop, reports the resources of both, and leaves nothing behind",
   async () => {
     const version = await importVersion(world.admin, readTemplateFiles("metadata-cost"));
     expect(version.job.error).toBeUndefined();
     type PlannedResource = { type: string; name: string; workspace_transition: string; daily_cost: number };
     const resources = await world.admin.get<PlannedResource[]>(`/api/v2/templateversions/${version.id}/resources`);
-    const shown = resources.map((one) => `${one.workspace_transition} ${one.type}.${one.name} ${one.daily_cost}`);
-    expect(shown.sort()).toEqual([
+    const summaries = resources.map(
+      ({ workspace_transition, type, name, daily_cost }) => `${workspace_transition} ${type}.${name} ${daily_cost}`,
+    );
+    expect(summaries.sort()).toEqual([
       "start terraform_data.home_volume 3",
       "start terraform_data.machine 20",
       "start terraform_data.network 0",
@@ -74,7 +76,7 @@ testNeeding(
   },
 );
 
-testNeeding(wanted, "[TF-6] template errors are reported with file and line, and as the job's error", async () => {
+testNeeding(requirements, "[TF-6] reports template errors with file and line, and as the job's error", async () => {
   const files = { "main.tf": 'resource "terraform_data" "x" {\n  input = local.nothing\n}\n' };
   const version = await importVersion(world.admin, files);
   expect(version.job.status).toBe("failed");
@@ -84,8 +86,8 @@ testNeeding(wanted, "[TF-6] template errors are reported with file and line, and
 });
 
 testNeeding(
-  wanted,
-  "[TF-6] variables without a value fail the import and are listed; a file of the template may set them",
+  requirements,
+  "[TF-6] variables without a value fail the import and are listed; a file of the template can set them",
   async () => {
     const declared = 'variable "region" {}\nvariable "zones" { type = list(string) }\n';
     const files = { ...readTemplateFiles("minimal"), "variables.tf": declared };
@@ -97,23 +99,23 @@ testNeeding(
       ["region", "string", true],
       ["zones", "list(string)", true],
     ]);
-    const given = { ...files, "terraform.tfvars": 'region = "eu"\n' };
+    const filesWithValues = { ...files, "terraform.tfvars": 'region = "eu"\n' };
     const user_variable_values = [{ name: "zones", value: '["a", "b"]' }];
-    const good = await importVersion(world.admin, given, { user_variable_values });
+    const good = await importVersion(world.admin, filesWithValues, { user_variable_values });
     expect(good.job.error).toBeUndefined();
   },
 );
 
-/** Checks that apps keep their IDs, which come from the state, after another start. */
-const hasAllItsApps = async (started: Workspace, again: Workspace): Promise<void> => {
+/** Checks that apps keep their IDs, which are in the state, after another start. */
+const expectSameApps = async (started: Workspace, restarted: Workspace): Promise<void> => {
   const listApps = (workspace: Workspace) =>
     listAgents(workspace).flatMap(({ apps }) => apps.map(({ id, slug }) => `${slug} ${id}`));
-  expect(listApps(again).map((one) => one.split(" ")[0])).toEqual(["docs", "each-one", "each-two", "htop", "web"]);
-  expect(listApps(again)).toEqual(listApps(started));
+  expect(listApps(restarted).map((app) => app.split(" ")[0])).toEqual(["docs", "each-one", "each-two", "htop", "web"]);
+  expect(listApps(restarted)).toEqual(listApps(started));
 };
 
 testNeeding(
-  wanted,
+  requirements,
   "[TF-7] a workspace is created, its agent connects and runs its script, and stop, start and delete leave nothing running",
   async () => {
     const { admin } = world;
@@ -128,31 +130,31 @@ testNeeding(
     expect(listAgents(stopped)).toEqual([]);
     expect(findProcesses(home)).toEqual([]);
     await buildAndWait(id, "start");
-    const again = await awaitWorkspace(admin, id, isReady);
-    expect(listAgents(again)[0]?.id).not.toBe(listAgents(first)[0]?.id);
-    // Started while running: the machine is replaced, because its token is a new one.
+    const restarted = await awaitWorkspace(admin, id, isReady);
+    expect(listAgents(restarted)[0]?.id).not.toBe(listAgents(first)[0]?.id);
+    // A start of a running workspace replaces the machine, because its token is new.
     await buildAndWait(id, "start");
     const third = await awaitWorkspace(admin, id, isReady);
     const texts = (await loadLogs(third)).map(({ output }) => output).join("\n");
-    const secrets = secretsIn(await loadState(third));
+    const secrets = findSecrets(await loadState(third));
     expect(secrets.length).toBeGreaterThan(0);
     for (const secret of secrets) expect(texts).not.toContain(secret.slice(secret.lastIndexOf(" ") + 2, -1));
-    const gone = await buildAndWait(id, "delete");
-    expect(gone.latest_build.status).toBe("deleted");
+    const deleted = await buildAndWait(id, "delete");
+    expect(deleted.latest_build.status).toBe("deleted");
     expect(findProcesses(home)).toEqual([]);
-    // The template keeps its folder in the machine's temp folder.
+    // The template creates a folder in the machine's temporary folder.
     rmSync(home, { recursive: true, force: true });
     await until(() => !existsSync(join(world.server.directory, "terraform", "builds", id)));
   },
   scaleTimeout(180_000),
 );
 
-/** A worker that runs Terraform, with these tags. */
-const workerFor = async ({ server, admin, folder }: TerraformWorld, tags: Record<string, string>) => {
+/** Starts a Terraform worker with these tags. */
+const startTerraformWorker = async ({ server, admin, folder }: TerraformWorld, tags: Record<string, string>) => {
   const { key } = await makeKey(admin);
   const env = { SLIPWAY_WORKER_TERRAFORM_CLI_CONFIG: join(needs.terraform.file, "rc") };
-  const where = { directory: join(folder, "worker"), kinds: "terraform", tags, env };
-  const worker = startWorker({ url: server.url, key, name: "away", ...where });
+  const options = { directory: join(folder, "worker"), kinds: "terraform", tags, env };
+  const worker = startWorker({ url: server.url, key, name: "away", ...options });
   await worker.connected();
   return worker;
 };
@@ -160,35 +162,36 @@ const workerFor = async ({ server, admin, folder }: TerraformWorld, tags: Record
 for (const name of TEMPLATES) {
   if (name === "minimal") continue;
   testNeeding(
-    wanted,
+    requirements,
     `[TF-7] a workspace of the template ${name} can be started, stopped, started and deleted`,
     async () => {
       const { admin } = world;
       const { template } = await makeTerraformTemplate(admin, readTemplateFiles(name), name);
-      // It requests tags, so an external worker runs it.
-      await using _ = name === "parameters" ? await workerFor(world, { region: "eu", kind: "vm" }) : undefined;
+      // This template requests tags, so an external worker runs it.
+      await using _ =
+        name === "parameters" ? await startTerraformWorker(world, { region: "eu", kind: "vm" }) : undefined;
       const rich_parameter_values = name === "parameters" ? [{ name: "required_one", value: "x" }] : [];
       const { id } = await createWorkspace(admin, template.id, name, { rich_parameter_values });
       const started = await awaitBuild(admin, id);
       expect(started.latest_build.job.error).toBeUndefined();
-      expect(listAgents(started).map((one) => one.name)).toEqual(["main"]);
+      expect(listAgents(started).map((agent) => agent.name)).toEqual(["main"]);
       const stopped = await buildAndWait(id, "stop");
       expect(stopped.latest_build.status).toBe("stopped");
-      const left = stopped.latest_build.resources.map((one) => `${one.type}.${one.name}`).sort();
-      const kept: Record<string, string[]> = {
+      const remaining = stopped.latest_build.resources.map((resource) => `${resource.type}.${resource.name}`).sort();
+      const expectedRemaining: Record<string, string[]> = {
         "apps-and-scripts": ["devcontainer.app", "env.editor", "env.tools_a", "env.tools_b"].map(
-          (one) => `coder_${one}`,
+          (resource) => `coder_${resource}`,
         ),
         "metadata-cost": ["terraform_data.home_volume", "terraform_data.network"],
         "presets-prebuilds": ["terraform_data.kind"],
       };
-      expect(left).toEqual(kept[name] ?? []);
+      expect(remaining).toEqual(expectedRemaining[name] ?? []);
       const changed = name === "parameters" ? [{ name: "cpus", value: "5" }] : [];
-      const again = await buildAndWait(id, "start", { rich_parameter_values: changed });
-      expect(again.latest_build.status).toBe("running");
-      if (name === "parameters") expect(/"value": \[\s*"5",/.test(await loadState(again))).toBe(true);
-      if (name === "apps-and-scripts") await hasAllItsApps(started, again);
-      if (name === "metadata-cost") expect(again.latest_build.daily_cost).toBe(23);
+      const restarted = await buildAndWait(id, "start", { rich_parameter_values: changed });
+      expect(restarted.latest_build.status).toBe("running");
+      if (name === "parameters") expect(/"value": \[\s*"5",/.test(await loadState(restarted))).toBe(true);
+      if (name === "apps-and-scripts") await expectSameApps(started, restarted);
+      if (name === "metadata-cost") expect(restarted.latest_build.daily_cost).toBe(23);
       expect((await buildAndWait(id, "delete")).latest_build.status).toBe("deleted");
     },
     scaleTimeout(180_000),

@@ -1,4 +1,4 @@
-// Parsing the variables that a template declares, and writing their values.
+// Parses the variables that a template declares, and writes their values.
 import { expect, test } from "bun:test";
 import { toPlainVariables } from "#src/provisioners/terraform/environment.ts";
 import {
@@ -8,17 +8,17 @@ import {
 } from "#src/provisioners/terraform/variables.ts";
 import { loadExpected, templateFolder } from "./comparison.ts";
 
-test("[TF-5] the variables of a template are parsed with their types, defaults and secrets", async () => {
+test("[TF-5] parses a template's variables with their types, defaults and sensitivity", async () => {
   const text = await Bun.file(`${templateFolder("parameters")}/main.tf`).text();
   const { variables = [] } = await loadExpected("parameters");
   const declared = parseDeclaredVariables([{ name: "main.tf", text }]);
   expect(declared.map(({ name, type, sensitive }) => ({ name, type, sensitive }))).toEqual(
     variables.map(({ name, type, sensitive }) => ({ name, type, sensitive })),
   );
-  expect(declared.map((one) => one.default)).toEqual(["registry.example.com", "", "16", '["a", "b"]']);
+  expect(declared.map((variable) => variable.default)).toEqual(["registry.example.com", "", "16", '["a", "b"]']);
 });
 
-test("[TF-5] text that only looks like a variable is ignored: comments, strings, heredocs, other words, inner blocks", () => {
+test("[TF-5] ignores text that only looks like a variable: comments, strings, heredocs, other words, inner blocks", () => {
   const text = `# variable "comment" {}
 locals { my_variable = "variable \\"text\\" {" }
 /* variable "long_comment" {} */
@@ -48,12 +48,12 @@ variable "required" {}`;
   ]);
 });
 
-test("[TF-5] the JSON form, the order of files, and values from a file are supported", () => {
+test("[TF-5] supports JSON files, the order of files, and values from a file", () => {
   const json = JSON.stringify({ variable: { b: { type: "number", default: 3 }, c: [{ description: "C" }] } });
   const names = parseDeclaredVariables([
     { name: "z.tf.json", text: json },
     { name: "a.tf", text: 'variable "a" { default = "x" }' },
-  ]).map((one) => [one.name, one.default]);
+  ]).map((variable) => [variable.name, variable.default]);
   expect(names).toEqual([
     ["a", "x"],
     ["b", "3"],
@@ -64,7 +64,7 @@ test("[TF-5] the JSON form, the order of files, and values from a file are suppo
   );
 });
 
-test("[TF-5] a value can neither end its line nor be evaluated as a template", () => {
+test("[TF-5] escapes values, so that they neither end their line nor are evaluated as templates", () => {
   const written = formatVariablesFile(
     [
       { name: "text", type: "string" },
@@ -77,13 +77,13 @@ test("[TF-5] a value can neither end its line nor be evaluated as a template", (
   expect(written).toBe('text = "a\\"b\\n$${c}%%{d}\\\\\\u0008"\nlist = (["x"]\nother = "y")\n');
 });
 
-test("[TF-42] uses the username for an owner without a full name, in the form's plan and in the build's", () => {
+test("[TF-42] uses the username for an owner without a full name, in the plans of form and build", () => {
   const owner = { id: "1", username: "alice", full_name: "", email: "a@example.com", login_type: "password" };
-  const ownerName = (full_name: string): string | undefined =>
+  const getOwnerName = (full_name: string): string | undefined =>
     toPlainVariables("start", {
       access_url: "http://h:1/",
       initScript: () => "",
       owner: { ...owner, full_name, groups: [], roles: [] },
     }).CODER_WORKSPACE_OWNER_NAME;
-  expect([ownerName(""), ownerName("Alice A.")]).toEqual(["alice", "Alice A."]);
+  expect([getOwnerName(""), getOwnerName("Alice A.")]).toEqual(["alice", "Alice A."]);
 });

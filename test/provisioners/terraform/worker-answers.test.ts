@@ -1,4 +1,4 @@
-// Wrong or missing messages of a Terraform worker: a bare socket speaks the protocol, controlled by the test.
+// Wrong or missing messages of a Terraform worker. The test speaks the protocol on a plain socket.
 import { expect } from "bun:test";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
@@ -22,20 +22,20 @@ const BUILD_RESULT = { resources: [], daily_cost: 0, secrets: [] };
 
 testNeeding(
   [needs.terraform],
-  "[TF-40] a worker's state replaces the stored one only if it is a newer version of it; until the worker has answered, its workspace waits for that worker only",
+  "[TF-40] a worker's state replaces only an older state; a workspace with an unknown result waits for its worker",
   async () => {
     await using world = await openTerraformWorld();
     const { admin } = world;
     const { key } = await makeKey(admin);
     const { template } = await makeTerraformTemplate(admin, { "main.tf": MAIN }, "answers");
-    const open = (name: string) =>
+    const openTerraformWorker = (name: string) =>
       openWorker(world.server.url, key, {
         name,
         provisioners: "terraform",
         tags: "region=eu",
         places: `terraform=${name}`,
       });
-    const first = await open("first");
+    const first = await openTerraformWorker("first");
     const receiveJob = async ({ socket }: typeof first): Promise<string> => {
       for (;;) {
         const message = await socket.json<JobMessage>();
@@ -45,10 +45,10 @@ testNeeding(
     const { id } = await createWorkspace(admin, template.id);
     const fetchState = async ({ latest_build }: Workspace): Promise<string> =>
       (await admin.fetch("GET", `/api/v2/workspacebuilds/${latest_build.id}/state`)).text();
-    const build = async (transition: "start" | "stop" | "delete", answer: (job_id: string) => object[]) => {
+    const runBuild = async (transition: "start" | "stop" | "delete", makeMessages: (job_id: string) => object[]) => {
       if (transition !== "start") await createBuild(admin, id, transition);
       const job_id = await receiveJob(first);
-      for (const message of answer(job_id)) first.say(message);
+      for (const message of makeMessages(job_id)) first.say(message);
       const ended = await awaitWorkspace(admin, id, ({ latest_build }) =>
         ["succeeded", "failed"].includes(latest_build.job.status),
       );
@@ -56,8 +56,8 @@ testNeeding(
     };
     const makeStateMessage = (job_id: string, text: string): object => ({ type: "left", job_id, text });
     const good = makeState(3);
-    // After the job has ended, the worker sends another state and a failure, which are ignored.
-    const started = await build("start", (job_id) => [
+    // The server ignores a state and a failure that arrive after the job has ended.
+    const started = await runBuild("start", (job_id) => [
       makeStateMessage(job_id, good),
       { type: "done", job_id, state: null, has_left: true, made: BUILD_RESULT },
       makeStateMessage(job_id, makeState(9)),
@@ -77,24 +77,24 @@ testNeeding(
       ],
       (job_id) => [{ type: "failed", job_id, error: "x", code: "", has_left: true }],
     ];
-    for (const answer of refused) expect(await build("stop", answer)).toEqual(["failed", good]);
+    for (const makeMessages of refused) expect(await runBuild("stop", makeMessages)).toEqual(["failed", good]);
 
-    // The last build's result is unknown, so another worker with the tags does not take over.
+    // The last build's result is unknown, so another worker with the tags does not run the next build.
     first.socket[Symbol.dispose]();
-    const second = await open("second");
-    const waiting = await createBuild(admin, id, "stop");
+    const second = await openTerraformWorker("second");
+    const pendingBuild = await createBuild(admin, id, "stop");
     await until(async () =>
-      JSON.stringify(await admin.get(`/api/v2/workspacebuilds/${waiting.id}/logs`)).includes(
+      JSON.stringify(await admin.get(`/api/v2/workspacebuilds/${pendingBuild.id}/logs`)).includes(
         "where the workspace lives",
       ),
     );
     // A person cancels the build, so that the other worker can delete the workspace.
-    await admin.patch(`/api/v2/workspacebuilds/${waiting.id}/cancel`);
+    await admin.patch(`/api/v2/workspacebuilds/${pendingBuild.id}/cancel`);
     await createBuild(admin, id, "delete");
     const job_id = await receiveJob(second);
     second.say({ type: "done", job_id, state: null });
-    const gone = await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.job.status === "succeeded");
-    expect(gone.latest_build.status).toBe("deleted");
+    const deleted = await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.job.status === "succeeded");
+    expect(deleted.latest_build.status).toBe("deleted");
     second.socket[Symbol.dispose]();
   },
 );

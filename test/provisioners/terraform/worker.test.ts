@@ -1,5 +1,5 @@
-// Terraform templates run by external workers: real second processes with the real program. The server learns what they create when a build
-// has ended; during the build only the worker knows.
+// External workers that run Terraform templates, in separate processes with the real program. Only the worker knows the created resources
+// during a build. The server learns them when the build has ended.
 import { expect } from "bun:test";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,7 +15,7 @@ import { until } from "#test/support/until.ts";
 import { makeKey, startWorker } from "#test/support/worker.ts";
 import { awaitBuild, awaitWorkspace, createBuild, createWorkspace } from "#test/support/workspaces.ts";
 
-const wanted = [needs.terraform];
+const requirements = [needs.terraform];
 
 const HEAD = `terraform {
   required_providers {
@@ -31,11 +31,11 @@ data "coder_workspace_tags" "where" {
 }
 `;
 
-const makePart = (folder: string, name: string, more = "", then = ""): string => `
+const makePart = (folder: string, name: string, settings = "", commands = ""): string => `
 resource "terraform_data" "${name}" {
   input = "${folder}"
-  ${more}
-  provisioner "local-exec" { command = "echo made >> ${folder}/${name}${then}" }
+  ${settings}
+  provisioner "local-exec" { command = "echo made >> ${folder}/${name}${commands}" }
   provisioner "local-exec" {
     when    = destroy
     command = "rm -f \${self.input}/${name}"
@@ -43,7 +43,7 @@ resource "terraform_data" "${name}" {
 }
 `;
 
-/** Returns the paths below a folder; one that is being removed counts as existing. */
+/** Returns the paths below a folder. A folder that is being removed still counts as one with a state. */
 const listNamesBelow = (folder: string): string[] => {
   try {
     return readdirSync(folder, { recursive: true, encoding: "utf8" });
@@ -52,35 +52,35 @@ const listNamesBelow = (folder: string): string[] => {
   }
 };
 
-/** A world with a key, from which Terraform workers are started; their folders are removed with it. */
-const open = async (env: Record<string, string> = {}) => {
+/** Opens a world that starts Terraform workers, and removes their folders at its end. */
+const openWorkerWorld = async (env: Record<string, string> = {}) => {
   const world = await openTerraformWorld({ env });
   const { key } = await makeKey(world.admin);
   const parts = mkdtempSync(join(tmpdir(), "slipway-tf-parts-"));
   noteFolder(parts);
   const folders: string[] = [];
-  const folderOf = (name: string): string => {
+  const makeWorkerFolder = (name: string): string => {
     const folder = mkdtempSync(join(tmpdir(), `tfw-${name}-`));
     noteFolder(folder);
     folders.push(folder);
     return folder;
   };
-  const start = (name: string, more: Partial<Parameters<typeof startWorker>[0]> = {}) =>
+  const start = (name: string, options: Partial<Parameters<typeof startWorker>[0]> = {}) =>
     startWorker({
       url: world.server.url,
       key,
       name,
-      directory: folderOf(name),
+      directory: makeWorkerFolder(name),
       kinds: "terraform",
       tags: { region: "eu" },
       env: { SLIPWAY_WORKER_TERRAFORM_CLI_CONFIG: join(needs.terraform.file, "rc") },
-      ...more,
+      ...options,
     });
   return {
     ...world,
     parts,
     start,
-    folderOf,
+    makeWorkerFolder,
     has: (name: string) => existsSync(join(parts, name)),
     async [Symbol.asyncDispose]() {
       await world[Symbol.asyncDispose]();
@@ -107,10 +107,10 @@ const buildAndWait = async (client: Client, id: string, transition: "stop" | "de
 };
 
 testNeeding(
-  wanted,
-  "[TF-18] [TF-19] a template that asks for tags waits for a worker with them; the worker gets files and secrets, and returns agents, lines and state to the server",
+  requirements,
+  "[TF-18] [TF-19] a template with tags waits for a worker with them, which returns agents, output and state to the server",
   async () => {
-    await using world = await open();
+    await using world = await openWorkerWorld();
     const { admin, parts } = world;
     const agent = `resource "coder_agent" "main" {
   os   = "linux"
@@ -131,11 +131,11 @@ resource "coder_metadata" "box" {
 `;
     const template_id = await createTemplate(admin, HEAD + TAGS + agent);
     const { id } = await createWorkspace(admin, template_id);
-    const waiting = await until(async () => {
+    const pending = await until(async () => {
       const { latest_build } = await admin.get<Workspace>(`/api/v2/workspaces/${id}`);
       return (await readOutputs(admin, latest_build.id)).includes("No worker with the tags") && latest_build;
     });
-    expect([waiting.job.status, world.has("box")]).toEqual(["pending", false]);
+    expect([pending.job.status, world.has("box")]).toEqual(["pending", false]);
     await using other = world.start("other", { tags: { region: "us" } });
     await other.connected();
     expect((await admin.get<Workspace>(`/api/v2/workspaces/${id}`)).latest_build.job.status).toBe("pending");
@@ -148,16 +148,16 @@ resource "coder_metadata" "box" {
       "near",
       true,
     ]);
-    const agents = latest_build.resources.flatMap((one) => one.agents ?? []);
+    const agents = latest_build.resources.flatMap((resource) => resource.agents ?? []);
     expect(agents.map(({ name }) => name)).toEqual(["main"]);
-    // The owner's token has reached the worker, and no log.
+    // The owner's token has reached the worker, but no log.
     const token = readFileSync(join(parts, "token"), "utf8");
     expect(token).toMatch(/^\w{10}-\w{22}$/);
     const printed = await readOutputs(admin, latest_build.id);
     expect(printed).toContain("it is");
     expect(printed).not.toContain(token);
     expect(worker.errors()).not.toContain(token);
-    // Only the server has its result.
+    // Only the server has the workspace's state.
     const state = await loadState(admin, workspace);
     expect(state).toContain('"box"');
     const listLeftovers = (name: string): string[] =>
@@ -167,43 +167,46 @@ resource "coder_metadata" "box" {
 
     // Once a build has ended, any worker can continue with it, and the delete removes what the other has created.
     await using next = world.start("next");
-    const gone = await buildAndWait(admin, id, "delete");
-    expect([gone.latest_build.job.status, gone.latest_build.job.worker_name]).toEqual(["succeeded", "next"]);
+    const deleted = await buildAndWait(admin, id, "delete");
+    expect([deleted.latest_build.job.status, deleted.latest_build.job.worker_name]).toEqual(["succeeded", "next"]);
     expect(world.has("box")).toBe(false);
     await next.connected();
   },
 );
 
 testNeeding(
-  wanted,
-  "[TF-19] an apply that fails or is canceled on a worker keeps its resources, and no process remains there",
+  requirements,
+  "[TF-19] an apply that fails or is canceled on a worker keeps its resources and leaves no process",
   async () => {
-    await using world = await open({ SLIPWAY_TERRAFORM_WORKERS: "true" });
+    await using world = await openWorkerWorld({ SLIPWAY_TERRAFORM_WORKERS: "true" });
     const { admin, parts } = world;
-    const waits = `; until [ -e ${parts}/open ]; do sleep 0.05; done; [ ! -e ${parts}/fail ]`;
+    const waitCommand = `; until [ -e ${parts}/open ]; do sleep 0.05; done; [ ! -e ${parts}/fail ]`;
     const main =
-      HEAD + makePart(parts, "first") + makePart(parts, "second", "depends_on = [terraform_data.first]", waits);
-    const directory = world.folderOf("one");
+      HEAD + makePart(parts, "first") + makePart(parts, "second", "depends_on = [terraform_data.first]", waitCommand);
+    const directory = world.makeWorkerFolder("one");
     await using worker = world.start("one", { directory, tags: {} });
     await worker.connected();
     const template_id = await createTemplate(admin, main);
-    for (const how of ["fails", "is cancelled"]) {
-      const { id, latest_build } = await createWorkspace(admin, template_id, how.replaceAll(" ", "-"));
+    for (const outcome of ["fails", "is cancelled"]) {
+      const { id, latest_build } = await createWorkspace(admin, template_id, outcome.replaceAll(" ", "-"));
       await until(() => world.has("second"));
-      if (how === "fails") for (const name of ["fail", "open"]) writeFileSync(join(parts, name), "");
+      if (outcome === "fails") for (const name of ["fail", "open"]) writeFileSync(join(parts, name), "");
       else await admin.patch(`/api/v2/workspacebuilds/${latest_build.id}/cancel`);
-      const workspace = await awaitWorkspace(admin, id, (one) =>
-        ["failed", "canceled"].includes(one.latest_build.job.status),
+      const workspace = await awaitWorkspace(admin, id, (found) =>
+        ["failed", "canceled"].includes(found.latest_build.job.status),
       );
-      expect([how, workspace.latest_build.job.status]).toEqual([how, how === "fails" ? "failed" : "canceled"]);
+      expect([outcome, workspace.latest_build.job.status]).toEqual([
+        outcome,
+        outcome === "fails" ? "failed" : "canceled",
+      ]);
       const state = await loadState(admin, workspace);
       expect(state).toContain('"first"');
       await until(() => findProcesses(join(directory, "terraform", "builds")).length === 0);
       for (const name of ["fail", "open"]) rmSync(join(parts, name), { force: true });
       writeFileSync(join(parts, "open"), "");
-      const gone = await buildAndWait(admin, id, "delete");
-      expect([how, gone.latest_build.job.status, world.has("first")]).toEqual([how, "succeeded", false]);
-      // The interrupted resource is tainted: Terraform runs no destroy command for it.
+      const deleted = await buildAndWait(admin, id, "delete");
+      expect([outcome, deleted.latest_build.job.status, world.has("first")]).toEqual([outcome, "succeeded", false]);
+      // The interrupted resource is tainted, so Terraform runs no destroy command for it.
       rmSync(join(parts, "second"), { force: true });
       rmSync(join(parts, "open"));
     }
@@ -214,54 +217,47 @@ testNeeding(
   },
 );
 
-testNeeding(
-  wanted,
-  "[TF-20] a worker that is killed during an apply resumes the build, and no other does",
-  async () => {
-    await using world = await open({ SLIPWAY_TERRAFORM_WORKERS: "true" });
-    const { admin, parts } = world;
-    const waits = `; until [ -e ${parts}/open ]; do sleep 0.05; done`;
-    const main =
-      HEAD + makePart(parts, "first") + makePart(parts, "second", "depends_on = [terraform_data.first]", waits);
-    const directory = world.folderOf("killed");
-    const same = { directory, tags: {} };
-    const first = world.start("killed", same);
-    await first.connected();
-    const template_id = await createTemplate(admin, main);
-    const { id } = await createWorkspace(admin, template_id);
-    await until(() => world.has("second"));
-    first.signal("SIGKILL");
-    await first.exited;
-    await using other = world.start("other", { tags: {} });
-    await other.connected();
-    const waiting = await awaitWorkspace(admin, id, (one) => one.latest_build.job.status === "pending");
-    await until(async () => (await readOutputs(admin, waiting.latest_build.id)).includes("where the workspace lives"));
-    writeFileSync(join(parts, "open"), "");
-    await using again = world.start("killed", same);
-    const workspace = await awaitBuild(admin, id);
-    expect([workspace.latest_build.job.status, workspace.latest_build.job.worker_name]).toEqual([
-      "succeeded",
-      "killed",
-    ]);
-    // Created once: what the first run had created was known.
-    expect(readFileSync(join(parts, "first"), "utf8")).toBe("made\n");
-    const gone = await buildAndWait(admin, id, "delete");
-    expect([gone.latest_build.job.status, world.has("first"), world.has("second")]).toEqual([
-      "succeeded",
-      false,
-      false,
-    ]);
-    await again.connected();
-  },
-);
+testNeeding(requirements, "[TF-20] only the worker that was killed during an apply resumes the build", async () => {
+  await using world = await openWorkerWorld({ SLIPWAY_TERRAFORM_WORKERS: "true" });
+  const { admin, parts } = world;
+  const waitCommand = `; until [ -e ${parts}/open ]; do sleep 0.05; done`;
+  const main =
+    HEAD + makePart(parts, "first") + makePart(parts, "second", "depends_on = [terraform_data.first]", waitCommand);
+  const directory = world.makeWorkerFolder("killed");
+  const workerOptions = { directory, tags: {} };
+  const first = world.start("killed", workerOptions);
+  await first.connected();
+  const template_id = await createTemplate(admin, main);
+  const { id } = await createWorkspace(admin, template_id);
+  await until(() => world.has("second"));
+  first.signal("SIGKILL");
+  await first.exited;
+  await using other = world.start("other", { tags: {} });
+  await other.connected();
+  const pending = await awaitWorkspace(admin, id, (found) => found.latest_build.job.status === "pending");
+  await until(async () => (await readOutputs(admin, pending.latest_build.id)).includes("where the workspace lives"));
+  writeFileSync(join(parts, "open"), "");
+  await using restarted = world.start("killed", workerOptions);
+  const workspace = await awaitBuild(admin, id);
+  expect([workspace.latest_build.job.status, workspace.latest_build.job.worker_name]).toEqual(["succeeded", "killed"]);
+  // The resumed build knew the resources of the first run, so it created them only once.
+  expect(readFileSync(join(parts, "first"), "utf8")).toBe("made\n");
+  const deleted = await buildAndWait(admin, id, "delete");
+  expect([deleted.latest_build.job.status, world.has("first"), world.has("second")]).toEqual([
+    "succeeded",
+    false,
+    false,
+  ]);
+  await restarted.connected();
+});
 
 testNeeding(
-  wanted,
-  "[TF-22] imports and dry runs of a template that asks for tags run on a worker, never on the server, and a lost worker's import goes to another",
+  requirements,
+  "[TF-22] imports and dry runs of a template with tags run only on workers, and another worker takes over a lost one's import",
   async () => {
-    await using world = await open({ SLIPWAY_TERRAFORM_BINARY: "/nowhere/terraform" });
+    await using world = await openWorkerWorld({ SLIPWAY_TERRAFORM_BINARY: "/nowhere/terraform" });
     const { admin, parts } = world;
-    const waits = `data "coder_parameter" "size" {
+    const template = `data "coder_parameter" "size" {
   name    = "size"
   default = "2"
   option {
@@ -291,12 +287,12 @@ module "box" {
   input = "x"
 }
 `;
-    const slow = HEAD + waits + makePart(parts, "first", "depends_on = [coder_agent.main]");
+    const slow = HEAD + template + makePart(parts, "first", "depends_on = [coder_agent.main]");
     const files = { "main.tf": slow, "box/main.tf": box };
     const requests = { file_id: await uploadFiles(admin, files), tags: { region: "eu" } };
     const pushed = await admin.post<TemplateVersion>("/api/v2/organizations/default/templateversions", requests);
-    // No worker has the tags; then the first worker is killed while it plans.
-    const directory = world.folderOf("first");
+    // At first, no worker has the tags. Then the first worker is killed while it plans.
+    const directory = world.makeWorkerFolder("first");
     const first = world.start("first", { directory });
     await first.connected();
     await until(() => readdirSync(directory).includes("files") && readdirSync(join(directory, "files")).length > 0);
@@ -310,25 +306,25 @@ module "box" {
     expect(printed).toContain("No worker with the tags");
     expect(printed).toContain("The worker first was lost");
 
-    const at = `/api/v2/templateversions/${version.id}/dry-run`;
+    const dryRunPath = `/api/v2/templateversions/${version.id}/dry-run`;
     const rich_parameter_values = [{ name: "size", value: "3" }];
-    const dryRun = await admin.post<{ id: string }>(at, { rich_parameter_values });
-    using socket = await admin.socket(`${at}/${dryRun.id}/logs?follow`);
+    const dryRun = await admin.post<{ id: string }>(dryRunPath, { rich_parameter_values });
+    using socket = await admin.socket(`${dryRunPath}/${dryRun.id}/logs?follow`);
     for await (const _ of socket);
-    const job = await admin.get<{ status: string; worker_name: string; error?: string }>(`${at}/${dryRun.id}`);
+    const job = await admin.get<{ status: string; worker_name: string; error?: string }>(`${dryRunPath}/${dryRun.id}`);
     expect([job.error, job.status, job.worker_name]).toEqual([undefined, "succeeded", "second"]);
-    // The resources for these values rather than the defaults.
-    const planned = await admin.get<{ type: string; name: string }[]>(`${at}/${dryRun.id}/resources`);
+    // The resources are those for these values, not for the defaults.
+    const planned = await admin.get<{ type: string; name: string }[]>(`${dryRunPath}/${dryRun.id}/resources`);
     expect(planned.map(({ name }) => name).sort()).toEqual(["box__a", "box__a", "box__a", "first"]);
     expect(JSON.stringify(job)).not.toContain("box__a");
 
-    // A build needs the import's tags, and apps keep their IDs on the way.
+    // A build needs the import's tags, and apps keep their IDs.
     const body = { name: "away", template_version_id: version.id };
     const { id: template_id } = await admin.post<{ id: string }>("/api/v2/organizations/default/templates", body);
     const { id } = await createWorkspace(admin, template_id, "away");
     const built = await awaitBuild(admin, id);
     expect([built.latest_build.job.error, built.latest_build.job.worker_name]).toEqual([undefined, "second"]);
-    const apps = built.latest_build.resources.flatMap(({ agents = [] }) => agents.flatMap((one) => one.apps));
+    const apps = built.latest_build.resources.flatMap(({ agents = [] }) => agents.flatMap((agent) => agent.apps));
     expect(apps.map(({ slug }) => slug)).toEqual(["web"]);
     expect(await loadState(admin, built)).toContain(apps[0]?.id ?? "no app");
     expect((await buildAndWait(admin, id, "delete")).latest_build.job.status).toBe("succeeded");

@@ -1,9 +1,9 @@
-// A chat's work in a workspace, through the API.
+// Lets a chat work in a workspace, with the API.
 import type { Chat, MessagePage } from "#schema/chats/chat.ts";
 import { until } from "#test/support/until.ts";
 import type { Stage } from "./stage.ts";
 
-/** Returns the chat's final answer. */
+/** Sends the text to a new chat. Returns the chat's final status and all its text. */
 export const askChat = async (
   { admin, organization_id }: Stage,
   workspace_id: string,

@@ -1,4 +1,4 @@
-// The short form of the template lives: one of them, without kills. `bun run torture --only "terraform: lives"` has the long one.
+// The short form of the template lives: one template, without kills. `bun run torture --only "terraform: lives"` runs the long form.
 
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { scaleTimeout } from "#test/support/pace.ts";
@@ -7,7 +7,7 @@ import { openStage } from "./stage.ts";
 
 testNeeding(
   [needs.terraform],
-  "[TF-30] a workspace is created, used by terminal and chat, stopped, changed, failed, canceled, updated and deleted; nothing is lost, left behind or leaked",
+  "[TF-30] a workspace is created, used, stopped, changed, canceled, updated and deleted without losing or leaking anything",
   async () => {
     await using stage = await openStage("server");
     await runLife(stage, { template: "minimal" });

@@ -1,5 +1,5 @@
-// The whole life of a workspace of one template, for its owner and an administrator: created, connected, used, stopped, started with other
-// values, failed, canceled, updated, deleted. Checks for leftovers after every step.
+// The complete life of a workspace: it is created, connected, used, stopped, started with other values, fails, is canceled, updated and
+// deleted. Checks for leftovers after every step.
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
@@ -13,7 +13,7 @@ import { Machine, parseAgent } from "./machine.ts";
 import { listResourceNames, Secrets } from "./secrets.ts";
 import { awaitSettled, type Stage } from "./stage.ts";
 
-/** Parameter values that differ from the template's defaults: for the first start and for a later one. */
+/** Parameter values that differ from the template's defaults, for the first start and for a later one. */
 const VALUES: Readonly<Record<string, readonly [Record<string, string>, Record<string, string>]>> = {
   parameters: [{ required_one: "x" }, { cpus: "5" }],
   "presets-prebuilds": [{}, { cpus: "4" }],
@@ -24,11 +24,11 @@ const toParameterValues = (values: Record<string, string>) => ({
 });
 
 /**
- * A second version of each template has two additional resources: one that the next version drops, and one that interferes with an apply:
- * it fails while the file `fail` exists, and waits while the file `wait` exists. It also outputs the owner's token in every way a template
- * can.
+ * Returns the additional file of each template's second version, which has two more resources. The first version does not have `dropped`.
+ * `hurdle` interferes with an apply: it fails while the file `fail` exists, and waits while the file `wait` exists. The file also outputs
+ * the owner's token in every way that a template can.
  */
-const makeOutputs = (parts: string): string => `
+const makeExtraResources = (parts: string): string => `
 data "coder_workspace_owner" "leaked" {}
 output "leaked" {
   value     = data.coder_workspace_owner.leaked.session_token
@@ -54,16 +54,16 @@ resource "terraform_data" "hurdle" {
 
 export type LifeOptions = {
   readonly template: string;
-  /** Called in the middle of builds that should succeed; may kill the server or worker. */
+  /** Runs in the middle of builds that should succeed. May kill the server or the worker. */
   readonly disturb?: () => Promise<void>;
 };
 
-/** Throws at the first problem. */
+/** Takes a workspace through its life. Throws at the first problem. */
 export const runLife = async (stage: Stage, { template: name, disturb }: LifeOptions): Promise<void> => {
   const { admin, parts, place } = stage;
   const [first = {}, later = {}] = VALUES[name] ?? [];
-  const assert = (holds: unknown, what: string): void => {
-    if (!holds) throw new Error(`${name}: ${what}`);
+  const assert = (condition: unknown, problem: string): void => {
+    if (!condition) throw new Error(`${name}: ${problem}`);
   };
   const hasPart = (file: string): boolean => existsSync(join(parts, file));
   const secrets = new Secrets(stage);
@@ -72,7 +72,7 @@ export const runLife = async (stage: Stage, { template: name, disturb }: LifeOpt
   const { id: template_id } = imported.template;
   const second = await importVersion(
     admin,
-    { ...readTemplateFiles(name), "more.tf": makeOutputs(parts) },
+    { ...readTemplateFiles(name), "more.tf": makeExtraResources(parts) },
     { template_id },
   );
   assert(second.job.status === "succeeded", `the second version: ${second.job.error}`);
@@ -81,27 +81,30 @@ export const runLife = async (stage: Stage, { template: name, disturb }: LifeOpt
   await using machine = new Machine(join(place.scratch, `machine-${name}-${id}`));
   const isOwnMachine = name === "minimal";
 
-  /** Returns the build once it has ended as expected; no process, file or leaked secret of it may be left. */
-  const awaitEnd = async (status: string, what: string): Promise<{ workspace: Workspace; state: string }> => {
+  /** Returns the build once it has ended with this status. Checks that it has left no process, file or secret behind. */
+  const awaitEnd = async (status: string, step: string): Promise<{ workspace: Workspace; state: string }> => {
     if (disturb && !["failed", "canceled"].includes(status)) await disturb();
     const workspace = await awaitSettled(admin, id);
     const { latest_build } = workspace;
-    assert(latest_build.status === status, `${what}: it is ${latest_build.status}, ${latest_build.job.error}`);
+    assert(latest_build.status === status, `${step}: it is ${latest_build.status}, ${latest_build.job.error}`);
     const state = await (await admin.fetch("GET", `/api/v2/workspacebuilds/${latest_build.id}/state`)).text();
-    const left = stage.folders(id);
-    await until(() => !left.some(existsSync), { what: `${name}, ${what}: its folder to be removed`, patience: 15_000 });
-    assert(stage.running().length === 0, `${what}: a program of Terraform is still running`);
-    assert(findProcesses(parts).length === 0, `${what}: a command of the template is still running`);
+    const folders = stage.folders(id);
+    await until(() => !folders.some(existsSync), {
+      what: `${name}, ${step}: its folder to be removed`,
+      patience: 15_000,
+    });
+    assert(stage.running().length === 0, `${step}: a program of Terraform is still running`);
+    assert(findProcesses(parts).length === 0, `${step}: a command of the template is still running`);
     secrets.recordSecrets(state);
-    await secrets.assertHidden(workspace, `${name}, ${what}`);
+    await secrets.assertHidden(workspace, `${name}, ${step}`);
     return { workspace, state };
   };
-  const start = async (what: string, request: object = {}): Promise<{ workspace: Workspace; state: string }> => {
+  const start = async (step: string, request: object = {}): Promise<{ workspace: Workspace; state: string }> => {
     await createBuild(admin, id, "start", request);
-    return awaitEnd("running", what);
+    return awaitEnd("running", step);
   };
-  /** Checks that its agent connects, its scripts run, and a terminal and a chat work in it. */
-  const checkWorking = async (state: string, what: string): Promise<void> => {
+  /** Checks that the workspace's agent connects, its scripts run, and a terminal and a chat work in it. */
+  const checkWorking = async (state: string, step: string): Promise<void> => {
     if (!isOwnMachine) await machine.boot(parseAgent(state));
     const agent = await until(
       async () => {
@@ -109,20 +112,20 @@ export const runLife = async (stage: Stage, { template: name, disturb }: LifeOpt
         const found = latest_build.resources.flatMap(({ agents = [] }) => agents)[0];
         assert(
           !found || !/error|timeout/.test(found.lifecycle_state),
-          `${what}: the agent is ${found?.lifecycle_state}`,
+          `${step}: the agent is ${found?.lifecycle_state}`,
         );
         return found?.status === "connected" && found.lifecycle_state === "ready" ? found : undefined;
       },
-      { patience: 90_000, what: `${name}, ${what}: the agent to connect` },
+      { patience: 90_000, what: `${name}, ${step}: the agent to connect` },
     );
-    const path = (rest: string): string => `/api/v2/workspaceagents/${agent.id}/${rest}`;
+    const path = (endpoint: string): string => `/api/v2/workspaceagents/${agent.id}/${endpoint}`;
     using terminal = await TestTerminal.open({ owner: admin, path }, { command: 'echo "is $((40 + 2)) in $HOME"' });
-    assert(/is 42 in \S+/.test(await terminal.until(/is 42 in \S+/)), `${what}: the terminal`);
+    assert(/is 42 in \S+/.test(await terminal.until(/is 42 in \S+/)), `${step}: the terminal`);
     const answer = await askChat(stage, id, 'Run echo "chat $((40 + 3))"');
-    assert(answer.includes("chat 43"), `${what}: the chat says ${answer}`);
+    assert(answer.includes("chat 43"), `${step}: the chat says ${answer}`);
   };
 
-  // Created with the first version, whichever is active by now.
+  // The workspace uses the first version, even if another one is active by now.
   const started = await awaitEnd("running", "create");
   await checkWorking(started.state, "create");
   const resourceNames = listResourceNames(started.state);
@@ -132,7 +135,7 @@ export const runLife = async (stage: Stage, { template: name, disturb }: LifeOpt
   if (!isOwnMachine) await machine.off();
   assert(findProcesses(`/tmp/slipway-tf-${id}`).length === 0, "stop: its daemon is still running");
   assert(
-    listResourceNames(stopped.state).every((one) => resourceNames.includes(one)),
+    listResourceNames(stopped.state).every((resource) => resourceNames.includes(resource)),
     "stop: there are unexpected resources",
   );
 
@@ -154,45 +157,45 @@ export const runLife = async (stage: Stage, { template: name, disturb }: LifeOpt
     "failed apply: a created resource is missing in the state",
   );
   assert(
-    resourceNames.every((one) => listResourceNames(failed.state).includes(one)),
+    resourceNames.every((resource) => listResourceNames(failed.state).includes(resource)),
     "failed apply: a resource is missing in the state",
   );
   rmSync(join(parts, "fail"));
 
   for (const file of ["reached", "wait"]) rmSync(join(parts, file), { force: true });
   writeFileSync(join(parts, "wait"), "");
-  const cancelled = await createBuild(admin, id, "start", version);
+  const canceledBuild = await createBuild(admin, id, "start", version);
   await until(() => hasPart("reached"), { what: `${name}: the middle of the apply` });
-  await admin.patch(`/api/v2/workspacebuilds/${cancelled.id}/cancel`);
-  const broken = await awaitEnd("canceled", "cancel");
+  await admin.patch(`/api/v2/workspacebuilds/${canceledBuild.id}/cancel`);
+  const canceled = await awaitEnd("canceled", "cancel");
   assert(
-    resourceNames.every((one) => listResourceNames(broken.state).includes(one)),
+    resourceNames.every((resource) => listResourceNames(canceled.state).includes(resource)),
     "cancel: a resource is missing in the state",
   );
   assert(
-    listResourceNames(broken.state).includes("dropped") && hasPart("dropped"),
+    listResourceNames(canceled.state).includes("dropped") && hasPart("dropped"),
     "cancel: the created resource is missing",
   );
   rmSync(join(parts, "wait"));
 
-  const again = await start("start after it", version);
+  const restarted = await start("start after it", version);
   assert(secrets.hasSession, "the owner's token was never output");
   assert(readFileSync(join(parts, "dropped"), "utf8") === "made\n", "an existing resource was created again");
-  await checkWorking(again.state, "start after it");
+  await checkWorking(restarted.state, "start after it");
 
   const updated = await start("update", { template_version_id: imported.version.id });
   assert(listResourceNames(updated.state).join() === resourceNames.join(), "update: the dropped resource still exists");
-  // Terraform runs no destroy command for what the new version has dropped.
+  // Terraform runs no destroy command for a resource that the new version does not have.
   rmSync(join(parts, "dropped"));
   await checkWorking(updated.state, "update");
 
   await createBuild(admin, id, "delete");
-  const gone = await awaitEnd("deleted", "delete");
+  const deleted = await awaitEnd("deleted", "delete");
   if (!isOwnMachine) await machine.off();
-  assert(listResourceNames(gone.state).length === 0, "delete: the state still contains resources");
+  assert(listResourceNames(deleted.state).length === 0, "delete: the state still contains resources");
   assert(findProcesses(`/tmp/slipway-tf-${id}`).length === 0, "delete: its daemon is still running");
   rmSync(join(parts, "reached"), { force: true });
   assert(readdirSync(parts).length === 0, `delete: there are ${readdirSync(parts)}`);
-  // The template minimal keeps its folder in the machine's temp folder.
+  // The template `minimal` creates a folder in the machine's temporary folder.
   rmSync(`/tmp/slipway-tf-${id}`, { recursive: true, force: true });
 };

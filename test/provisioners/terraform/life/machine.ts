@@ -1,4 +1,4 @@
-// The machine that a template represents: starts what its user data would start. Only the template `minimal` starts one on its own.
+// The machine that a template represents, which runs the template's start script. Only the template `minimal` starts its own machine.
 import { mkdirSync } from "node:fs";
 import { findProcesses } from "#test/support/terraform.ts";
 import { until } from "#test/support/until.ts";
@@ -23,7 +23,7 @@ export class Machine implements AsyncDisposable {
     mkdirSync(home, { recursive: true });
   }
 
-  /** Boots like a new machine: earlier processes no longer exist. */
+  /** Boots the machine. Earlier processes no longer exist, as on a new machine. */
   async boot({ token, init_script }: Agent): Promise<void> {
     await this.off();
     Bun.spawn(["setsid", "sh", "-c", init_script], {
@@ -35,15 +35,15 @@ export class Machine implements AsyncDisposable {
 
   async off(): Promise<void> {
     await until(() => {
-      const left = findProcesses(`HOME=${this.#home}`);
-      for (const pid of left) {
+      const remaining = findProcesses(`HOME=${this.#home}`);
+      for (const pid of remaining) {
         try {
           process.kill(pid, "SIGKILL");
         } catch {
           // The process has just ended.
         }
       }
-      return left.length === 0;
+      return remaining.length === 0;
     });
   }
 

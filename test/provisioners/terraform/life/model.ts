@@ -1,5 +1,5 @@
-// A model that runs commands in its chat's workspace: for "Run COMMAND" it calls the tool `execute`, and then says the result. Speaks
-// OpenAI's protocol on a real socket.
+// A model that runs commands in its chat's workspace. For "Run COMMAND", it calls the tool `execute` and then answers with the result. It
+// speaks OpenAI's protocol on a real socket.
 import { ModelServer } from "#test/support/models/model-server.ts";
 
 type PromptMessage = { readonly role: string; readonly content?: unknown; readonly tool_calls?: readonly unknown[] };
@@ -13,13 +13,13 @@ export const startRunningModel = async (): Promise<ModelServer> => {
   const server = await ModelServer.start();
   void server.answerAll((call) => {
     const messages = (call.body.messages ?? []) as PromptMessage[];
-    const requested = messages.findLastIndex(({ role }) => role === "user");
-    const command = /Run (.+)/.exec(toText(messages[requested]?.content))?.[1] ?? "true";
-    const answers = messages.slice(requested + 1).filter(({ role }) => role === "tool");
+    const promptIndex = messages.findLastIndex(({ role }) => role === "user");
+    const command = /Run (.+)/.exec(toText(messages[promptIndex]?.content))?.[1] ?? "true";
+    const toolResults = messages.slice(promptIndex + 1).filter(({ role }) => role === "tool");
     const args = JSON.stringify({ command, timeout: "1m" });
-    if (answers.length === 0) {
+    if (toolResults.length === 0) {
       call.say({ call: { id: `call-${messages.length}`, name: "execute", args } }, { finish: "tool_calls" }).end();
-    } else call.say({ text: `It said: ${toText(answers.at(-1)?.content)}` }, { finish: "stop" }).end();
+    } else call.say({ text: `It said: ${toText(toolResults.at(-1)?.content)}` }, { finish: "stop" }).end();
   });
   return server;
 };

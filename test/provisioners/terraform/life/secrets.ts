@@ -1,4 +1,4 @@
-// Secrets in the states of a workspace's builds, and the places where none of them may appear.
+// Collects the secrets in the states of a workspace's builds, and checks that they appear nowhere else.
 import { readFileSync } from "node:fs";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Stage } from "./stage.ts";
@@ -23,35 +23,35 @@ export class Secrets {
   }
 
   recordSecrets(state: string): void {
-    // A key has many lines, and logs are line-based: one of them is enough.
+    // Logs are line-based, so one line of a multi-line key is enough.
     for (const [, secret = ""] of state.matchAll(SECRETS)) this.#known.add(secret.split("\\n")[1] ?? secret);
   }
 
-  /** True if the owner's token was among them. */
+  /** Whether the states contained the owner's token. */
   get hasSession(): boolean {
     return [...this.#known].some((secret) => /^\w{10}-\w{20,}$/.test(secret));
   }
 
-  /** Checks a build's messages and logs, its API responses, and all files of server and worker. */
-  async assertHidden({ id, latest_build: { id: build } }: Workspace, where: string): Promise<void> {
+  /** Checks that no secret is in the build's logs, its API responses, or the files of server and worker. */
+  async assertHidden({ id, latest_build: { id: build } }: Workspace, step: string): Promise<void> {
     const { admin } = this.#stage;
-    if (this.#known.size === 0) throw new Error(`${where}: there is no secret to look for`);
-    const text = async (path: string): Promise<string> => (await admin.fetch("GET", `/api/v2/${path}`)).text();
+    if (this.#known.size === 0) throw new Error(`${step}: there is no secret to look for`);
+    const fetchText = async (path: string): Promise<string> => (await admin.fetch("GET", `/api/v2/${path}`)).text();
     const texts: Record<string, string> = {
-      "the log of the build": await text(`workspacebuilds/${build}/logs`),
-      "the build's timings": await text(`workspacebuilds/${build}/timings`),
-      "the workspace": await text(`workspaces/${id}?include_deleted=true`),
+      "the log of the build": await fetchText(`workspacebuilds/${build}/logs`),
+      "the build's timings": await fetchText(`workspacebuilds/${build}/timings`),
+      "the workspace": await fetchText(`workspaces/${id}?include_deleted=true`),
       "the log of server or worker": this.#stage.logged(),
     };
-    for (const file of this.#stage.stored()) texts[file] = readOr(file);
-    for (const [place, content] of Object.entries(texts)) {
+    for (const file of this.#stage.stored()) texts[file] = readIfPossible(file);
+    for (const [location, content] of Object.entries(texts)) {
       for (const secret of this.#known)
-        if (content.includes(secret)) throw new Error(`${where}: a secret is in ${place}`);
+        if (content.includes(secret)) throw new Error(`${step}: a secret is in ${location}`);
     }
   }
 }
 
-const readOr = (file: string): string => {
+const readIfPossible = (file: string): string => {
   try {
     return readFileSync(file, "latin1");
   } catch {

@@ -1,5 +1,5 @@
-// The environment of Terraform workspaces in tests: a server, a worker if a template needs one, a model, and the machine that a template
-// only represents. Server and worker can be killed at any time and return.
+// The environment of Terraform workspaces in tests: a server, a worker and a model. Server and worker can be killed at any time, and are
+// restarted.
 import { mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
@@ -14,7 +14,7 @@ import { startRunningModel } from "./model.ts";
 
 export type Victim = "server" | "worker";
 
-/** `builtBy`: the worker builds all templates, or only the ones that request its tags. */
+/** With `builtBy: "worker"`, the worker builds all templates, otherwise only templates that request its tags. */
 export const openStage = async (builtBy: Victim) => {
   await using stack = new AsyncDisposableStack();
   const place = stack.use(await ServerPlace.make());
@@ -39,7 +39,7 @@ export const openStage = async (builtBy: Victim) => {
   const { key } = await makeKey(admin);
   const directory = join(place.scratch, "worker");
   mkdirSync(directory);
-  const begin = (): WorkerProcess =>
+  const startStageWorker = (): WorkerProcess =>
     startWorker({
       url: new URL(admin.url),
       key,
@@ -49,7 +49,7 @@ export const openStage = async (builtBy: Victim) => {
       tags: { region: "eu", kind: "vm" },
       env: { SLIPWAY_WORKER_TERRAFORM_CLI_CONFIG: join(needs.terraform.file, "rc"), SLIPWAY_WORKER_LOG_LEVEL: "debug" },
     });
-  let worker = begin();
+  let worker = startStageWorker();
   stack.defer(() => worker[Symbol.asyncDispose]());
   await worker.connected();
 
@@ -63,19 +63,19 @@ export const openStage = async (builtBy: Victim) => {
       worker.signal("SIGKILL");
       await worker.exited;
       endedLog += worker.errors();
-      worker = begin();
+      worker = startStageWorker();
       await worker.connected();
     },
   };
-  const kept = stack.move();
+  const resources = stack.move();
   return {
     place,
     admin,
     parts,
     organization_id: organization?.id ?? "",
-    /** Kills it and waits until it is back. */
-    kill: (who: Victim) => kill[who](),
-    /** Returns what server and worker have logged, at the level debug. */
+    /** Kills the server or the worker and waits until it runs again. */
+    kill: (victim: Victim) => kill[victim](),
+    /** Returns the logs of server and worker, at the level debug. */
     logged: () => endedLog + place.newest.errors + worker.errors(),
     /** Returns the build folders of this workspace, in the server and in the worker. */
     folders: (workspace_id: string) =>
@@ -84,7 +84,7 @@ export const openStage = async (builtBy: Victim) => {
     stored: () => [place.directory, directory].flatMap(filesBelow),
     /** Returns the Terraform processes of any build, with their children. */
     running: () => findProcesses(join(place.scratch)).filter(isTerraform),
-    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+    [Symbol.asyncDispose]: () => resources.disposeAsync(),
   };
 };
 export type Stage = Awaited<ReturnType<typeof openStage>>;
@@ -104,14 +104,16 @@ const filesBelow = (folder: string): string[] =>
     .map((path) => join(folder, path))
     .filter((path) => statSync(path, { throwIfNoEntry: false })?.isFile());
 
-const UNDER_WAY = ["pending", "running", "canceling"];
+const UNFINISHED_STATUSES = ["pending", "running", "canceling"];
 
-/** Returns the workspace once its newest build has ended; the server may be restarting. */
+/** Returns the workspace once its newest build has ended. The server may be restarting. */
 export const awaitSettled = (client: Client, id: string): Promise<Workspace> =>
   until(
     async () => {
-      const seen = await client.get<Workspace>(`/api/v2/workspaces/${id}?include_deleted=true`).catch(() => undefined);
-      return seen && !UNDER_WAY.includes(seen.latest_build.job.status) ? seen : undefined;
+      const workspace = await client
+        .get<Workspace>(`/api/v2/workspaces/${id}?include_deleted=true`)
+        .catch(() => undefined);
+      return workspace && !UNFINISHED_STATUSES.includes(workspace.latest_build.job.status) ? workspace : undefined;
     },
     { patience: 120_000, what: "the end of the build" },
   );
