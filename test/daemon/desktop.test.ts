@@ -26,7 +26,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Returns a PATH with only these programs and those that they need, so that no other VNC server is found. */
+/** Returns a PATH with only these programs and their dependencies, so that no other VNC server is found. */
 const makePath = (...names: string[]): string => {
   const binFolder = join(folder, ["path", ...names].join("-"));
   mkdirSync(binFolder);

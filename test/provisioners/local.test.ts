@@ -80,7 +80,7 @@ test("[LP-1] start runs the daemon in its own session, with only the environment
   await workspace.run("delete");
 });
 
-test("[LP-2] stop lets the daemon exit by itself, then ends every process of the workspace, also in other sessions", async () => {
+test("[LP-2] stop lets the daemon exit, then ends every process of the workspace, also in other sessions", async () => {
   using temp = tempDirectory();
   const workspace = setUpWorkspace(temp.path);
   await workspace.run("start");

@@ -44,7 +44,7 @@ describe("refusals", () => {
     expect(world.listInstalled()).toEqual(["slipway"]);
   };
 
-  test("[UP-1] --check names a newer release, or reports that there is none, and changes nothing", async () => {
+  test("[UP-1] --check names a newer release, or reports that no release is newer, and changes nothing", async () => {
     await world.release({ program: PROGRAMS.working });
     const requestCount = world.requests.length;
     const newer = await world.upgrade(["--check"]);

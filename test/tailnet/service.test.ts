@@ -1,4 +1,4 @@
-// The relay map, wherever the server returns it, and the updates about a user's workspaces.
+// The relay map in each response that contains it, and the updates about a user's workspaces.
 import { expect, test } from "bun:test";
 import { uuid, uuidFromBytes, uuidToBytes } from "#base/ids.ts";
 import { findWorkspace, insertWorkspace, updateWorkspace, type WorkspaceRow } from "#db/workspaces/workspaces.ts";

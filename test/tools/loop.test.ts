@@ -226,7 +226,7 @@ test("[TO-20] when a workspace's daemon dies or is stopped during a command, the
   }
 });
 
-test("[TO-8] a command runs once and returns its complete result even if the server restarts meanwhile", async () => {
+test("[TO-8] a command runs once and returns its complete result even if the server restarts during the command", async () => {
   await using world = await openToolWorld();
   const { id, call } = await openChat(world);
   const toHomePath = (name: string): string => join(world.home, name);

@@ -1,4 +1,4 @@
-// Numbers are parsed with the same rules and errors wherever values are entered: for a new workspace, a build, the live form, and on the
+// Numbers are parsed with the same rules and errors in every place where values are entered: for a new workspace, a build, the live form, and on the
 // command line. Tested with Terraform templates with and without planned parameters, and with a template.yaml.
 import { afterAll, beforeAll, expect } from "bun:test";
 import type { DynamicParameters } from "#schema/workspaces/dynamic-parameters.ts";
@@ -129,7 +129,7 @@ const createTemplate = async (kind: string, name = kind.replace(/\W/g, "")) => {
 for (const kind of ["static", "planned", "template.yaml"]) {
   testNeeding(
     requirements,
-    `[TF-46] a number with a rule must be an integer wherever it is entered, for a ${kind === "template.yaml" ? kind : `${kind} template of Terraform`}`,
+    `[TF-46] a number with a rule must be an integer in every place where it is entered, for a ${kind === "template.yaml" ? kind : `${kind} template of Terraform`}`,
     async () => {
       const { admin, server } = world;
       const { template_id, version_id } = await createTemplate(kind);
