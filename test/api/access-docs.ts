@@ -1,5 +1,5 @@
-// Prints who may do what, from the reviewed tables that the tests use: by role for `bun run docs`, and by call for `bun run access`, which
-// writes dist/operations.md. That page is not committed, because every new endpoint changes it.
+// Prints which caller may do what, from the reviewed tables that the tests use. `bun run docs` prints the roles. `bun run access` prints
+// the operations to dist/operations.md. That page is not committed, because every new endpoint changes it.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ScopeNeed } from "#src/api/http/operation.ts";
@@ -34,20 +34,21 @@ const table = (head: readonly string[], rows: readonly string[][]): string =>
 const actions = (): string =>
   table(
     ["", ...ALL_NAMES.map((name) => ROLES[name])],
-    ACTIONS.map(([action, , who]) => [action, ...ALL_NAMES.map((name) => (who.includes(name) ? "●" : ""))]),
+    ACTIONS.map(([action, , allowed]) => [action, ...ALL_NAMES.map((name) => (allowed.includes(name) ? "●" : ""))]),
   );
 
 type Scopes = ReadonlyMap<string, ScopeNeed>;
 
 /** Returns the scope that an operation requires of a scoped key; empty if none. */
-const formatScope = (scopes: Scopes, name: string, is: string): string => {
-  const isOfUsers =
-    is
-      .split(" ")
-      .slice(3)
-      .some((status) => status !== "401") && is.startsWith("401");
+const formatScope = (scopes: Scopes, name: string, statuses: string): string => {
+  const rejectsAnonymous = statuses.startsWith("401");
+  const acceptsUsers = statuses
+    .split(" ")
+    .slice(3)
+    .some((status) => status !== "401");
+  if (!rejectsAnonymous || !acceptsUsers) return "";
   const needed = scopes.get(name) ?? "all";
-  return isOfUsers ? (needed === "all" ? needed : formatScopeNeed(needed)) : "";
+  return needed === "all" ? needed : formatScopeNeed(needed);
 };
 
 /** Returns the status of each operation for each caller. */
@@ -55,17 +56,17 @@ const operations = (scopes: Scopes): string =>
   table(
     ["", "access", "scope of a key", ...CALLERS],
     NAMES.map((name) => {
-      const { is, why, access = "" } = getRow(name);
+      const { statuses, why, access = "" } = getRow(name);
       return [
         `\`${name}\`${why === undefined ? "" : `<br>${why}`}`,
         access,
-        formatScope(scopes, name, is),
-        ...is.split(" "),
+        formatScope(scopes, name, statuses),
+        ...statuses.split(" "),
       ];
     }),
   );
 
-/** The page of roles. */
+/** Returns the page of roles. */
 export const roleDocs = (): string => `# Permissions
 
 Printed from the permission tables that the tests check. \`bun run docs\` updates this page, and a test fails if it is out of date.
@@ -81,12 +82,13 @@ the action.
 ${actions()}
 `;
 
-/** The page of operations. */
-export const operationDocs = (scopes: Scopes): string => `# What each operation answers to whom
+/** Returns the page of operations. */
+export const operationDocs = (scopes: Scopes): string => `# The response of each operation to each caller
 
-*stranger* has no token, a wrong, an expired or a revoked one; *agent* is the one of ada's workspace; *foreigner* belongs to another
-organization; *colleague* to ada's; *ada* is whose thing it is; *admin* has the role owner. The *access* is what its
-route declares (src/api/http/operation.ts), the *scope* what a token with scopes needs for it: *any* is every one but \`application_connect\`, *all* a key for everything.
+*stranger* has no token, or a wrong, expired or revoked one. *agent* is the agent of ada's workspace. *foreigner* belongs to another
+organization, *colleague* to ada's. *ada* owns the resource. *admin* has the role owner. *access* is what the route declares
+(src/api/http/operation.ts). *scope* is what a scoped token needs: *any* means any scope except \`application_connect\`, *all* means an
+unrestricted token.
 
 ${operations(scopes)}
 `;

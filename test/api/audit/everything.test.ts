@@ -1,4 +1,4 @@
-// Every changing operation of the OpenAPI document leaves an audit log entry, when it succeeds and when it is rejected, or is listed with a
+// Every changing operation of the OpenAPI document leaves an audit log entry when it succeeds and when it is rejected, or is listed with a
 // reason. Uses the authorization matrix's calls, so that every new operation in the document is checked.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
@@ -21,21 +21,21 @@ type Entry = {
   resource_target: string;
 };
 
-const READS = new Set(["GET", "HEAD", "OPTIONS"]);
+const READ_METHODS = new Set(["GET", "HEAD", "OPTIONS"]);
 
 /** The operations whose success leaves an entry: first the table's, in its order, then the declared ones. */
 const AUDITED_OPERATIONS = [
   ...new Set([...Object.keys(AUDITED), ...DECLARED_AUDITS.filter((name) => !(name in UNAUDITED))]),
 ];
 
-/** Actions that leave an entry only on success: they create something, or their failures have entries of their own (rule AU-6). */
-const ONLY_DONE = /^(create|login|logout) /;
+/** Actions that leave an entry only on success: they create something, or rule AU-6 covers their failures. */
+const RECORDED_ONLY_ON_SUCCESS = /^(create|login|logout) /;
 
-describeInside("everything that changes something", () => {
+describeInside("operations that change something", () => {
   let world: MatrixWorld;
   beforeAll(async () => {
     world = await openMatrixWorld();
-    // Creates what only a call creates, for callers that are rejected.
+    // Creates the objects that rejected calls need.
     await new Client(world.server.url, world.tokens.colleague).get("/api/v2/users/me/gitsshkey");
     const ports = `/api/v2/workspaces/${world.things.workspace}/port-share`;
     await new Client(world.server.url, world.tokens.ada).post(ports, REFUSED_PORT);
@@ -44,7 +44,7 @@ describeInside("everything that changes something", () => {
     await world[Symbol.asyncDispose]();
   });
 
-  /** Action and resource type of the entry that a refusal has left, by operation. */
+  /** The action and resource type that each rejected operation has recorded. */
   const refusals = new Map<string, string>();
 
   const COLUMNS = [
@@ -59,8 +59,8 @@ describeInside("everything that changes something", () => {
 
   /** Rejects an operation for a caller, and returns the status and the audit entries. */
   const rejectFor = async (name: string, caller: CallerName): Promise<[number, Entry[]]> => {
-    const operation = world.operations.find((one) => one.name === name);
-    if (!operation) throw new Error("there is no such operation any more");
+    const operation = world.operations.find((operation) => operation.name === name);
+    if (!operation) throw new Error(`unknown operation: ${name}`);
     const request_id = uuid();
     const headers = { "x-request-id": request_id, "user-agent": "refused/1.0" };
     const row = { ...getRow(name), ...toExpectedAudit(name).refusedRow };
@@ -70,9 +70,9 @@ describeInside("everything that changes something", () => {
     return [response.status, await listEntries(request_id)];
   };
 
-  // First, while everything is still there.
-  test.each(DECLARED_AUDITS)("[AU-16] a refused %s leaves one entry with the intended action", async (name) => {
-    const statuses = getRow(name).is.split(" ").map(Number);
+  // Runs first, because later tests delete objects.
+  test.each(DECLARED_AUDITS)("[AU-16] a rejected %s leaves one entry with the intended action", async (name) => {
+    const statuses = getRow(name).statuses.split(" ").map(Number);
     for (const expected of [403, 404]) {
       const caller = CALLERS[statuses.indexOf(expected)];
       if (!caller) continue;
@@ -84,26 +84,27 @@ describeInside("everything that changes something", () => {
       else {
         const expectedEntry = { status_code: status, ip: "127.0.0.1", user_agent: "refused/1.0", diff: "{}" };
         expect(entries).toMatchObject([expectedEntry]);
-        const seen = entries.map((one) => `${one.action} ${one.resource_type}`)[0] as string;
-        const { is, refused } = toExpectedAudit(name);
-        if (refused ?? is) expect((refused ?? is)?.split(", ")).toContain(seen);
-        refusals.set(name, seen);
+        const recorded = entries.map((entry) => `${entry.action} ${entry.resource_type}`)[0] as string;
+        const { entries: successEntries, refusedEntries = successEntries } = toExpectedAudit(name);
+        if (refusedEntries) expect(refusedEntries.split(", ")).toContain(recorded);
+        refusals.set(name, recorded);
         expect([entries[0]?.user_id === null, entries[0]?.resource_target === ""]).toEqual([false, false]);
       }
     }
   });
 
   test.each(AUDITED_OPERATIONS)("[AU-2] %s leaves an entry with its user, IP address and user agent", async (name) => {
-    const operation = world.operations.find((one) => one.name === name);
-    if (!operation) throw new Error("there is no such operation any more");
-    const { is = refusals.get(name), row: changes = {}, who, needs, fresh } = toExpectedAudit(name);
-    if (!is) throw new Error(`no caller is refused: add "${name}": "write KIND" to AUDITED of test/api/audit/table.ts`);
+    const operation = world.operations.find((operation) => operation.name === name);
+    if (!operation) throw new Error(`unknown operation: ${name}`);
+    const { entries: expected = refusals.get(name), row: changes = {}, who, needs, fresh } = toExpectedAudit(name);
+    if (!expected)
+      throw new Error(`no caller is refused: add "${name}": "write KIND" to AUDITED of test/api/audit/table.ts`);
     const row = { ...getRow(name), ...changes };
-    const caller = who ?? succeeding(row.is);
-    const maker = fresh ?? row.fresh;
+    const caller = who ?? findAllowedCaller(row.statuses);
+    const makerName = fresh ?? row.fresh;
     const things: TestObjects = {
       ...world.things,
-      ...(maker ? await world.makers[maker](caller) : {}),
+      ...(makerName ? await world.makers[makerName](caller) : {}),
       ...(needs ? await PREPARATIONS[needs](world) : {}),
     };
     const request_id = uuid();
@@ -114,7 +115,7 @@ describeInside("everything that changes something", () => {
     if (!response.ok) throw new Error(`${response.status} ${message}`);
     const entries = await listEntries(request_id);
     expect(entries.map(({ action, resource_type }) => `${action} ${resource_type}`).sort()).toEqual(
-      is.split(", ").sort(),
+      expected.split(", ").sort(),
     );
     for (const entry of entries) {
       expect(entry).toMatchObject({ status_code: response.status, ip: "127.0.0.1", user_agent: "everything/1.0" });
@@ -123,12 +124,12 @@ describeInside("everything that changes something", () => {
   });
 
   test("[AU-2] [AU-17] every operation that changes something declares its `audit`, or is listed with the reason", () => {
-    const writing = world.operations.filter(({ method }) => !READS.has(method));
+    const writing = world.operations.filter(({ method }) => !READ_METHODS.has(method));
     const missing = writing.filter(
       ({ name }) =>
         !DECLARED_AUDITS.includes(name) &&
         !(name in UNAUDITED) &&
-        !ONLY_DONE.test(toExpectedAudit(name).is ?? "no entry"),
+        !RECORDED_ONLY_ON_SUCCESS.test(toExpectedAudit(name).entries ?? "no entry"),
     );
     const lines = missing.map(
       ({ name, described }) =>
@@ -141,9 +142,9 @@ describeInside("everything that changes something", () => {
   });
 });
 
-/** The site's owner if the matrix allows it, else the owner of the object. */
-const succeeding = (is: string): CallerName => {
-  const statuses = is.split(" ").map(Number);
-  const isAllowed = (who: CallerName): boolean => (statuses[CALLERS.indexOf(who)] ?? 0) < 300;
+/** Returns the site's owner if the matrix allows it, else the owner of the object. */
+const findAllowedCaller = (expectedStatuses: string): CallerName => {
+  const statuses = expectedStatuses.split(" ").map(Number);
+  const isAllowed = (caller: CallerName): boolean => (statuses[CALLERS.indexOf(caller)] ?? 0) < 300;
   return isAllowed("admin") ? "admin" : "ada";
 };

@@ -23,64 +23,64 @@ const captureWarnings = (): string[] => {
   return logLines;
 };
 
-/** Creates a RejectedChanges whose store counts commits; the first `failing` commits fail. */
-const makeRecorder = (failing = 0) => {
+/** Creates a RejectedChanges whose store counts commits; the first `failingCommits` commits fail. */
+const createRecorder = (failingCommits = 0) => {
   const clock = new ManualClock();
-  const state = { clock, commits: 0, failing };
+  const state = { clock, commits: 0 };
   const commit = async (): Promise<void> => {
     state.commits += 1;
-    if (state.commits <= state.failing) throw new CommitError("full", "no space");
+    if (state.commits <= failingCommits) throw new CommitError("full", "no space");
   };
-  const refused = new RejectedChanges({ store: { commit } as unknown as Store, clock });
-  const refuse = (user_id: string, status = 403): void => {
+  const rejections = new RejectedChanges({ store: { commit } as unknown as Store, clock });
+  const reject = (user_id: string, status = 403): void => {
     const origin = lazyOrigin(() => ({ user_id, ip: null, user_agent: "", request_id: "r" }));
     const request = new Request("http://localhost/api/v2/audit/retention", { method: "PUT" });
     const target = writes(settingTarget("audit_settings", "retention"));
-    withOrigin(origin, () => refused.note(request, status, () => ({ target, params: {} })));
+    withOrigin(origin, () => rejections.note(request, status, () => ({ target, params: {} })));
   };
-  return Object.assign(state, { refused, refuse });
+  return Object.assign(state, { rejections, reject });
 };
 
 test("[AU-18] writes nothing before the response is sent, and continues after a failed write", async () => {
-  const recorder = makeRecorder(1);
-  recorder.refuse("ann");
-  recorder.refuse("bob");
+  const recorder = createRecorder(1);
+  recorder.reject("ann");
+  recorder.reject("bob");
   for (let turn = 0; turn < 50; turn++) await Promise.resolve();
   expect(recorder.commits).toBe(0);
-  await recorder.refused.flush();
+  await recorder.rejections.flush();
   expect(recorder.commits).toBe(2);
 });
 
 test("[AU-19] records at most sixty rejected changes a minute for each caller", async () => {
   const logLines = captureWarnings();
-  const recorder = makeRecorder();
-  for (let i = 0; i < 100; i++) recorder.refuse("ann");
-  recorder.refuse("bob");
-  await recorder.refused.flush();
+  const recorder = createRecorder();
+  for (let i = 0; i < 100; i++) recorder.reject("ann");
+  recorder.reject("bob");
+  await recorder.rejections.flush();
   expect(recorder.commits).toBe(61);
   expect(logLines).toEqual(["ann had 60 rejected changes in a minute; further ones are not audited"]);
   recorder.clock.advance(60_001);
-  recorder.refuse("ann");
-  await recorder.refused.flush();
+  recorder.reject("ann");
+  await recorder.rejections.flush();
   expect(recorder.commits).toBe(62);
 });
 
 test("[AU-19] drops entries beyond a thousand pending ones with one warning, and resumes once they are written", async () => {
   const logLines = captureWarnings();
-  const recorder = makeRecorder();
-  for (let i = 0; i < 1_200; i++) recorder.refuse(`user-${i}`);
-  await recorder.refused.flush();
+  const recorder = createRecorder();
+  for (let i = 0; i < 1_200; i++) recorder.reject(`user-${i}`);
+  await recorder.rejections.flush();
   expect(recorder.commits).toBe(1_000);
   expect(logLines).toHaveLength(1);
-  recorder.refuse("late");
-  await recorder.refused.flush();
+  recorder.reject("late");
+  await recorder.rejections.flush();
   expect(recorder.commits).toBe(1_001);
 });
 
-test("[AU-17] server errors and rate-limited requests are not recorded", async () => {
-  const recorder = makeRecorder();
-  for (const status of [200, 303, 401, 405, 413, 415, 429, 500, 503, 507]) recorder.refuse("ann", status);
-  await recorder.refused.flush();
+test("[AU-17] does not record server errors and rate-limited requests", async () => {
+  const recorder = createRecorder();
+  for (const status of [200, 303, 401, 405, 413, 415, 429, 500, 503, 507]) recorder.reject("ann", status);
+  await recorder.rejections.flush();
   expect(recorder.commits).toBe(0);
 });
 
@@ -93,15 +93,15 @@ test("[AU-17] finds the operation of a request by its route, and its path parame
     .map((name) => name.split(" "))
     .map(([method, path]) => ({ method, path, hooks: {} }));
   const operations = new Operations(routes as never);
-  const params = (method: string, path: string) => {
+  const findParams = (method: string, path: string) => {
     const operation = operations.find(method, path);
     return operation && parseVariables(operation, path);
   };
-  expect(params("DELETE", "/api/v2/users/a%20b/keys/x/")).toEqual({ user: "a b", key: "x" });
-  expect(params("DELETE", "/api/v2/users/ann/keys/own")).toEqual({ user: "ann" });
-  expect(params("DELETE", "/api/v2/users/%zz")).toEqual({ user: "" });
-  expect(params("GET", "/api/v2/users/ann")).toBeUndefined();
-  expect(params("PUT", "/api/v2/nothing/of/ours")).toBeUndefined();
+  expect(findParams("DELETE", "/api/v2/users/a%20b/keys/x/")).toEqual({ user: "a b", key: "x" });
+  expect(findParams("DELETE", "/api/v2/users/ann/keys/own")).toEqual({ user: "ann" });
+  expect(findParams("DELETE", "/api/v2/users/%zz")).toEqual({ user: "" });
+  expect(findParams("GET", "/api/v2/users/ann")).toBeUndefined();
+  expect(findParams("PUT", "/api/v2/nothing/of/ours")).toBeUndefined();
 });
 
 testInside("[AU-18] a server writes pending entries before it stops", async () => {

@@ -1,4 +1,4 @@
-// Audit log entries of rejected changes, and rejections without an entry: stories through the public client.
+// Audit log entries of rejected changes, and rejections without an entry, through the public client.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import type { AuditLog } from "#schema/audit.ts";
@@ -35,19 +35,19 @@ const searchEntries = async (q: string): Promise<AuditLog[]> =>
 
 /** Returns the response status, and the log's entries for the request. */
 const requestWithEntries = async (
-  who: Client,
+  client: Client,
   method: string,
   path: string,
   body?: unknown,
 ): Promise<[number, AuditLog[]]> => {
   const request_id = uuid();
   const headers = { "x-request-id": request_id };
-  const response = await who.fetch(method, `/api/v2${path}`, body, { headers });
+  const response = await client.fetch(method, `/api/v2${path}`, body, { headers });
   await response.body?.cancel();
   return [response.status, await searchEntries(`request_id:${request_id}`)];
 };
 
-test("[AU-16] [AU-9] forbidden: a member tries to change a template", async () => {
+test("[AU-16] [AU-9] records that a member tried to change a template", async () => {
   const [status, entries] = await requestWithEntries(ann.client, "PATCH", `/templates/${template}`, {
     description: "mine",
   });
@@ -70,7 +70,7 @@ test("[AU-16] [AU-9] forbidden: a member tries to change a template", async () =
   expect(entries[0]?.resource_link).toBe(`/templates/${entries[0]?.resource_target}`);
 });
 
-test("[AU-16] other users who try to stop, share or open a workspace get 404", async () => {
+test("[AU-16] records other users' attempts to stop, share or open a workspace, which return 404", async () => {
   const path = `/workspaces/${workspace.id}`;
   const [status, [stopped]] = await requestWithEntries(bob.client, "POST", `${path}/builds`, { transition: "stop" });
   expect(status).toBe(404);
@@ -94,25 +94,42 @@ test("[AU-16] other users who try to stop, share or open a workspace get 404", a
   expect(opened).toMatchObject({ action: "create", resource_type: "port_share", resource_target: "dev" });
 });
 
-test("[AU-16] permitted, but not in this state or form: a conflict, a wrong password", async () => {
+test("[AU-16] records permitted changes that fail because of a conflict or a wrong password", async () => {
   const deadline = "2040-01-01T00:00:00Z";
-  const [late, [extended]] = await requestWithEntries(ann.client, "PUT", `/workspaces/${workspace.id}/extend`, {
+  const [extendStatus, [extended]] = await requestWithEntries(ann.client, "PUT", `/workspaces/${workspace.id}/extend`, {
     deadline,
   });
-  expect(late).toBe(409);
+  expect(extendStatus).toBe(409);
   expect(extended).toMatchObject({ action: "write", resource_type: "workspace", status_code: 409, diff: {} });
   const passwords = { old_password: "canary-guess-of-it", password: "canary-wanted-by-it" };
-  const [wrong, [guessed]] = await requestWithEntries(ann.client, "PUT", "/users/me/password", passwords);
-  expect(wrong).toBe(400);
-  expect(guessed).toMatchObject({ action: "write", resource_type: "user", resource_target: "ann", status_code: 400 });
-  const [, [again]] = await requestWithEntries(ann.client, "POST", "/users/me/confirm", { password: "canary-again" });
-  expect(again).toMatchObject({ action: "write", resource_type: "user", resource_target: "ann", status_code: 400 });
-  expect(JSON.stringify([guessed, again])).not.toContain("canary");
+  const [passwordStatus, [passwordChange]] = await requestWithEntries(
+    ann.client,
+    "PUT",
+    "/users/me/password",
+    passwords,
+  );
+  expect(passwordStatus).toBe(400);
+  expect(passwordChange).toMatchObject({
+    action: "write",
+    resource_type: "user",
+    resource_target: "ann",
+    status_code: 400,
+  });
+  const [, [confirmation]] = await requestWithEntries(ann.client, "POST", "/users/me/confirm", {
+    password: "canary-again",
+  });
+  expect(confirmation).toMatchObject({
+    action: "write",
+    resource_type: "user",
+    resource_target: "ann",
+    status_code: 400,
+  });
+  expect(JSON.stringify([passwordChange, confirmation])).not.toContain("canary");
 });
 
-test("[AU-16] a key without the scope is refused with an entry too, although its owner owns the resource", async () => {
-  const narrow = { token_name: "narrow", scope: "application_connect" };
-  const { key } = await ann.client.post<{ key: string }>("/api/v2/users/me/keys/tokens", narrow);
+test("[AU-16] records the rejection of a key without the scope, even for its owner's resource", async () => {
+  const scopedToken = { token_name: "narrow", scope: "application_connect" };
+  const { key } = await ann.client.post<{ key: string }>("/api/v2/users/me/keys/tokens", scopedToken);
   const [status, entries] = await requestWithEntries(ann.client.withToken(key), "PUT", "/chats/config/user-prompt", {
     custom_prompt: "canary",
   });
@@ -126,7 +143,7 @@ test("[AU-16] a key without the scope is refused with an entry too, although its
   expect(entries).toMatchObject([{ ...promptFields, user: { username: "ann" }, status_code: 403 }]);
 });
 
-test("[AU-17] missing resources, reads and creations are not recorded", async () => {
+test("[AU-17] does not record missing resources, reads and creations", async () => {
   const workspacePath = `/workspaces/${workspace.id}`;
   const calls: [number, Client, string, string, unknown?][] = [
     [404, bob.client, "PUT", `/workspaces/${uuid()}/ttl`, { ttl_ms: null }],
@@ -138,11 +155,11 @@ test("[AU-17] missing resources, reads and creations are not recorded", async ()
     [404, bob.client, "POST", "/users/ann/keys/tokens", { token_name: "hers" }],
     [401, bob.client.withToken(undefined), "PUT", `${workspacePath}/ttl`, { ttl_ms: null }],
   ];
-  for (const [status, who, method, path, body] of calls)
-    expect(await requestWithEntries(who, method, path, body)).toEqual([status, []]);
+  for (const [status, client, method, path, body] of calls)
+    expect(await requestWithEntries(client, method, path, body)).toEqual([status, []]);
 });
 
-test("[AU-17] an attempt with a suspended account leaves no entry", async () => {
+test("[AU-17] does not record attempts of a suspended account", async () => {
   const { client } = await newPerson(world.admin, "carl");
   await world.admin.put("/api/v2/users/carl/status/suspend");
   expect(await requestWithEntries(client, "PATCH", `/templates/${template}`, { description: "mine" })).toEqual([
@@ -151,7 +168,7 @@ test("[AU-17] an attempt with a suspended account leaves no entry", async () => 
   ]);
 });
 
-test("[AU-16] [AU-10] [AU-13] found by the search like any other, and in the export", async () => {
+test("[AU-16] [AU-10] [AU-13] finds entries of rejections by search and in the export", async () => {
   const request_id = uuid();
   const headers = { "x-request-id": request_id };
   await bob.client.fetch("DELETE", "/api/v2/users/audrey", undefined, { headers });
@@ -166,7 +183,7 @@ test("[AU-16] [AU-10] [AU-13] found by the search like any other, and in the exp
   expect(JSON.parse(await file.text())).toEqual(entry);
 });
 
-test("[AU-16] people who may change a workspace and are refused a time to live, a deadline or a share leave an entry too", async () => {
+test("[AU-16] records a rejected time to live, deadline or share of a person who may change the workspace", async () => {
   const ownTemplate = await seedTemplate(world.server, undefined, {
     allow_user_autostop: false,
     max_port_share_level: "owner",
@@ -174,7 +191,7 @@ test("[AU-16] people who may change a workspace and are refused a time to live, 
   const { id } = await createWorkspace(ann.client, ownTemplate.template_id, "bounded");
   await awaitBuild(ann.client, id);
   const port = { agent_name: "dev", port: 8080, protocol: "http" };
-  const tries: [number, string, string, object, string][] = [
+  const attempts: [number, string, string, object, string][] = [
     [400, "PUT", "ttl", { ttl_ms: 7_200_000 }, "workspace"],
     [400, "PUT", "ttl", { ttl_ms: 1 }, "workspace"],
     [409, "PUT", "extend", { deadline: "2100-01-01T00:00:00Z" }, "workspace"],
@@ -192,7 +209,7 @@ test("[AU-16] people who may change a workspace and are refused a time to live, 
     [400, "PATCH", "acl", { user_roles: { [workspace.owner_id]: "king" } }, "workspace"],
     [400, "POST", "port-share", { ...port, share_level: "public" }, "port_share"],
   ];
-  for (const [expected, method, path, body, resource_type] of tries) {
+  for (const [expected, method, path, body, resource_type] of attempts) {
     const [status, entries] = await requestWithEntries(ann.client, method, `/workspaces/${id}/${path}`, body);
     const summaries = entries.map((entry) => [
       entry.status_code,

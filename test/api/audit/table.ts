@@ -8,12 +8,12 @@ import type { Preparation } from "./preparations.ts";
 
 export type ExpectedAudit = {
   /** `action resource_type` of the entries, in order. If absent, the entry is the same as for a rejected call. */
-  readonly is?: string;
-  /** `action resource_type` of the entry for a rejected call, if it differs from `is`. */
-  readonly refused?: string;
+  readonly entries?: string;
+  /** `action resource_type` of the entry for a rejected call, if it differs from `entries`. */
+  readonly refusedEntries?: string;
   /** Overrides for the authorization matrix's call. */
   readonly row?: Partial<Row>;
-  /** Overrides for the call that is rejected. */
+  /** Overrides for the rejected call. */
   readonly refusedRow?: Partial<Row>;
   readonly who?: CallerName;
   /** Creates what the call needs. */
@@ -23,61 +23,61 @@ export type ExpectedAudit = {
 
 const CONFIG = "/api/v2/chats/config";
 const LIMITS = "/api/v2/chats/usage-limits";
-const share = { agent_name: "dev", port: 8080, protocol: "http", share_level: "owner" };
+const PORT_SHARE = { agent_name: "dev", port: 8080, protocol: "http", share_level: "owner" };
 
 /** A port that is already shared before the first call. */
 export const REFUSED_PORT = { agent_name: "dev", port: 9090, protocol: "http", share_level: "owner" };
 
 // biome-ignore format: a table
 export const AUDITED: Readonly<Record<string, string | ExpectedAudit>> = {
-  "POST /api/v2/users/login": { is: "login api_key", who: "stranger", row: { body: { email: "admin@example.com", password: "correct-horse-battery" } } },
+  "POST /api/v2/users/login": { entries: "login api_key", who: "stranger", row: { body: { email: "admin@example.com", password: "correct-horse-battery" } } },
   "POST /api/v2/users/logout": "logout api_key",
   "POST /api/v2/users": "create user",
   [`PUT ${U}/profile`]: { row: { body: { username: "ada", name: "Ada L." } } },
   [`PUT ${U}/status/{status}`]: { row: { path: { status: "suspend" } } },
   [`PUT ${U}/password`]: { who: "admin", row: { path: { user: "admin" }, body: { old_password: "correct-horse-battery", password: "another-long-Secret" } } },
   // The successful call creates a key pair; the rejected one would replace an existing pair.
-  [`PUT ${U}/gitsshkey`]: { is: "create git_ssh_key", refused: "write git_ssh_key", row: { path: { user: "ada" } }, refusedRow: { path: { user: "{bob}" } } },
+  [`PUT ${U}/gitsshkey`]: { entries: "create git_ssh_key", refusedEntries: "write git_ssh_key", row: { path: { user: "ada" } }, refusedRow: { path: { user: "{bob}" } } },
   [`POST ${U}/keys`]: "create api_key",
   [`POST ${U}/keys/tokens`]: "create api_key",
   [`POST ${A}/keys`]: "create api_key",
   [`DELETE ${U}/sessions`]: "delete api_key",
-  [`POST ${A}/apps/{app}/link`]: { is: "create api_key", row: { path: { app: "editor" } } },
+  [`POST ${A}/apps/{app}/link`]: { entries: "create api_key", row: { path: { app: "editor" } } },
 
   "PUT /api/v2/ai/agents/{coding_agent}": { who: "admin" },
   "DELETE /api/v2/ai/agents/{coding_agent}": { who: "admin", needs: "codingAgent", row: { path: { coding_agent: "mine" } } },
   "PUT /api/v2/ai/budgets": { who: "admin" },
-  "DELETE /api/v2/ai/budgets/{budget}": { is: "write chat_settings", needs: "budget", who: "admin", row: { path: { budget: "{budget}" } } },
-  "POST /api/v2/ai/budgets/{budget}/raise": { is: "write chat_settings", needs: "budget", who: "admin", row: { path: { budget: "{budget}" } } },
+  "DELETE /api/v2/ai/budgets/{budget}": { entries: "write chat_settings", needs: "budget", who: "admin", row: { path: { budget: "{budget}" } } },
+  "POST /api/v2/ai/budgets/{budget}/raise": { entries: "write chat_settings", needs: "budget", who: "admin", row: { path: { budget: "{budget}" } } },
   "POST /api/v2/organizations": "create organization",
   [`PATCH ${O}/settings/workspace-sharing`]: { fresh: "organization", row: { body: { sharing_disabled: true } } },
-  "POST /api/v2/tasks/{user}": { is: "create task, create workspace, start workspace_build", who: "ada" },
+  "POST /api/v2/tasks/{user}": { entries: "create task, create workspace, start workspace_build", who: "ada" },
   [`PATCH ${K}/input`]: { who: "ada" },
   // The rejected call is audited as a change of the task, not of its workspace.
-  [`POST ${K}/pause`]: { is: "stop workspace_build", refused: "write task" },
-  [`POST ${K}/resume`]: { is: "start workspace_build", refused: "write task" },
-  [`DELETE ${K}`]: { is: "delete task, delete workspace_build", refused: "delete task" },
+  [`POST ${K}/pause`]: { entries: "stop workspace_build", refusedEntries: "write task" },
+  [`POST ${K}/resume`]: { entries: "start workspace_build", refusedEntries: "write task" },
+  [`DELETE ${K}`]: { entries: "delete task, delete workspace_build", refusedEntries: "delete task" },
   [`POST ${O}/groups`]: "create group",
   "PATCH /api/v2/groups/{group}": { row: { body: { display_name: "all of them" } } },
   [`POST ${O}/mcp-servers`]: "create mcp_server",
   "POST /api/v2/oauth2-provider/apps": "create oauth2_provider_app",
   "POST /api/v2/oauth2-provider/apps/{oauth2_app}/secrets": "create oauth2_provider_app_secret",
-  [`POST ${U}/secrets`]: { is: "create user_secret", who: "ada" },
+  [`POST ${U}/secrets`]: { entries: "create user_secret", who: "ada" },
   [`PATCH ${U}/secrets/{secret}`]: { who: "ada" },
   [`DELETE ${U}/secrets/{secret}`]: { who: "ada" },
-  [`POST ${U}/skills`]: { is: "create user_skill", who: "ada" },
+  [`POST ${U}/skills`]: { entries: "create user_skill", who: "ada" },
   [`PATCH ${U}/skills/{skill}`]: { who: "ada" },
   [`DELETE ${U}/skills/{skill}`]: { who: "ada" },
   [`POST ${O}/provisionerkeys`]: "create provisioner_key",
 
   "POST /api/v2/files": "create file",
   [`POST ${O}/templateversions`]: "create template_version",
-  [`POST ${O}/templates`]: { is: "create template, write template_version", who: "admin", needs: "imported", row: { body: { name: "made", template_version_id: "{imported}" } } },
+  [`POST ${O}/templates`]: { entries: "create template, write template_version", who: "admin", needs: "imported", row: { body: { name: "made", template_version_id: "{imported}" } } },
   [`PATCH ${T}/acl`]: { row: { body: { user_perms: { "{bob}": "admin" } } } },
   [`PATCH ${V}/cancel`]: { who: "admin", needs: "pendingVersion" },
   [`POST ${V}/archive`]: { who: "admin", needs: "spareVersion" },
   [`POST ${V}/unarchive`]: { needs: "archivedVersion" },
-  [`POST ${T}/versions/archive`]: { is: "write template_version", refused: "write template", needs: "unusedVersion", row: { body: { all: true } } },
+  [`POST ${T}/versions/archive`]: { entries: "write template_version", refusedEntries: "write template", needs: "unusedVersion", row: { body: { all: true } } },
 
   "POST /api/v2/users/{user}/workspaces": "create workspace, start workspace_build",
   [`POST ${O}/members/{user}/workspaces`]: "create workspace, start workspace_build",
@@ -86,35 +86,35 @@ export const AUDITED: Readonly<Record<string, string | ExpectedAudit>> = {
   [`PATCH ${W}/acl`]: { who: "ada", row: { body: { user_roles: { "{bob}": "use" } } } },
   [`DELETE ${W}/acl`]: { who: "ada", needs: "shared" },
   // The rejected call names a port that is already shared.
-  [`POST ${W}/port-share`]: { is: "create port_share", refused: "write port_share", row: { body: share }, refusedRow: { body: REFUSED_PORT } },
+  [`POST ${W}/port-share`]: { entries: "create port_share", refusedEntries: "write port_share", row: { body: PORT_SHARE }, refusedRow: { body: REFUSED_PORT } },
   [`DELETE ${W}/port-share`]: { refusedRow: { body: REFUSED_PORT } },
   [`PUT ${W}/ttl`]: { row: { body: { ttl_ms: 7_200_000 } } },
-  [`PUT ${W}/dormant`]: { is: "write workspace, stop workspace_build", fresh: "workspace", row: { body: { dormant: true } } },
+  [`PUT ${W}/dormant`]: { entries: "write workspace, stop workspace_build", fresh: "workspace", row: { body: { dormant: true } } },
   [`PUT ${W}/extend`]: { needs: "running", row: { body: { deadline: "{later}" } } },
-  [`POST ${W}/builds`]: { is: "delete workspace_build", row: { body: { transition: "delete" } } },
+  [`POST ${W}/builds`]: { entries: "delete workspace_build", row: { body: { transition: "delete" } } },
   // A restart stops first; a rejected restart is audited as a start.
-  [`POST ${W}/restart`]: { is: "stop workspace_build", refused: "start workspace_build" },
+  [`POST ${W}/restart`]: { entries: "stop workspace_build", refusedEntries: "start workspace_build" },
   [`POST ${W}/wake`]: { needs: "stopped" },
   [`PATCH ${B}/cancel`]: { needs: "pendingBuild" },
   [`PUT ${B}/state`]: { row: { body: { state: "c2VjcmV0" } } },
 
   "POST /api/v2/chats": "create chat",
   [`PATCH ${C}/acl`]: { row: { body: { user_roles: { "{bob}": "read" } } } },
-  [`POST ${C}/fork`]: { is: "create chat", who: "ada" },
-  [`DELETE ${C}`]: { is: "write chat, delete chat", needs: "idleChat" },
+  [`POST ${C}/fork`]: { entries: "create chat", who: "ada" },
+  [`DELETE ${C}`]: { entries: "write chat, delete chat", needs: "idleChat" },
   "POST /api/v2/chats/providers": "create ai_provider",
   "DELETE /api/v2/chats/providers/{provider}": "delete ai_provider, delete ai_model",
-  "POST /api/v2/chats/model-configs": { is: "create ai_model", who: "admin", row: { body: { provider: "demo", model: "second", enabled: true } } },
-  [`DELETE ${LIMITS}/overrides/{user}`]: { is: "write user_chat_settings", needs: "limits", who: "admin", row: { path: { user: "ada" } } },
-  [`DELETE ${LIMITS}/group-overrides/{group}`]: { is: "write chat_settings", needs: "limits", who: "admin", row: { path: { group: "{organization_id}" } } },
+  "POST /api/v2/chats/model-configs": { entries: "create ai_model", who: "admin", row: { body: { provider: "demo", model: "second", enabled: true } } },
+  [`DELETE ${LIMITS}/overrides/{user}`]: { entries: "write user_chat_settings", needs: "limits", who: "admin", row: { path: { user: "ada" } } },
+  [`DELETE ${LIMITS}/group-overrides/{group}`]: { entries: "write chat_settings", needs: "limits", who: "admin", row: { path: { group: "{organization_id}" } } },
   [`PUT ${CONFIG}/user-debug-logging`]: { needs: "allowed" },
   [`PUT ${CONFIG}/user-prompt`]: "write user_chat_settings",
   [`PUT ${CONFIG}/user-permissions`]: "write user_chat_settings",
-  [`PUT ${CONFIG}/user-compaction-thresholds/{model}`]: { is: "write user_chat_settings", needs: "model", row: { path: { model: "{usable}" } } },
-  [`DELETE ${CONFIG}/user-compaction-thresholds/{model}`]: { is: "write user_chat_settings", needs: "threshold", row: { path: { model: "{usable}" } } },
+  [`PUT ${CONFIG}/user-compaction-thresholds/{model}`]: { entries: "write user_chat_settings", needs: "model", row: { path: { model: "{usable}" } } },
+  [`DELETE ${CONFIG}/user-compaction-thresholds/{model}`]: { entries: "write user_chat_settings", needs: "threshold", row: { path: { model: "{usable}" } } },
   [`PUT ${O}/chats/model-overrides/{context}`]: { who: "admin", row: { path: { context: "explore" }, body: { mode: "chat_default" } } },
   [`PUT ${O}/members/{user}/chats/model-overrides/{context}`]: { needs: "allowed", row: { path: { user: "me", context: "root" } } },
-  [`POST ${U}/deploy-keys`]: { is: "create deploy_key", who: "ada" },
+  [`POST ${U}/deploy-keys`]: { entries: "create deploy_key", who: "ada" },
   [`DELETE ${U}/deploy-keys/{deploy_key}`]: { who: "ada" },
   [`PUT ${U}/dotfiles`]: { who: "ada" },
   [`DELETE ${U}/dotfiles`]: { who: "ada" },
@@ -262,5 +262,5 @@ export const WITHOUT_TARGET: ReadonlySet<string> = new Set([
 
 export const toExpectedAudit = (name: string): ExpectedAudit => {
   const expected = AUDITED[name] ?? {};
-  return typeof expected === "string" ? { is: expected } : expected;
+  return typeof expected === "string" ? { entries: expected } : expected;
 };

@@ -1,4 +1,4 @@
-// The audit log for auditors: who, what, from where, and the object's current state; search, pages, export, and access.
+// The audit log for auditors: the content of entries, search, pages, export, and access.
 import { describe, expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import type { AuditLog } from "#schema/audit.ts";
@@ -11,15 +11,15 @@ import { newPerson, PASSWORD } from "../users/people.ts";
 
 type Page = { audit_logs: AuditLog[]; count: number; count_cap: number };
 
-const search = (who: Client, q: string, more = "limit=50"): Promise<Page> =>
-  who.get<Page>(`/api/v2/audit?${more}&q=${encodeURIComponent(q)}`);
+const search = (client: Client, q: string, page = "limit=50"): Promise<Page> =>
+  client.get<Page>(`/api/v2/audit?${page}&q=${encodeURIComponent(q)}`);
 const describeEntries = ({ audit_logs }: Page): string[] =>
   audit_logs.map(({ description, resource_target, user }) =>
     description.replace("{user}", user?.username ?? "-").replace("{target}", resource_target),
   );
 const awaitRejection = (call: Promise<unknown>): Promise<ApiError> =>
   call.then(
-    () => Promise.reject(new Error("it was answered")),
+    () => Promise.reject(new Error("the request succeeded")),
     (error: unknown) => (error instanceof ApiError ? error : Promise.reject(error)),
   );
 
@@ -34,10 +34,16 @@ await awaitBuild(ann.client, workspace.id);
 await ann.client.patch(`/api/v2/workspaces/${workspace.id}`, { name: "roof" });
 
 describe("entry contents", () => {
-  test("[AU-4] [AU-6] the server itself created the first user; sign-ins and attempts with a wrong password are recorded", async () => {
-    const [first] = (await search(auditor.client, `resource_type:user action:create resource_target:${ADMIN.username}`))
-      .audit_logs;
-    expect(first).toMatchObject({ user: null, ip: null, additional_fields: { automatic: "true" }, status_code: 200 });
+  test("[AU-4] [AU-6] records the first user as the server's work, and failed sign-ins of existing accounts", async () => {
+    const [firstUserEntry] = (
+      await search(auditor.client, `resource_type:user action:create resource_target:${ADMIN.username}`)
+    ).audit_logs;
+    expect(firstUserEntry).toMatchObject({
+      user: null,
+      ip: null,
+      additional_fields: { automatic: "true" },
+      status_code: 200,
+    });
     const wrongCredentials = { email: "ann@example.com", password: "not-this-one-at-all" };
     const unknown = { ...wrongCredentials, email: "unknown@example.com" };
     const request_id = uuid();
@@ -55,7 +61,7 @@ describe("entry contents", () => {
     expect(audit_logs[0]?.description).toBe("{user} unsuccessfully attempted to login");
   });
 
-  test("[AU-7] a workspace: created, started, renamed, deleted; links lead to it until it no longer exists", async () => {
+  test("[AU-7] records the changes of a workspace, with links until it is deleted", async () => {
     const before = await search(auditor.client, "username:ann resource_type:workspace");
     expect(describeEntries(before)).toEqual(["ann updated workspace roof", "ann created workspace dev"]);
     expect(before.audit_logs[0]).toMatchObject({
@@ -78,8 +84,10 @@ describe("entry contents", () => {
       build_number: "1",
       build_reason: "initiator",
     });
-    const end = await ann.client.post<Build>(`/api/v2/workspaces/${workspace.id}/builds`, { transition: "delete" });
-    using log = await ann.client.socket(`/api/v2/workspacebuilds/${end.id}/logs?follow=true`);
+    const deletion = await ann.client.post<Build>(`/api/v2/workspaces/${workspace.id}/builds`, {
+      transition: "delete",
+    });
+    using log = await ann.client.socket(`/api/v2/workspacebuilds/${deletion.id}/logs?follow=true`);
     await log.closed;
     const after = await search(auditor.client, `resource_id:${workspace.id}`);
     expect(describeEntries(after)[0]).toBe("ann deleted workspace roof");
@@ -89,7 +97,7 @@ describe("entry contents", () => {
     );
   });
 
-  test("[AU-8] a template's access list: who got which role, and who lost it", async () => {
+  test("[AU-8] records the roles that a template's access list grants and revokes", async () => {
     const [template] = await admin.get<{ id: string }[]>("/api/v2/templates");
     const path = `/api/v2/templates/${template?.id}/acl` as const;
     await admin.patch(path, { user_perms: { [ann.user.id]: "admin" } });
@@ -101,7 +109,7 @@ describe("entry contents", () => {
     ]);
   });
 
-  test("[AU-8] a chat: created, shared, archived; not its messages", async () => {
+  test("[AU-8] records that a chat is created, shared and archived, but not its messages", async () => {
     const content = [{ type: "text", text: "canary of a secret plan" }];
     const chat = await ann.client.post<{ id: string }>("/api/v2/chats", { organization_id, content });
     const path = `/api/v2/chats/${chat.id}`;
@@ -119,7 +127,7 @@ describe("entry contents", () => {
     expect(audit_logs[1]?.diff).toEqual({ user_acl: { old: {}, new: { [auditor.user.id]: "read" }, secret: false } });
   });
 
-  test("[AU-5] it contains no secret: no passwords, tokens or private keys", async () => {
+  test("[AU-5] contains no passwords, tokens or private keys", async () => {
     const password = "canary-of-a-new-Password";
     await ann.client.put("/api/v2/users/me/password", { old_password: PASSWORD, password });
     const { key } = await ann.client.post<{ key: string }>("/api/v2/users/me/keys/tokens", { token_name: "ci" });
@@ -127,18 +135,18 @@ describe("entry contents", () => {
     const allText = JSON.stringify(audit_logs);
     for (const secret of [password, PASSWORD, key.slice(11), "$argon2", "PRIVATE"])
       expect(allText).not.toContain(secret);
-    const [changed] = (await search(auditor.client, "user action:write username:ann")).audit_logs;
-    expect(changed?.diff).toEqual({ hashed_password: { old: "", new: "", secret: true } });
+    const [passwordEntry] = (await search(auditor.client, "user action:write username:ann")).audit_logs;
+    expect(passwordEntry?.diff).toEqual({ hashed_password: { old: "", new: "", secret: true } });
   });
 });
 
 describe("searching", () => {
-  test("[AU-10] by each key, by a word, by days; an invalid query is refused with all of its errors", async () => {
+  test("[AU-10] filters by each key, by a word and by days, and lists all errors of an invalid query", async () => {
     const countEntries = async (q: string): Promise<number> => (await search(admin, q)).count;
     const later = "2099-12-31";
     // Filtered by person, since the server's own actions continue in the meantime.
-    const everything = await countEntries("username:admin");
-    expect(await countEntries(`username:admin date_from:2020-01-01 date_to:${later}`)).toBe(everything);
+    const adminCount = await countEntries("username:admin");
+    expect(await countEntries(`username:admin date_from:2020-01-01 date_to:${later}`)).toBe(adminCount);
     expect(await countEntries("date_to:2020-01-01")).toBe(0);
     expect(await countEntries("email:ANN@example.com action:login")).toBeGreaterThan(0);
     expect(await countEntries("username:unknown")).toBe(0);
@@ -148,11 +156,11 @@ describe("searching", () => {
       await countEntries("workspace_build"),
     );
     expect(await countEntries("build_reason:autostart")).toBe(0);
-    const wrong = await awaitRejection(
+    const rejection = await awaitRejection(
       search(admin, "action:dance resource_id:7 date_from:soon colour:red organization:none"),
     );
-    expect([wrong.status, wrong.body.message]).toEqual([400, "Invalid audit search query."]);
-    expect(wrong.body.validations?.map(({ field }) => field).sort()).toEqual(
+    expect([rejection.status, rejection.body.message]).toEqual([400, "Invalid audit search query."]);
+    expect(rejection.body.validations?.map(({ field }) => field).sort()).toEqual(
       ["action", "colour", "date_from", "organization", "resource_id"].sort(),
     );
     expect((await awaitRejection(search(admin, "", "offset=0"))).body.validations).toEqual([
@@ -166,30 +174,30 @@ describe("searching", () => {
     }
   });
 
-  test("[HT-12] [AU-2] an entry has the request ID of the response, also if the caller has sent none", async () => {
-    const sent = await admin.fetch("POST", "/api/v2/users/me/keys/tokens", { token_name: "by-id" });
-    const request_id = sent.headers.get("x-request-id");
+  test("[HT-12] [AU-2] an entry has the request ID of the response, even if the caller sent none", async () => {
+    const response = await admin.fetch("POST", "/api/v2/users/me/keys/tokens", { token_name: "by-id" });
+    const request_id = response.headers.get("x-request-id");
     const { audit_logs } = await search(admin, `request_id:${request_id}`);
     expect(audit_logs.map(({ resource_target }) => resource_target)).toEqual(["by-id"]);
     expect((await admin.fetch("GET", "/api/v2/users/me")).headers.get("x-request-id")).toBeNull();
   });
 
   test("[AU-1] a change without effect leaves no entry", async () => {
-    const twice = await newPerson(admin, "twice");
-    const path = `/api/v2/users/${twice.user.id}/status`;
+    const user = await newPerson(admin, "twice");
+    const path = `/api/v2/users/${user.user.id}/status`;
     for (const status of ["suspend", "suspend", "activate", "activate"]) await admin.put(`${path}/${status}`);
     const written = await search(admin, "resource_type:user action:write resource_target:twice username:admin");
     expect(written.audit_logs.map(({ diff }) => diff.status?.new)).toEqual(["active", "suspended"]);
   });
 
-  test("[AU-12] [AU-13] pages by offset and by the last entry seen are the same; the export is all of it, one line each", async () => {
+  test("[AU-12] [AU-13] returns the same pages by offset and by last entry; the export has a line per entry", async () => {
     const q = "organization username:admin";
     for (let n = 0; n < 12; n++) await admin.patch("/api/v2/organizations/default", { description: `${n}` });
     const allIds = (await search(auditor.client, q, "limit=0")).audit_logs.map(({ id }) => id);
     const byOffset: string[] = [];
     const byKey: string[] = [];
-    for (let at = 0; at < allIds.length; at += 5) {
-      byOffset.push(...(await search(auditor.client, q, `limit=5&offset=${at}`)).audit_logs.map(({ id }) => id));
+    for (let offset = 0; offset < allIds.length; offset += 5) {
+      byOffset.push(...(await search(auditor.client, q, `limit=5&offset=${offset}`)).audit_logs.map(({ id }) => id));
       const after = byKey.length === 0 ? "" : `&after_id=${byKey.at(-1)}`;
       byKey.push(...(await search(auditor.client, q, `limit=5${after}`)).audit_logs.map(({ id }) => id));
     }
@@ -206,18 +214,18 @@ describe("searching", () => {
   });
 });
 
-test("[AU-15] auditors of an organization see only its entries, others none; only an owner sets the retention", async () => {
-  const lead = await newPerson(admin, "lea");
-  expect((await awaitRejection(search(lead.client, ""))).status).toBe(403);
+test("[AU-15] shows auditors of an organization only its entries; only an owner sets the retention", async () => {
+  const organizationAuditor = await newPerson(admin, "lea");
+  expect((await awaitRejection(search(organizationAuditor.client, ""))).status).toBe(403);
   const team = await admin.post<{ id: string }>("/api/v2/organizations", { name: "team" });
   await admin.post(`/api/v2/organizations/${team.id}/members/lea`);
   await admin.put(`/api/v2/organizations/${team.id}/members/lea/roles`, { roles: ["organization-auditor"] });
-  expect(describeEntries(await search(lead.client, ""))).toEqual([
+  expect(describeEntries(await search(organizationAuditor.client, ""))).toEqual([
     "admin updated organization member lea",
     "admin created organization member lea",
     "admin created organization team",
   ]);
-  expect((await search(lead.client, "organization:default")).count).toBe(0);
+  expect((await search(organizationAuditor.client, "organization:default")).count).toBe(0);
   const retention = { days: 365, sign_in_days: 30, kinds: { workspace_build: 90 } };
   expect((await awaitRejection(auditor.client.put("/api/v2/audit/retention", retention))).status).toBe(403);
   expect(

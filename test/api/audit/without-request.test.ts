@@ -1,4 +1,4 @@
-// Audit log entries of changes without a request, their export, and the deletion of old ones. Uses a store without a server.
+// Audit log entries of changes without a request, the export, and the deletion of old entries. Uses a store without a server.
 import { Database } from "bun:sqlite";
 import { expect } from "bun:test";
 import { join } from "node:path";
@@ -61,15 +61,16 @@ testInside("[AU-4] records command-line actions without a user, and says how the
     ["create", "api_key", "ci"],
     ["delete", "api_key", "ci"],
   ]);
-  const how = "select distinct user_id, ip, user_agent, json_extract(additional_fields, '$.by') from audit_logs";
-  expect(reader.query(how).values()).toEqual([[null, null, "slipway", "command line"]]);
+  const originQuery =
+    "select distinct user_id, ip, user_agent, json_extract(additional_fields, '$.by') from audit_logs";
+  expect(reader.query(originQuery).values()).toEqual([[null, null, "slipway", "command line"]]);
   const allText = JSON.stringify(reader.query("select * from audit_logs").all());
   for (const secret of ["correct-horse", "another-long", "$argon2", created.token.slice(11)])
     expect(allText).not.toContain(secret);
 });
 
 testInside(
-  "[AU-13] the export reads page by page as it is consumed, and ends when its reader's token is revoked",
+  "[AU-13] exports page by page as the client reads, and stops when the client's token is revoked",
   async () => {
     await using world = openWorld();
     const { directory, clock, store } = world;
@@ -80,22 +81,22 @@ testInside(
     const accounts = new MachineAccounts(store, clock);
     await accounts.setUp({ username: "root", email: "root@example.com", password: "correct-horse-battery" });
     const { id: key_id } = await accounts.createToken("root", { name: "export" });
-    const many = Array.from({ length: 1198 }, (_, i) =>
+    const entries = Array.from({ length: 1198 }, (_, i) =>
       insertAudit({ now: clock.now() + (i % 3), action: "write", resource_type: "organization", target: `${i}` }),
     );
-    await store.commit(many);
+    await store.commit(entries);
     let pages = 0;
     const scan = <T>(query: Query<T>): Promise<T[]> => {
-      // Counts only the query that searches a page; another one loads it.
+      // Counts only the query that selects a page of entries, not the one that loads them.
       if (query.report === "audit") pages += 1;
       return store.scan(query);
     };
-    const counting = { get: store.get.bind(store), scan };
+    const countingStore = { get: store.get.bind(store), scan };
     const caller = { key_id, roles: ["owner"], scopes: ["all"] } as unknown as UserCaller;
-    const parts = { store: counting as unknown as Store, clock, draining: false };
+    const deps = { store: countingStore as unknown as Store, clock, draining: false };
     const ids = new Set<string>();
     const times: string[] = [];
-    for (const line of (await new Response(exportAudit(parts, {}, caller)).text()).trimEnd().split("\n")) {
+    for (const line of (await new Response(exportAudit(deps, {}, caller)).text()).trimEnd().split("\n")) {
       const { id, time } = JSON.parse(line) as { id: string; time: string };
       ids.add(id);
       times.push(time);
@@ -103,7 +104,7 @@ testInside(
     expect([ids.size, pages]).toEqual([1200, 5]);
     expect(times).toEqual([...times].sort().reverse());
     pages = 0;
-    const reader = exportAudit(parts, {}, caller).getReader();
+    const reader = exportAudit(deps, {}, caller).getReader();
     expect((await reader.read()).done).toBe(false);
     expect(pages).toBe(1);
     await accounts.revokeToken(key_id);
@@ -114,28 +115,35 @@ testInside(
 testInside("[AU-14] deletes old entries by kind, hourly and in batches, and keeps kinds without a limit", async () => {
   await using world = openWorld();
   const { clock, store, reader } = world;
-  const chore = auditRetention({ store, clock });
+  const retention = auditRetention({ store, clock });
   const now = clock.now();
-  const entry = (age: number, action: "login" | "create" | "write", resource_type: "api_key" | "user" | "workspace") =>
-    insertAudit({ now: now - age * DAY, action, resource_type, target: `${age}` });
-  const logins = Array.from({ length: 450 }, (_, i) => entry(40 + i / 1000, "login", "api_key"));
+  const createEntry = (
+    ageDays: number,
+    action: "login" | "create" | "write",
+    resource_type: "api_key" | "user" | "workspace",
+  ) => insertAudit({ now: now - ageDays * DAY, action, resource_type, target: `${ageDays}` });
+  const logins = Array.from({ length: 450 }, (_, i) => createEntry(40 + i / 1000, "login", "api_key"));
   await store.commit([
     ...logins,
-    ...[entry(29, "login", "api_key"), entry(40, "create", "api_key"), entry(400, "create", "api_key")],
-    ...[entry(4000, "write", "workspace"), entry(400, "write", "user"), entry(300, "write", "user")],
+    createEntry(29, "login", "api_key"),
+    createEntry(40, "create", "api_key"),
+    createEntry(400, "create", "api_key"),
+    createEntry(4000, "write", "workspace"),
+    createEntry(400, "write", "user"),
+    createEntry(300, "write", "user"),
   ]);
   const listEntries = () =>
     reader.query("select resource_type, resource_target from audit_logs order by time").values();
   const runSweep = async (): Promise<void> => {
     clock.advance(3_600_001);
-    chore.sweep();
-    await chore.whenIdle();
+    retention.sweep();
+    await retention.whenIdle();
   };
   await runSweep();
   expect(listEntries()).toHaveLength(456);
   await store.commit([upsertAuditRetention({ days: 365, sign_in_days: 30, kinds: { workspace: 0 } })]);
-  chore.sweep();
-  await chore.whenIdle();
+  retention.sweep();
+  await retention.whenIdle();
   expect(listEntries()).toHaveLength(456);
   await runSweep();
   expect(listEntries()).toEqual([
@@ -144,5 +152,5 @@ testInside("[AU-14] deletes old entries by kind, hourly and in batches, and keep
     ["api_key", "40"],
     ["api_key", "29"],
   ]);
-  await chore.stop();
+  await retention.stop();
 });

@@ -1,5 +1,5 @@
-// How every body handles members that a genuine client cannot omit (null, the zero UUID) and members that its schema forbids: a table over
-// all bodies of the OpenAPI document, at any depth.
+// How every body in the OpenAPI document, at any depth, handles members that some clients cannot omit (null, the zero UUID) and members
+// that its schema forbids.
 import { afterAll, describe, expect, test } from "bun:test";
 import { NIL_UUID } from "#base/ids.ts";
 import type { Generic } from "#schema/generic.ts";
@@ -15,28 +15,36 @@ const agent = admin.withToken((await seedAgent(server)).agent_token);
 const operations = listOperations(await fetchDocument(server.url));
 afterAll(() => server[Symbol.asyncDispose]());
 
-/** One object of a body: its path (a number is a list item), its schema, and a body that contains it. */
-type Spot = { operation: Operation; way: (string | number)[]; schema: Schema };
+/** An object in the body of an operation: its path (a number is a list item) and its schema. */
+type BodyObject = { operation: Operation; path: (string | number)[]; schema: Schema };
 
-const listSpots = (operation: Operation, schema: Schema | undefined, way: (string | number)[] = []): Spot[] => {
+const listObjects = (
+  operation: Operation,
+  schema: Schema | undefined,
+  path: (string | number)[] = [],
+): BodyObject[] => {
   if (!schema) return [];
-  const ownSchemas = schema.type === "object" ? [{ operation, way, schema }] : [];
-  const members = Object.entries(schema.properties ?? {}).flatMap(([name, of]) =>
-    listSpots(operation, of, [...way, name]),
+  const object = schema.type === "object" ? [{ operation, path, schema }] : [];
+  const members = Object.entries(schema.properties ?? {}).flatMap(([name, property]) =>
+    listObjects(operation, property, [...path, name]),
   );
-  const variants = (schema.anyOf ?? []).flatMap((one) => listSpots(operation, one, way));
-  return [...ownSchemas, ...members, ...variants, ...listSpots(operation, schema.items, [...way, 0])];
+  const variants = (schema.anyOf ?? []).flatMap((variant) => listObjects(operation, variant, path));
+  return [...object, ...members, ...variants, ...listObjects(operation, schema.items, [...path, 0])];
 };
 
-const spots = operations.flatMap((operation) => listSpots(operation, operation.body));
-const table = <T extends { operation: Operation; way: (string | number)[] }>(rows: T[], name: (row: T) => string) =>
-  rows.map((row) => [`${row.operation.name} ${[...row.way, name(row)].join(".")}`, row] as const);
+const objects = operations.flatMap((operation) => listObjects(operation, operation.body));
+const toRows = <T extends { operation: Operation; path: (string | number)[] }>(
+  items: T[],
+  getName: (item: T) => string,
+) => items.map((item) => [`${item.operation.name} ${[...item.path, getName(item)].join(".")}`, item] as const);
 
 /** Returns valid values with all required members and those on the path; other optional ones are omitted. */
 const buildValue = (schema: Schema, [step, ...rest]: (string | number)[]): unknown => {
   if (schema.anyOf) {
-    const on = schema.anyOf.find((one) => (typeof step === "number" ? one.items : step && one.properties?.[step]));
-    return buildValue(on ?? (schema.anyOf[0] as Schema), step === undefined ? [] : [step, ...rest]);
+    const variantOnPath = schema.anyOf.find(({ items, properties }) =>
+      typeof step === "number" ? items : step && properties?.[step],
+    );
+    return buildValue(variantOnPath ?? (schema.anyOf[0] as Schema), step === undefined ? [] : [step, ...rest]);
   }
   if (schema.items) return typeof step === "number" ? [buildValue(schema.items, rest)] : buildNonNull(schema);
   if (schema.type !== "object") return buildNonNull(schema);
@@ -47,12 +55,13 @@ const buildValue = (schema: Schema, [step, ...rest]: (string | number)[]): unkno
 };
 const buildNonNull = (schema: Schema): unknown => exampleValue({ ...schema, nullable: false });
 
-const makeBody = (
-  { operation, way }: Pick<Spot, "operation" | "way">,
-  change: (at: Record<string, unknown>) => void,
+/** Builds a valid body and changes the object at this path. */
+const buildBody = (
+  { operation, path }: Pick<BodyObject, "operation" | "path">,
+  change: (object: Record<string, unknown>) => void,
 ) => {
-  const body = buildValue(operation.body as Schema, [...way]);
-  change(way.reduce((at, step) => (at as Record<string, unknown>)[step], body) as Record<string, unknown>);
+  const body = buildValue(operation.body as Schema, [...path]);
+  change(path.reduce((value, step) => (value as Record<string, unknown>)[step], body) as Record<string, unknown>);
   return body;
 };
 
@@ -62,79 +71,78 @@ const send = async (
 ): Promise<{ status: number; fields: string[]; body: Generic }> => {
   const path = Object.fromEntries(
     operation.parameters
-      .filter((one) => one.in === "path")
+      .filter((parameter) => parameter.in === "path")
       .map(({ name, schema }) => [name, PATH[name] ?? String(exampleValue(schema))]),
   );
-  const client =
-    operation.callers[0] === "agent" ? agent : operation.callers.length === 0 ? admin.withToken(undefined) : admin;
+  const [caller] = operation.callers;
+  const client = caller === "agent" ? agent : caller === undefined ? admin.withToken(undefined) : admin;
   const response = await client.fetch(operation.method, fillPath(operation, path), body);
   const text = await response.text();
-  const answer = (text.startsWith("{") ? JSON.parse(text) : {}) as Generic;
-  return { status: response.status, fields: (answer.validations ?? []).map(({ field }) => field), body: answer };
+  const responseBody = (text.startsWith("{") ? JSON.parse(text) : {}) as Generic;
+  const fields = (responseBody.validations ?? []).map(({ field }) => field);
+  return { status: response.status, fields, body: responseBody };
 };
 const PATH: Record<string, string> = { user: "me", organization: "default" };
 
-type Member = { operation: Operation; way: (string | number)[]; name: string; schema: Schema };
-const optional: Member[] = spots.flatMap(({ operation, way, schema }) =>
+type Member = BodyObject & { name: string };
+const optionalMembers: Member[] = objects.flatMap(({ operation, path, schema }) =>
   Object.entries(schema.properties ?? {})
     .filter(([name]) => !schema.required?.includes(name))
-    .map(([name, of]) => ({ operation, way, name, schema: of })),
+    .map(([name, property]) => ({ operation, path, name, schema: property })),
 );
 
-const isRefusal = ({ status, fields }: { status: number; fields: string[] }, at: string): boolean =>
-  status === 400 && fields.some((field) => field === at || field.startsWith(`${at}.`));
+/** Deletes the member from a valid body. */
+const omit = (member: Member) =>
+  buildBody(member, (object) => {
+    delete object[member.name];
+  });
+
+const rejectsField = ({ status, fields }: { status: number; fields: string[] }, name: string): boolean =>
+  status === 400 && fields.some((field) => field === name || field.startsWith(`${name}.`));
 
 describe("null is treated as omitted", () => {
-  test.each(table(optional, ({ name }) => name))("[HT-29] %s", async (_name, member) => {
-    const body = makeBody(member, (at) => {
-      at[member.name] = null;
+  test.each(toRows(optionalMembers, ({ name }) => name))("[HT-29] %s", async (_name, member) => {
+    const bodyWithNull = buildBody(member, (object) => {
+      object[member.name] = null;
     });
-    const answer = await send(member.operation, body);
-    expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(500);
-    if (!isRefusal(answer, [...member.way, member.name].join("."))) return;
-    // The handler rejects it, because it requires one of several members: the same as when it is omitted.
-    const without = await send(
-      member.operation,
-      makeBody(member, (at) => {
-        delete at[member.name];
-      }),
-    );
-    expect(answer.body).toEqual(without.body);
+    const response = await send(member.operation, bodyWithNull);
+    expect(response.status, JSON.stringify(response.body)).toBeLessThan(500);
+    if (!rejectsField(response, [...member.path, member.name].join("."))) return;
+    // The handler requires one of several members, so it must reject a body without this one in the same way.
+    const responseWithout = await send(member.operation, omit(member));
+    expect(response.body).toEqual(responseWithout.body);
   });
 });
 
-const uuids = optional.filter(({ schema }) => schema.format === "uuid");
+const uuidMembers = optionalMembers.filter(({ schema }) => schema.format === "uuid");
 
 describe("the zero UUID is treated as omitted", () => {
   test("[HT-29] the document marks the members for which the zero UUID has another meaning, and only those", () => {
-    const zeroUuids = uuids.filter(({ schema }) => "x-zero" in schema);
-    expect(zeroUuids.map(({ operation, name }) => `${operation.name} ${name}`)).toEqual([
+    const membersWithZero = uuidMembers.filter(({ schema }) => "x-zero" in schema);
+    expect(membersWithZero.map(({ operation, name }) => `${operation.name} ${name}`)).toEqual([
       "PATCH /api/v2/chats/{chat} workspace_id",
     ]);
   });
 
   test.each(
-    table(
-      uuids.filter(({ schema }) => !("x-zero" in schema)),
+    toRows(
+      uuidMembers.filter(({ schema }) => !("x-zero" in schema)),
       ({ name }) => name,
     ),
   )("[HT-29] %s", async (_name, member) => {
-    const zero = makeBody(member, (at) => {
-      at[member.name] = NIL_UUID;
+    const bodyWithZero = buildBody(member, (object) => {
+      object[member.name] = NIL_UUID;
     });
-    const without = makeBody(member, (at) => {
-      delete at[member.name];
-    });
-    const answers = [await send(member.operation, zero), await send(member.operation, without)];
-    expect(answers[0]).toEqual(answers[1] as (typeof answers)[0]);
+    const responseWithZero = await send(member.operation, bodyWithZero);
+    expect(responseWithZero).toEqual(await send(member.operation, omit(member)));
   });
 });
 
 describe("members that a schema forbids", () => {
-  const strict = spots.filter(({ schema }) => schema.additionalProperties === false);
+  const strictObjects = objects.filter(({ schema }) => schema.additionalProperties === false);
 
-  test("[HT-30] permissions of chats and answers to their questions are strict", () => {
-    expect(strict.map(({ operation, way }) => `${operation.name} ${way.join(".")}`)).toEqual(
+  test("[HT-30] forbids unknown members in permissions of chats and answers to their questions", () => {
+    expect(strictObjects.map(({ operation, path }) => `${operation.name} ${path.join(".")}`)).toEqual(
       expect.arrayContaining([
         "POST /api/v2/chats permissions",
         "POST /api/v2/chats permissions.rules.0",
@@ -145,26 +153,26 @@ describe("members that a schema forbids", () => {
     );
   });
 
-  test.each(table(strict, () => "commands"))("[HT-30] %s is refused and named", async (_name, spot) => {
+  test.each(toRows(strictObjects, () => "commands"))("[HT-30] %s is rejected by name", async (_name, object) => {
     for (const name of ["commands", "__proto__", "constructor"]) {
-      const body = makeBody(spot, (at) => {
-        Object.defineProperty(at, name, { value: "git status", enumerable: true });
+      const body = buildBody(object, (target) => {
+        Object.defineProperty(target, name, { value: "git status", enumerable: true });
       });
-      const { status, body: answer } = await send(spot.operation, body);
-      expect({ status, fields: answer.validations?.map(({ field }) => field) }).toEqual({
+      const { status, fields, body: responseBody } = await send(object.operation, body);
+      expect({ status, fields }).toEqual({
         status: 400,
-        fields: [[...spot.way, name].join(".")],
+        fields: [[...object.path, name].join(".")],
       });
-      expect(answer.validations?.[0]?.detail).toStartWith("is unknown; use one of ");
+      expect(responseBody.validations?.[0]?.detail).toStartWith("is unknown; use one of ");
     }
   });
 
-  test("[HT-30] a misspelled rule allows nothing: it is not stored", async () => {
+  test("[HT-30] rejects and does not store a misspelled rule", async () => {
     const path = "/api/v2/chats/config/user-permissions";
     const before = await admin.get(path);
     const rule = { tool: "execute", commands: "git status", action: "allow" };
-    const refused = await admin.fetch("PUT", path, { permissions: { default: "ask", rules: [rule] } });
-    expect(refused.status).toBe(400);
+    const response = await admin.fetch("PUT", path, { permissions: { default: "ask", rules: [rule] } });
+    expect(response.status).toBe(400);
     expect(await admin.get(path)).toEqual(before);
   });
 

@@ -1,4 +1,4 @@
-// Bodies from clients, broken programs and attackers. Each gets a readable error immediately, and changes nothing.
+// Invalid bodies from clients, broken programs and attackers. Each gets a readable error immediately and changes nothing.
 import { describe, expect, test } from "bun:test";
 import { Client } from "#src/client.ts";
 import { serverForFile } from "#test/support/for-file.ts";
@@ -24,7 +24,7 @@ const post = async (
 };
 
 /** Returns a valid sign-in of this many bytes. */
-const signIn = (bytes: number): string => {
+const buildSignIn = (bytes: number): string => {
   const short = JSON.stringify({ email: "a@example.com", password: "wrong", padding: "" });
   return JSON.stringify({ email: "a@example.com", password: "wrong", padding: "x".repeat(bytes - short.length) });
 };
@@ -37,7 +37,7 @@ describe("a body that is not a JSON object", () => {
     ["no type", ""],
     ["almost JSON", "application/jsonp"],
   ])("[HT-5] %s is 415, whatever it contains", async (_name, type) => {
-    const { status, body } = await post(Buffer.from(signIn(100)), type ? { "content-type": type } : {});
+    const { status, body } = await post(Buffer.from(buildSignIn(100)), type ? { "content-type": type } : {});
     expect(status).toBe(415);
     expect(body.message).toBe("The request body must be JSON.");
   });
@@ -64,7 +64,7 @@ describe("a body that is not a JSON object", () => {
     expect(body.message).toBe(message);
   });
 
-  test("[HT-6] an object without a string form, where a string is expected, is named like any other", async () => {
+  test("[HT-6] names a field whose value is an object without a string form", async () => {
     const { status, body } = await post('{"email":{"toString":[],"valueOf":1},"password":"wrong"}');
     expect({ status, validations: body.validations }).toEqual({
       status: 400,
@@ -72,12 +72,12 @@ describe("a body that is not a JSON object", () => {
     });
   });
 
-  const missing = { status: 400, body: { message: "The request body is missing." } };
+  const missingBody = { status: 400, body: { message: "The request body is missing." } };
 
-  test("[HT-24] no body is 400 if one is required, with a content type and without", async () => {
-    expect(await post(undefined, {})).toMatchObject(missing);
-    expect(await post("", { "content-type": "application/json" })).toMatchObject(missing);
-    expect(await post("", { "content-type": "text/plain" })).toMatchObject(missing);
+  test("[HT-24] returns 400 for a missing required body, with and without a content type", async () => {
+    expect(await post(undefined, {})).toMatchObject(missingBody);
+    expect(await post("", { "content-type": "application/json" })).toMatchObject(missingBody);
+    expect(await post("", { "content-type": "text/plain" })).toMatchObject(missingBody);
   });
 
   test.each([
@@ -88,18 +88,18 @@ describe("a body that is not a JSON object", () => {
     "[HT-24] a body %s counts as absent: routes that require one return 400, others ignore it",
     async (_name, length, text) => {
       const { token } = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
-      const answer = async (path: string) => {
+      const sendRaw = async (path: string) => {
         using connection = new RawConnection(server.url);
         const headers = { "Content-Type": "application/json", "Service-Session-Token": token as string, ...length };
         connection.send(formatHead("POST", path, headers as Record<string, string | number>) + text);
         return await readAnswer(connection);
       };
-      expect((await answer(LOGIN))?.status).toBe(400);
-      expect(await answer("/api/v2/users")).toMatchObject({
+      expect((await sendRaw(LOGIN))?.status).toBe(400);
+      expect(await sendRaw("/api/v2/users")).toMatchObject({
         status: 400,
         text: expect.stringContaining("body is missing"),
       });
-      expect((await answer("/api/v2/users/logout"))?.status).toBe(200);
+      expect((await sendRaw("/api/v2/users/logout"))?.status).toBe(200);
     },
   );
 
@@ -125,7 +125,7 @@ describe("hostile JSON", () => {
     ["a number beyond all numbers", '{"email":1e999,"password":"x"}', ["email"]],
     ["wrong types", '{"email":{"$ne":""},"password":["x"]}', ["email", "password"]],
     ["a deep object", `${'{"a":'.repeat(900)}1${"}".repeat(900)}`, ["email", "password"]],
-  ])("[HT-6] %s: each broken field is named once", async (_name, text, fields) => {
+  ])("[HT-6] %s: names each invalid field once", async (_name, text, fields) => {
     const { status, body } = await post(text);
     expect(status).toBe(400);
     expect(body.message).toBe("Validation failed.");
@@ -138,7 +138,7 @@ describe("hostile JSON", () => {
     ["the same name twice", '{"email":1,"email":"a","password":"b"}'],
     ["a byte order mark", '\ufeff{"email":"a","password":"b"}'],
     ["unknown fields", '{"email":"a","password":"b","admin":true}'],
-  ])("[HT-6] %s in a sign-in is simply a wrong sign-in", async (_name, text) => {
+  ])("[HT-6] treats %s in a sign-in as wrong credentials", async (_name, text) => {
     expect((await post(text)).status).toBe(401);
   });
 
@@ -150,12 +150,12 @@ describe("hostile JSON", () => {
       `{"email":"a","password":"x","more":${"[".repeat(900)}"\\u0000"${"]".repeat(900)}}`,
       `more${".0".repeat(900)}`.slice(0, 200),
     ],
-  ])("[HT-33] NUL in a text is refused, and its place is named: %.60s", async (text, field) => {
+  ])("[HT-33] rejects NUL in a text and names its position: %.60s", async (text, field) => {
     const { status, body } = await post(text);
     expect([status, body.validations]).toEqual([400, [{ field, detail: "must not contain NUL" }]]);
   });
 
-  test("[HT-33] NUL is refused in a query and in a path, and lookalike text is not", async () => {
+  test("[HT-33] rejects NUL in a query and in a path, but accepts an escaped backslash before u0000", async () => {
     for (const path of ["/api/v2/users?q=a%00b", "/api/v2/users/a%00b"]) {
       expect((await admin.fetch("GET", path)).status).toBe(400);
     }
@@ -166,21 +166,18 @@ describe("hostile JSON", () => {
     ["PATCH", "templates/TEMPLATE/acl", '{"user_perms":{"none":{"toString":false}}}'],
     ["PATCH", "templates/TEMPLATE/acl", '{"user_perms":{"none":{"t\\u006fString":[]}}}'],
     ["PUT", "ai/agents/mine", '{"variables":{"A":{"toString":1}},"arguments":[{"toString":{}}]}'],
-  ])(
-    "[HT-42] an object with a member toString in place of a text is refused in words: %s %s %s",
-    async (method, path, text) => {
-      const [template] = await admin.get<{ id: string }[]>("/api/v2/templates");
-      const response = await admin.fetch(method, `/api/v2/${path.replace("TEMPLATE", template?.id ?? "")}`, text, {
-        headers: { "content-type": "application/json" },
-      });
-      expect([response.status, await response.json()]).toMatchObject([400, { message: "Validation failed." }]);
-    },
-  );
+  ])("[HT-42] rejects an object with a member toString in place of a text: %s %s %s", async (method, path, text) => {
+    const [template] = await admin.get<{ id: string }[]>("/api/v2/templates");
+    const response = await admin.fetch(method, `/api/v2/${path.replace("TEMPLATE", template?.id ?? "")}`, text, {
+      headers: { "content-type": "application/json" },
+    });
+    expect([response.status, await response.json()]).toMatchObject([400, { message: "Validation failed." }]);
+  });
 
-  test("[HT-6] the server's own prototypes are unchanged", async () => {
+  test("[HT-6] does not change the server's own prototypes", async () => {
     await post('{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}}');
-    const me = await admin.get<Record<string, unknown>>("/api/v2/users/me");
-    expect(me).not.toHaveProperty("polluted");
+    const user = await admin.get<Record<string, unknown>>("/api/v2/users/me");
+    expect(user).not.toHaveProperty("polluted");
   });
 });
 
@@ -201,37 +198,37 @@ describe("a body that is too large", () => {
     return await readAnswer(connection);
   };
 
-  test("[HT-7] a body at the limit is read; one byte more is 413 with the specification's message", async () => {
+  test("[HT-7] reads a body at the limit, and returns 413 with the specified message for one byte more", async () => {
     for (const send of [sendWithLength, sendChunked]) {
-      expect((await send(signIn(MAX_PUBLIC_BYTES - 1)))?.status).toBe(401);
-      expect((await send(signIn(MAX_PUBLIC_BYTES)))?.status).toBe(401);
-      const refused = await send(signIn(MAX_PUBLIC_BYTES + 1));
-      expect(refused?.status).toBe(413);
-      expect(JSON.parse(refused?.text as string)).toEqual(TOO_LARGE);
+      expect((await send(buildSignIn(MAX_PUBLIC_BYTES - 1)))?.status).toBe(401);
+      expect((await send(buildSignIn(MAX_PUBLIC_BYTES)))?.status).toBe(401);
+      const response = await send(buildSignIn(MAX_PUBLIC_BYTES + 1));
+      expect(response?.status).toBe(413);
+      expect(JSON.parse(response?.text as string)).toEqual(TOO_LARGE);
     }
   });
 
   test.each([5_000_000, 200_000_000, 50_000_000_000])(
-    "[HT-7] a declared length of %i is refused before the first byte arrives",
+    "[HT-7] rejects a declared length of %i before the first byte arrives",
     async (length) => {
       using connection = new RawConnection(server.url);
       connection.send(formatHead("POST", LOGIN, { "Content-Type": "application/json", "Content-Length": length }));
-      const refused = await readAnswer(connection);
-      expect(refused?.status).toBe(413);
-      expect(JSON.parse(refused?.text as string)).toEqual(TOO_LARGE);
+      const response = await readAnswer(connection);
+      expect(response?.status).toBe(413);
+      expect(JSON.parse(response?.text as string)).toEqual(TOO_LARGE);
     },
   );
 
-  test("[HT-7] a body of unknown length is refused while it streams: the sender need not finish", async () => {
+  test("[HT-7] rejects a body of unknown length before its sender finishes", async () => {
     using connection = new RawConnection(server.url);
     connection.send(formatHead("POST", LOGIN, { "Content-Type": "application/json", "Transfer-Encoding": "chunked" }));
     for (const part of splitParts("x".repeat(MAX_PUBLIC_BYTES + 65_536))) connection.send(formatChunk(part));
-    const refused = await readAnswer(connection);
-    expect(refused?.status).toBe(413);
-    expect(JSON.parse(refused?.text as string)).toEqual(TOO_LARGE);
+    const response = await readAnswer(connection);
+    expect(response?.status).toBe(413);
+    expect(JSON.parse(response?.text as string)).toEqual(TOO_LARGE);
   });
 
-  test("[HT-7] a body sent with a read request is not read", async () => {
+  test("[HT-7] rejects the body of a GET request without reading it", async () => {
     using connection = new RawConnection(server.url);
     connection.send(`${formatHead("GET", "/api/v2/buildinfo", { "Transfer-Encoding": "chunked" })}${formatChunk("x")}`);
     expect((await readAnswer(connection))?.status).toBe(400);

@@ -1,5 +1,5 @@
-// Bodies that are expensive to validate: other requests are answered while they are rejected. Measured with a separate process; the limit
-// is generous for a busy machine, but below the cost of accepting such bodies.
+// Bodies that are expensive to validate must not delay other requests. The server runs in a separate process. The limit is generous for a
+// busy machine, but below the cost of accepting such bodies.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect } from "node:net";
 import { findCostProblem, MAX_DEPTH, MAX_MEMBERS, MAX_VALUES } from "#base/json/cost.ts";
@@ -9,9 +9,9 @@ import { exampleValue } from "#test/fuzz/values.ts";
 import { ADMIN, tempDirectory } from "#test/support/server.ts";
 import { type ServeProcess, startServe } from "./serve-process.ts";
 
-const BOUND_MS = 1_000;
-/** An expensive body is always expensive, a busy machine is not: the shortest of several waits counts. */
-const TRIES = 3;
+const MAX_WAIT_MS = 1_000;
+/** The shortest of several waits counts: an expensive body always delays others, a busy machine only sometimes. */
+const MAX_ATTEMPTS = 3;
 
 const directory = tempDirectory();
 let serve: ServeProcess;
@@ -26,26 +26,26 @@ afterAll(async () => {
 });
 
 /** Returns the longest time a health check waited during `send`; the minimum of several attempts if that exceeds the limit. */
-const longestWait = async (send: () => Promise<unknown>): Promise<number> => {
-  let least = Number.POSITIVE_INFINITY;
-  for (let tries = 0; tries < TRIES && least >= BOUND_MS; tries++)
-    least = Math.min(least, await longestWaitDuring(send()));
-  return least;
+const measureLongestWait = async (send: () => Promise<unknown>): Promise<number> => {
+  let leastMs = Number.POSITIVE_INFINITY;
+  for (let attempt = 0; attempt < MAX_ATTEMPTS && leastMs >= MAX_WAIT_MS; attempt++)
+    leastMs = Math.min(leastMs, await measureLongestWaitDuring(send()));
+  return leastMs;
 };
 
-const longestWaitDuring = async (work: Promise<unknown>): Promise<number> => {
-  let isOver = false;
-  let longest = 0;
+const measureLongestWaitDuring = async (work: Promise<unknown>): Promise<number> => {
+  let isFinished = false;
+  let longestMs = 0;
   const finished = work.finally(() => {
-    isOver = true;
+    isFinished = true;
   });
-  while (!isOver) {
-    const began = performance.now();
+  while (!isFinished) {
+    const startedMs = performance.now();
     await (await fetch(new URL("/healthz", serve.url))).text();
-    longest = Math.max(longest, performance.now() - began);
+    longestMs = Math.max(longestMs, performance.now() - startedMs);
   }
   await finished;
-  return longest;
+  return longestMs;
 };
 
 const post = async (body: string): Promise<{ status: number; text: string }> => {
@@ -54,17 +54,17 @@ const post = async (body: string): Promise<{ status: number; text: string }> => 
   return { status: response.status, text: await response.text() };
 };
 
-const members = (count: number): string => `{${Array.from({ length: count }, (_, i) => `"k${i}":1`).join(",")}}`;
+const buildObject = (count: number): string => `{${Array.from({ length: count }, (_, i) => `"k${i}":1`).join(",")}}`;
 
 describe("one body", () => {
   test.each([
-    ["330,000 members", members(330_000), `has an object with more than ${MAX_MEMBERS} members`],
-    ["members far inside", `{"a":[[${members(100_000)}]]}`, `has an object with more than ${MAX_MEMBERS} members`],
+    ["330,000 members", buildObject(330_000), `has an object with more than ${MAX_MEMBERS} members`],
+    ["members far inside", `{"a":[[${buildObject(100_000)}]]}`, `has an object with more than ${MAX_MEMBERS} members`],
     ["lists 100,000 deep", `{"a":${"[".repeat(100_000)}${"]".repeat(100_000)}}`, `nested more than ${MAX_DEPTH} deep`],
     ["objects 100,000 deep", `${'{"a":'.repeat(100_000)}1${"}".repeat(100_000)}`, `nested more than ${MAX_DEPTH} deep`],
     ["2 million opening brackets", `{"a":${"[".repeat(2_000_000)}`, `nested more than ${MAX_DEPTH} deep`],
     [
-      "lists 30,000 deep, which is short",
+      "lists 30,000 deep, in a short body",
       `{"a":${"[".repeat(30_000)}${"]".repeat(30_000)}}`,
       `nested more than ${MAX_DEPTH} deep`,
     ],
@@ -72,115 +72,117 @@ describe("one body", () => {
     ["a million quotes", `{"a":"${'\\"'.repeat(1_000_000)}"}`, "Validation failed."],
     ["a million empty lists", `{"a":[${"[],".repeat(1_000_000)}1]}`, `has more than ${MAX_VALUES} values`],
     ["a long run of backslashes", `{"a":"${"\\\\".repeat(1_500_000)}"}`, "Validation failed."],
-  ])("[HT-6] %s: refused with an explanation, and other requests do not wait long", async (_name, body, words) => {
-    let answer = { status: 0, text: "" };
-    const longest = await longestWait(async () => {
-      answer = await post(body);
+  ])("[HT-6] rejects %s with an explanation, without delaying other requests", async (_name, body, explanation) => {
+    let response = { status: 0, text: "" };
+    const longestMs = await measureLongestWait(async () => {
+      response = await post(body);
     });
-    expect(answer.status).toBe(400);
-    expect(answer.text).toContain(words);
-    expect(longest).toBeLessThan(BOUND_MS);
+    expect(response.status).toBe(400);
+    expect(response.text).toContain(explanation);
+    expect(longestMs).toBeLessThan(MAX_WAIT_MS);
   });
 });
 
-test("[HT-6] the error names only the first of a hundred thousand invalid list entries", async () => {
+test("[HT-6] names only the first of a hundred thousand invalid list entries", async () => {
   const mcp_server_ids = Array(MAX_VALUES - 10).fill("x");
   const body = { content: [{ type: "text", text: "hello" }], mcp_server_ids };
-  let answer = "";
-  const longest = await longestWait(async () => {
-    answer = await (await admin.fetch("POST", `/api/v2/chats/${crypto.randomUUID()}/messages`, body)).text();
+  let received = "";
+  const longestMs = await measureLongestWait(async () => {
+    received = await (await admin.fetch("POST", `/api/v2/chats/${crypto.randomUUID()}/messages`, body)).text();
   });
-  expect(JSON.parse(answer)).toMatchObject({ message: "Validation failed." });
-  expect(answer.length).toBeLessThan(10_000);
-  expect(longest).toBeLessThan(BOUND_MS);
+  expect(JSON.parse(received)).toMatchObject({ message: "Validation failed." });
+  expect(received.length).toBeLessThan(10_000);
+  expect(longestMs).toBeLessThan(MAX_WAIT_MS);
 });
 
-test("[HT-6] requests with a megabyte in each text field of every route are answered, and other requests do not wait long", async () => {
+test("[HT-6] answers requests with a megabyte in any text field without delaying other requests", async () => {
   const longText = "x".repeat(1_000_000);
-  const texts = (schema: Schema): string[] =>
-    Object.entries(schema.properties ?? {}).flatMap(([name, of]) => (of.type === "string" ? [name] : []));
+  const listTextFields = (schema: Schema): string[] =>
+    Object.entries(schema.properties ?? {}).flatMap(([name, { type }]) => (type === "string" ? [name] : []));
   for (const operation of listOperations(await fetchDocument(serve.url))) {
     if (!operation.body || operation.callers[0] === "agent") continue;
     const path = Object.fromEntries(
       operation.parameters
-        .filter((one) => one.in === "path")
+        .filter((parameter) => parameter.in === "path")
         .map(({ name, schema }) => [name, String(exampleValue(schema))]),
     );
-    for (const field of texts(operation.body)) {
+    for (const field of listTextFields(operation.body)) {
       const body = { ...(exampleValue(operation.body) as object), [field]: longText };
       let status = 0;
-      const longest = await longestWait(async () => {
+      const longestMs = await measureLongestWait(async () => {
         const response = await admin.fetch(operation.method, fillPath(operation, path), body);
         status = response.status;
         await response.text();
       });
       expect([operation.name, field, status < 500]).toEqual([operation.name, field, true]);
-      expect(longest).toBeLessThan(BOUND_MS);
+      expect(longestMs).toBeLessThan(MAX_WAIT_MS);
     }
   }
 });
 
 describe("the check before parsing", () => {
-  const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
+  const toBytes = (text: string): Uint8Array => new TextEncoder().encode(text);
   const filler = "x".repeat(70_000);
 
-  test("[HT-6] short bodies are not checked, and long valid ones pass", () => {
-    expect(findCostProblem(bytes(members(1_000)))).toBeUndefined();
+  test("[HT-6] accepts short bodies without a check, and long valid ones", () => {
+    expect(findCostProblem(toBytes(buildObject(1_000)))).toBeUndefined();
     const lines = Array.from({ length: 20_000 }, (_, i) => ({ level: "info", output: `line ${i} {"a":{` }));
-    expect(findCostProblem(bytes(JSON.stringify({ logs: lines })))).toBeUndefined();
-    expect(findCostProblem(bytes(JSON.stringify({ filler, map: JSON.parse(members(MAX_MEMBERS)) })))).toBeUndefined();
+    expect(findCostProblem(toBytes(JSON.stringify({ logs: lines })))).toBeUndefined();
+    expect(
+      findCostProblem(toBytes(JSON.stringify({ filler, map: JSON.parse(buildObject(MAX_MEMBERS)) }))),
+    ).toBeUndefined();
   });
 
-  test("[HT-6] text content is not counted, and escaped quotes do not end strings", () => {
+  test("[HT-6] ignores the content of texts, and handles escaped quotes", () => {
     const colons = ":".repeat(MAX_MEMBERS * 2);
     expect(
-      findCostProblem(bytes(JSON.stringify({ filler, colons, quotes: `"${colons}\\"${colons}` }))),
+      findCostProblem(toBytes(JSON.stringify({ filler, colons, quotes: `"${colons}\\"${colons}` }))),
     ).toBeUndefined();
-    expect(findCostProblem(bytes(JSON.stringify({ filler, brackets: "[{".repeat(MAX_DEPTH) })))).toBeUndefined();
+    expect(findCostProblem(toBytes(JSON.stringify({ filler, brackets: "[{".repeat(MAX_DEPTH) })))).toBeUndefined();
   });
 
-  test("[HT-6] one member or one level too many is refused", () => {
-    const overLimit = JSON.stringify({ filler, map: JSON.parse(members(MAX_MEMBERS + 1)) });
-    expect(findCostProblem(bytes(overLimit))).toContain("members");
+  test("[HT-6] rejects one member or one level too many", () => {
+    const overLimit = JSON.stringify({ filler, map: JSON.parse(buildObject(MAX_MEMBERS + 1)) });
+    expect(findCostProblem(toBytes(overLimit))).toContain("members");
     const nestArrays = (levels: number): string =>
       `{"filler":"${filler}","a":${"[".repeat(levels)}${"]".repeat(levels)}}`;
-    expect(findCostProblem(bytes(nestArrays(MAX_DEPTH - 1)))).toBeUndefined();
-    expect(findCostProblem(bytes(nestArrays(MAX_DEPTH)))).toContain("deep");
+    expect(findCostProblem(toBytes(nestArrays(MAX_DEPTH - 1)))).toBeUndefined();
+    expect(findCostProblem(toBytes(nestArrays(MAX_DEPTH)))).toContain("deep");
   });
 });
 
-test("[HT-6] a deeply nested body is refused, from anonymous clients and members, before it is compared with what the route takes", async () => {
+test("[HT-6] rejects a deeply nested body from any client before validating it against the route's schema", async () => {
   const body = `{"x":${"[".repeat(32_000)}${"]".repeat(32_000)}}`;
   const headers = { "content-type": "application/json", "service-session-token": admin.token ?? "" };
   for (const path of ["/api/v2/users/login/passkey", "/api/v2/authcheck", "/api/v2/chats"]) {
     let text = "";
-    const longest = await longestWait(async () => {
+    const longestMs = await measureLongestWait(async () => {
       text = await (await fetch(new URL(path, serve.url), { method: "POST", headers, body })).text();
     });
     expect(text).toContain(`nested more than ${MAX_DEPTH} deep`);
-    expect(longest).toBeLessThan(BOUND_MS);
+    expect(longestMs).toBeLessThan(MAX_WAIT_MS);
   }
 });
 
-test("[HT-6] a body in chunks of one byte is refused after a thousand of them, and one in larger chunks is accepted", async () => {
+test("[HT-6] rejects a body after a thousand chunks of one byte, and accepts larger chunks", async () => {
   const sendRaw = async (body: string): Promise<string> => {
     const socket = connect(Number(serve.url.port), serve.url.hostname);
     const head = `POST /api/v2/users/login HTTP/1.1\r\nHost: ${serve.url.host}\r\nConnection: close\r\n`;
-    let answer = "";
+    let received = "";
     socket.on("data", (bytes) => {
-      answer += bytes;
+      received += bytes;
     });
-    // A refused body is cut off while it is sent.
+    // The server closes the connection while the client still sends.
     socket.on("error", () => {});
     socket.write(`${head}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n${body}0\r\n\r\n`);
     await new Promise((resolve) => socket.once("close", resolve));
-    return answer;
+    return received;
   };
-  const wait = await longestWait(async () =>
+  const longestMs = await measureLongestWait(async () =>
     expect(await sendRaw("1\r\na\r\n".repeat(400_000))).toContain("small chunks"),
   );
-  expect(wait).toBeLessThan(BOUND_MS);
+  expect(longestMs).toBeLessThan(MAX_WAIT_MS);
   const login = JSON.stringify({ email: ADMIN.email, password: ADMIN.password });
-  const inTens = login.match(/.{1,10}/g)?.map((part) => `${part.length.toString(16)}\r\n${part}\r\n`) ?? [];
-  expect(await sendRaw(inTens.join(""))).toContain("session_token");
+  const chunksOfTen = login.match(/.{1,10}/g)?.map((part) => `${part.length.toString(16)}\r\n${part}\r\n`) ?? [];
+  expect(await sendRaw(chunksOfTen.join(""))).toContain("session_token");
 });

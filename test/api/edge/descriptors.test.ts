@@ -1,4 +1,4 @@
-// More connections than the server may open file descriptors: a real process with a small limit, and clients that never finish a request.
+// More connections than the limit on open files allows: a real process with a small limit, and clients that never finish a request.
 import { expect, test } from "bun:test";
 import { makeCertificate } from "#test/cli/certificate.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
@@ -12,52 +12,52 @@ import { type ServeProcess, startServe } from "./serve-process.ts";
 /** How often each limit is tested: 20 in manual runs. */
 const FLOODS = Number(process.env.SLIPWAY_TEST_FLOODS ?? 1);
 
-const half = formatHead("GET", "/healthz").slice(0, -2);
+const partialRequest = formatHead("GET", "/healthz").slice(0, -2);
 
 /** Opens this many connections, each with this partial request; resolves once the server has closed some of them. */
-const openFlood = async (url: URL, connections: number, sent: string): Promise<Disposable> => {
-  const all = Array.from({ length: connections }, () => new RawConnection(url));
+const openFlood = async (url: URL, count: number, request: string): Promise<Disposable> => {
+  const connections = Array.from({ length: count }, () => new RawConnection(url));
   let closed = 0;
-  for (const one of all) {
-    one.send(sent);
-    void one.closed.then(() => closed++);
+  for (const connection of connections) {
+    connection.send(request);
+    void connection.closed.then(() => closed++);
   }
-  await until(() => closed >= connections / 20, { what: "connections that the server closes" });
+  await until(() => closed >= count / 20, { what: "connections that the server closes" });
   return {
     [Symbol.dispose]() {
-      for (const one of all) one[Symbol.dispose]();
+      for (const connection of connections) connection[Symbol.dispose]();
     },
   };
 };
 
-const status = async (url: URL, path: string, ms: number, tls?: { ca: string }): Promise<number> => {
-  const { status } = await fetch(new URL(path, url), { signal: AbortSignal.timeout(ms), ...(tls && { tls }) });
+const fetchStatus = async (url: URL, path: string, timeoutMs: number, tls?: { ca: string }): Promise<number> => {
+  const { status } = await fetch(new URL(path, url), { signal: AbortSignal.timeout(timeoutMs), ...(tls && { tls }) });
   return status;
 };
 
 /** Stops the server properly, and returns its logged warnings and errors. */
-const complaints = async (serve: ServeProcess): Promise<string[]> => {
+const stopAndListProblems = async (serve: ServeProcess): Promise<string[]> => {
   serve.child.kill("SIGTERM");
   expect(await serve.child.exited).toBe(0);
   const lines = (await serve.errors).split("\n").filter((line) => line !== "");
   return lines.map((line) => JSON.parse(line)).map(({ message }: { message: string }) => message);
 };
 
-const LOWERED = expect.stringMatching(/max_connections is lowered .* Raise LimitNOFILE/);
-const RUNS_OUT = expect.stringMatching(/file descriptors run out.* Raise LimitNOFILE/);
+const LOWERED_MESSAGE = expect.stringMatching(/max_connections is lowered .* Raise LimitNOFILE/);
+const RUNS_OUT_MESSAGE = expect.stringMatching(/file descriptors run out.* Raise LimitNOFILE/);
 
 test.each([64, 256, 1024])(
-  "[HT-34] with a limit of %i open files, ten times as many half-open connections neither end the server nor keep others out",
+  "[HT-34] with a limit of %i open files, the server survives ten times as many half-open connections",
   async (openFiles) => {
     for (let i = 0; i < FLOODS; i++) {
       using directory = tempDirectory();
       await using serve = await startServe(directory.path, {}, { openFiles });
       {
-        using _held = await openFlood(serve.url, 10 * openFiles, half);
-        expect(await status(serve.url, "/readyz", 15_000)).toBe(200);
+        using _flood = await openFlood(serve.url, 10 * openFiles, partialRequest);
+        expect(await fetchStatus(serve.url, "/readyz", 15_000)).toBe(200);
       }
-      expect(await status(serve.url, "/readyz", 5_000)).toBe(200);
-      expect(await complaints(serve)).toEqual([LOWERED, RUNS_OUT]);
+      expect(await fetchStatus(serve.url, "/readyz", 5_000)).toBe(200);
+      expect(await stopAndListProblems(serve)).toEqual([LOWERED_MESSAGE, RUNS_OUT_MESSAGE]);
     }
   },
   scaleTimeout(60_000 * FLOODS),
@@ -65,33 +65,33 @@ test.each([64, 256, 1024])(
 
 testNeeding(
   [needs.openssl],
-  "[HT-34] over TLS, silent connections are closed, and other clients can connect",
+  "[HT-34] over TLS, the server closes silent connections, and other clients can connect",
   async () => {
     using directory = tempDirectory();
     const { cert, key } = await makeCertificate(directory.path, "here");
     const files = { SLIPWAY_TLS_CERT_FILE: cert, SLIPWAY_TLS_KEY_FILE: key };
     await using serve = await startServe(directory.path, files, { openFiles: 128 });
     const tls = { ca: await Bun.file(cert).text() };
-    expect(await status(serve.url, "/readyz", 5_000, tls)).toBe(200);
-    using _held = await openFlood(serve.url, 1280, "");
-    expect(await status(serve.url, "/readyz", 15_000, tls)).toBe(200);
+    expect(await fetchStatus(serve.url, "/readyz", 5_000, tls)).toBe(200);
+    using _flood = await openFlood(serve.url, 1280, "");
+    expect(await fetchStatus(serve.url, "/readyz", 15_000, tls)).toBe(200);
     // A slow machine closes idle connections as fast as their handshakes complete, so the limit is not reached.
-    const [lowered, ...more] = await complaints(serve);
-    expect(lowered).toEqual(LOWERED);
-    expect(more.length).toBeLessThanOrEqual(1);
-    for (const line of more) expect(line).toEqual(RUNS_OUT);
+    const [lowered, ...otherProblems] = await stopAndListProblems(serve);
+    expect(lowered).toEqual(LOWERED_MESSAGE);
+    expect(otherProblems.length).toBeLessThanOrEqual(1);
+    for (const line of otherProblems) expect(line).toEqual(RUNS_OUT_MESSAGE);
   },
 );
 
-test("[HT-10] headers sent a byte at a time time out", async () => {
+test("[HT-10] times out headers that arrive a byte at a time", async () => {
   await using server = await startTestServer();
   using slow = new RawConnection(server.url);
-  slow.send(half);
-  const started = performance.now();
+  slow.send(partialRequest);
+  const startedMs = performance.now();
   await until(() => {
     if (!slow.socket.closed) slow.send("a");
     return slow.socket.closed;
   });
-  expect(performance.now() - started).toBeLessThan(20_000);
+  expect(performance.now() - startedMs).toBeLessThan(20_000);
   expect(slow.received).toBe("");
 });

@@ -21,7 +21,7 @@ const WITH_AGENT: Manifest = {
 };
 
 /** The result of the client's `fetch`. */
-type Answer = Awaited<ReturnType<Client["fetch"]>>;
+type FetchResponse = Awaited<ReturnType<Client["fetch"]>>;
 
 const world = await forFile(openChatWorld({ env: { SLIPWAY_ALLOW_WORKSPACE_RENAMES: "true" } }));
 const { server } = world;
@@ -33,38 +33,38 @@ beforeAll(async () => {
   document = await fetchDocument(server.url);
 });
 
-/** Sends an example as the API page fills it in for this caller; `path` is already filled in, and `more` are IDs from earlier responses. */
+/** Sends an example as the API page fills it in for this caller. `path` has the path parameters, `more` has IDs from earlier responses. */
 const send = async (
   client: Client,
   operation: string,
   path: Record<string, string> = {},
-  more: Record<string, string> = {},
-): Promise<Answer> => {
+  earlierIds: Record<string, string> = {},
+): Promise<FetchResponse> => {
   const [method = "", route = ""] = operation.split(" ");
   const ids = await loadIds((requested) => client.get(requested).catch(() => undefined), Date.now());
-  const filled = withIds(structuredClone(document) as never, Object.assign(ids, more), [ANY_ID, ANY_TIME]);
-  const [bare = "", query = ""] = route.split("?");
-  const described = filled.paths[`/api/v2${bare}`]?.[method.toLowerCase()];
+  const filled = withIds(structuredClone(document) as never, Object.assign(ids, earlierIds), [ANY_ID, ANY_TIME]);
+  const [template = "", query = ""] = route.split("?");
+  const described = filled.paths[`/api/v2${template}`]?.[method.toLowerCase()];
   const example = described?.requestBody?.content?.["application/json"]?.example;
   if (example === undefined) throw new Error(`${operation} has no example`);
-  const at = bare.replace(/\{(\w+)\}/g, (_, name: string) => path[name] ?? "me");
-  return await client.fetch(method, `/api/v2${at}${query && `?${query}`}`, example);
+  const filledPath = template.replace(/\{(\w+)\}/g, (_, name: string) => path[name] ?? "me");
+  return await client.fetch(method, `/api/v2${filledPath}${query && `?${query}`}`, example);
 };
 
 /** Returns a non-success response with its body. */
-const describeRejection = async (operation: string, answer: Answer): Promise<string[]> =>
-  answer.ok ? [] : [`${operation}: ${answer.status} ${await answer.text()}`];
+const describeRejection = async (operation: string, response: FetchResponse): Promise<string[]> =>
+  response.ok ? [] : [`${operation}: ${response.status} ${await response.text()}`];
 
 test("[HT-40] every JSON body has an example", () => {
   const bodies = listOperations(document).filter(({ body }) => body !== undefined);
-  const bare = bodies.filter(
+  const withoutExample = bodies.filter(
     ({ described }) => described.requestBody?.content["application/json"]?.example === undefined,
   );
   expect(bodies.length).toBeGreaterThan(100);
-  expect(bare.map(({ name }) => name)).toEqual([]);
+  expect(withoutExample.map(({ name }) => name)).toEqual([]);
 });
 
-test("[HT-40] the API's page fills in the reader's own values", async () => {
+test("[HT-40] the API page fills in the reader's own values", async () => {
   const page = await (await admin.fetch("GET", "/swagger/page.js")).text();
   expect(page).toContain("const withIds = ");
   const ids = await loadIds((path) => admin.get(path), Date.now());
@@ -78,7 +78,7 @@ test("[HT-40] examples for workspaces work as sent", async () => {
   const { id } = (await created.json()) as Workspace;
   await awaitBuild(admin, id);
   const path = { workspace: id };
-  const ran = [
+  const runningOperations = [
     "POST /workspaces/{workspace}/usage",
     "PUT /workspaces/{workspace}/ttl",
     "PUT /workspaces/{workspace}/autostart",
@@ -87,21 +87,21 @@ test("[HT-40] examples for workspaces work as sent", async () => {
     "POST /workspaces/{workspace}/restart",
   ];
   const problems: string[] = [];
-  for (const operation of ran)
+  for (const operation of runningOperations)
     problems.push(...(await describeRejection(operation, await send(admin, operation, path))));
   await awaitWorkspace(
     admin,
     id,
     ({ latest_build: { status, transition } }) => `${transition} ${status}` === "start running",
   );
-  const later = [
+  const stoppableOperations = [
     "PUT /workspaces/{workspace}/extend",
     "POST /workspaces/{workspace}/port-share",
     "DELETE /workspaces/{workspace}/port-share",
     "PATCH /workspaces/{workspace}",
     "PUT /workspaces/{workspace}/dormant",
   ];
-  for (const operation of later)
+  for (const operation of stoppableOperations)
     problems.push(...(await describeRejection(operation, await send(admin, operation, path))));
   const ben = (await (await send(admin, "POST /users")).json()) as { id: string };
   const members = "POST /organizations/{organization}/members/{user}/workspaces";
@@ -124,7 +124,7 @@ test("[HT-40] examples for agents work as sent", async () => {
   expect(problems).toEqual([]);
 });
 
-test("[HT-40] examples of instance identities have the right form; only a cloud can sign one", async () => {
+test("[HT-40] examples of instance identities have a valid form and an invalid signature", async () => {
   const outsider = new Client(server.url);
   const statuses = ["cloud-a", "aws", "cloud-b", "azure", "cloud-c", "google"].map(
     async (cloud) => (await send(outsider, `POST /workspaceagents/${cloud}-instance-identity`)).status,
@@ -147,14 +147,16 @@ test("[HT-40] examples for chats work as sent", async () => {
     "POST /chats/{chat}/fork",
   ])
     problems.push(...(await describeRejection(operation, await send(world.owner, operation, path))));
-  const asking = await createChat(world, "one", { unsafe_dynamic_tools: [{ name: "ask", input_schema: {} }] });
+  const waitingChat = await createChat(world, "one", { unsafe_dynamic_tools: [{ name: "ask", input_schema: {} }] });
   let call = await world.models.next();
   while (!JSON.stringify(call.request).includes('"ask"')) call = await world.models.next();
   call.callTool("call_1", "ask").finish("tool_calls");
-  await until(async () => (await world.owner.get<Chat>(`/api/v2/chats/${asking.id}`)).status === "requires_action");
+  await until(
+    async () => (await world.owner.get<Chat>(`/api/v2/chats/${waitingChat.id}`)).status === "requires_action",
+  );
   const operation = "POST /chats/{chat}/tool-results";
-  problems.push(...(await describeRejection(operation, await send(world.owner, operation, { chat: asking.id }))));
-  const named: Answer = await world.owner.fetch(
+  problems.push(...(await describeRejection(operation, await send(world.owner, operation, { chat: waitingChat.id }))));
+  const upload: FetchResponse = await world.owner.fetch(
     "POST",
     `/api/v2/chats/files?organization=${world.organization_id}`,
     "notes",
@@ -162,7 +164,7 @@ test("[HT-40] examples for chats work as sent", async () => {
       headers: { "content-type": "text/plain", "content-disposition": 'attachment; filename="notes.txt"' },
     },
   );
-  if (!named.ok) problems.push(await named.text());
+  if (!upload.ok) problems.push(await upload.text());
   expect(problems).toEqual([]);
 });
 
@@ -173,7 +175,7 @@ test("[HT-40] examples for settings work as sent", async () => {
       method === "PUT" && body && /^\/api\/v2\/chats\/(config|usage-limits)\/?[^{]*$/.test(path),
   );
   expect(settings.length).toBeGreaterThan(11);
-  const others = [
+  const otherOperations = [
     "PUT /users/{user}/profile",
     "PUT /users/{user}/appearance",
     "PUT /users/{user}/quiet-hours",
@@ -196,19 +198,21 @@ test("[HT-40] examples for settings work as sent", async () => {
     "PUT /prebuilds/settings",
   ];
   const names = settings.map(({ name }) => name.replace("/api/v2", ""));
-  for (const name of [...names, ...others])
+  for (const name of [...names, ...otherOperations])
     problems.push(...(await describeRejection(name, await send(admin, name, { organization: "default" }))));
   expect(problems).toEqual([]);
 });
 
-test("[HT-40] a template is created with the example of a version after an archive is uploaded", async () => {
+test("[HT-40] examples for templates work once an archive is uploaded", async () => {
   const file_id = await uploadFiles(admin, { "template.yaml": ECHO });
   const path = { organization: "default" };
   const version = await send(admin, "POST /organizations/{organization}/templateversions", path, { file_id });
   const { id } = (await version.json()) as { id: string };
   await followImport(admin, id);
-  const built = await send(admin, "POST /organizations/{organization}/templates", path, { template_version_id: id });
-  const { id: template } = (await built.json()) as { id: string };
+  const createdTemplate = await send(admin, "POST /organizations/{organization}/templates", path, {
+    template_version_id: id,
+  });
+  const { id: template } = (await createdTemplate.json()) as { id: string };
   const problems: string[] = [];
   for (const operation of [
     "PATCH /templates/{template}",
@@ -216,5 +220,5 @@ test("[HT-40] a template is created with the example of a version after an archi
     "POST /templates/{template}/versions/archive",
   ])
     problems.push(...(await describeRejection(operation, await send(admin, operation, { template }))));
-  expect([version.status, built.status, problems]).toEqual([201, 201, []]);
+  expect([version.status, createdTemplate.status, problems]).toEqual([201, 201, []]);
 });

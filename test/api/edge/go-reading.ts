@@ -16,46 +16,47 @@ const UUIDS = new Set([
 const NOT_UUID = /\.key_id$/;
 const DATES = /(_at|^deadline|^max_deadline|^dormant_at|^last_used|^not_before)$/;
 /** Durations: integers in any unit. */
-const SPANS =
+const DURATIONS =
   /(^|_)(ttl|ttl_ms|timeout|timeout_ms|lifetime|lifetime_seconds|interval|bump_ms|max_token_lifetime|connection_timeout_seconds|age)$/;
 const DATE = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/;
 
-/** Returns what such a client would reject; empty for a valid response. */
-export const findProblems = (value: unknown, schema: Schema | undefined, at = "$", name = ""): string[] => {
-  const branches = schema?.anyOf?.flatMap((one) => one.anyOf ?? [one]) ?? (schema ? [schema] : []);
-  const has = (wanted: (one: Schema) => boolean): boolean => branches.some(wanted);
+/** Returns what a strict Go client would reject; empty for a valid response. */
+export const findProblems = (value: unknown, schema: Schema | undefined, path = "$", name = ""): string[] => {
+  const branches = schema?.anyOf?.flatMap((variant) => variant.anyOf ?? [variant]) ?? (schema ? [schema] : []);
+  const hasBranch = (matches: (branch: Schema) => boolean): boolean => branches.some(matches);
   if (value === null) {
     const mustBeList = branches.length > 0 && branches.every(({ type }) => type === "array");
-    return mustBeList ? [`${at} is null and no list`] : [];
+    return mustBeList ? [`${path} is null and not a list`] : [];
   }
   if (Array.isArray(value)) {
     const items = branches.find(({ type }) => type === "array")?.items;
-    return value.flatMap((one, i) => findProblems(one, items, `${at}[${i}]`, name));
+    return value.flatMap((item, i) => findProblems(item, items, `${path}[${i}]`, name));
   }
-  const isUuidField = UUIDS.has(name) && !NOT_UUID.test(at);
+  const isUuidField = UUIDS.has(name) && !NOT_UUID.test(path);
   if (typeof value === "object") {
-    const shape = value as Record<string, unknown>;
-    if ("valid" in shape && ("uuid" in shape || "time" in shape)) return [`${at} is {${Object.keys(shape)}}`];
-    return Object.entries(shape).flatMap(([key, inner]) => {
-      const property = branches.map(({ properties }) => properties?.[key]).find((one) => one !== undefined);
-      const other = branches
+    const object = value as Record<string, unknown>;
+    if ("valid" in object && ("uuid" in object || "time" in object)) return [`${path} is {${Object.keys(object)}}`];
+    return Object.entries(object).flatMap(([key, inner]) => {
+      const property = branches.map(({ properties }) => properties?.[key]).find((schema) => schema !== undefined);
+      const additional = branches
         .map(({ additionalProperties }) => additionalProperties)
-        .find((one) => typeof one === "object");
-      const next = property ?? (typeof other === "object" ? other : undefined);
-      return findProblems(inner, next, `${at}.${key}`, property ? key : "");
+        .find((schema) => typeof schema === "object");
+      const memberSchema = property ?? (typeof additional === "object" ? additional : undefined);
+      return findProblems(inner, memberSchema, `${path}.${key}`, property ? key : "");
     });
   }
-  if (has(({ type }) => type === "array") && branches.length === 1) return [`${at} is not a list`];
-  if (typeof value === "number") return SPANS.test(name) && !Number.isInteger(value) ? [`${at} is ${value}`] : [];
+  if (hasBranch(({ type }) => type === "array") && branches.length === 1) return [`${path} is not a list`];
+  if (typeof value === "number") return DURATIONS.test(name) && !Number.isInteger(value) ? [`${path} is ${value}`] : [];
   if (typeof value !== "string") return [];
-  const onlyUuid =
-    has(({ format }) => format === "uuid") && !has(({ type, format }) => type === "string" && format !== "uuid");
-  const onlyDate =
-    has(({ format }) => format === "date-time") &&
-    !has(({ type, format }) => type === "string" && format !== "date-time");
-  if ((isUuidField || onlyUuid) && !isUuid(value)) return [`${at} is no UUID: ${JSON.stringify(value)}`];
-  if ((DATES.test(name) || onlyDate) && !(DATE.test(value) && !Number.isNaN(Date.parse(value)))) {
-    return [`${at}is not a date: ${JSON.stringify(value)}`];
+  const isUuidFormat =
+    hasBranch(({ format }) => format === "uuid") &&
+    !hasBranch(({ type, format }) => type === "string" && format !== "uuid");
+  const isDateFormat =
+    hasBranch(({ format }) => format === "date-time") &&
+    !hasBranch(({ type, format }) => type === "string" && format !== "date-time");
+  if ((isUuidField || isUuidFormat) && !isUuid(value)) return [`${path} is not a UUID: ${JSON.stringify(value)}`];
+  if ((DATES.test(name) || isDateFormat) && !(DATE.test(value) && !Number.isNaN(Date.parse(value)))) {
+    return [`${path} is not a date: ${JSON.stringify(value)}`];
   }
-  return SPANS.test(name) && has(({ type }) => type === "integer") ? [`${at} is a text: ${value}`] : [];
+  return DURATIONS.test(name) && hasBranch(({ type }) => type === "integer") ? [`${path} is a text: ${value}`] : [];
 };

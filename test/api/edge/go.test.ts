@@ -8,9 +8,9 @@ import { findProblems } from "./go-reading.ts";
 import { NAMES as ALL, callAs, chooseTest, getRow } from "./matrix-call.ts";
 import { CALLERS, type CallerName, type MatrixWorld, openMatrixWorld, type TestObjects } from "./matrix-world.ts";
 
-const PLACES =
+const CHECKED_PATHS =
   /^\S+ \/api\/v2\/(workspaces|workspaceagents|workspacebuilds|templates|templateversions|users|organizations|chats|deployment|buildinfo)/;
-const web = "http://localhost:3000";
+const APP_URL = "http://localhost:3000";
 const RICH: Manifest = {
   provisioner: "echo",
   resources: [
@@ -23,7 +23,7 @@ const RICH: Manifest = {
           os: "linux",
           arch: "amd64",
           apps: [
-            { slug: "web", url: web, healthcheck: { url: `${web}/up`, interval: 5, threshold: 3 } },
+            { slug: "web", url: APP_URL, healthcheck: { url: `${APP_URL}/up`, interval: 5, threshold: 3 } },
             { slug: "editor", url: "vscode://coder.coder-remote/open?token=$SESSION_TOKEN", external: true },
           ],
           scripts: [{ display_name: "start", script: "true", run_on_start: true, timeout: 30 }],
@@ -34,9 +34,9 @@ const RICH: Manifest = {
   ],
 };
 
-/** Reads whose responses are checked last, because they change what others show. */
+/** Reads run first, because changes affect what other operations show. */
 const isRead = (name: string): boolean => name.startsWith("GET ");
-const NAMES = ALL.filter((name) => PLACES.test(name) && !name.startsWith("DELETE ")).sort(
+const NAMES = ALL.filter((name) => CHECKED_PATHS.test(name) && !name.startsWith("DELETE ")).sort(
   (a, b) => Number(isRead(b)) - Number(isRead(a)),
 );
 
@@ -50,21 +50,23 @@ describeInside("a strict parser", () => {
   });
   afterAll(() => world[Symbol.asyncDispose]());
 
-  const createThings = async (maker: keyof MatrixWorld["makers"] | undefined, who: CallerName): Promise<TestObjects> =>
-    maker ? { ...world.things, ...(await world.makers[maker](who)) } : world.things;
+  const createThings = async (
+    maker: keyof MatrixWorld["makers"] | undefined,
+    caller: CallerName,
+  ): Promise<TestObjects> => (maker ? { ...world.things, ...(await world.makers[maker](caller)) } : world.things);
 
-  const read = async (name: string): Promise<void> => {
-    const operation = world.operations.find((one) => one.name === name);
+  const checkResponses = async (name: string): Promise<void> => {
+    const operation = world.operations.find((operation) => operation.name === name);
     if (!operation) return;
     const row = getRow(name);
-    const statuses = row.is.split(" ").map(Number);
+    const statuses = row.statuses.split(" ").map(Number);
     const problems: string[] = [];
-    for (const who of ["ada", "admin", "agent"] as const) {
-      if ((statuses[CALLERS.indexOf(who)] ?? 0) > 299) continue;
-      const things = await createThings(row.fresh, who);
-      const also = { "Coder-Session-Token": things.caller ?? world.tokens[who] ?? "" };
-      const response = await callAs(world, operation, row, undefined, things, {}, also);
-      if (!response.ok) problems.push(`${who} gets ${response.status}`);
+    for (const caller of ["ada", "admin", "agent"] as const) {
+      if ((statuses[CALLERS.indexOf(caller)] ?? 0) > 299) continue;
+      const things = await createThings(row.fresh, caller);
+      const extraHeaders = { "Coder-Session-Token": things.caller ?? world.tokens[caller] ?? "" };
+      const response = await callAs(world, operation, row, undefined, things, {}, extraHeaders);
+      if (!response.ok) problems.push(`${caller} gets ${response.status}`);
       if (!response.ok || !response.headers.get("content-type")?.includes("application/json")) {
         await response.body?.cancel();
         continue;
@@ -74,7 +76,7 @@ describeInside("a strict parser", () => {
     }
     expect(problems).toEqual([]);
   };
-  for (const name of NAMES) chooseTest(name)(`[HT-21] ${name}`, () => read(name));
+  for (const name of NAMES) chooseTest(name)(`[HT-21] ${name}`, () => checkResponses(name));
 
   test("[HT-21] rejects invalid values", () => {
     const schema: Schema = {

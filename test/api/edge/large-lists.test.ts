@@ -1,4 +1,4 @@
-// Lists with large items: complete for every client, and never in memory as a whole.
+// Lists with large items: every client gets all of them, but the server never holds the whole list in memory.
 import { expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import type { Build } from "#schema/workspaces/build.ts";
@@ -10,11 +10,11 @@ import { makeTemplate } from "#test/support/templates.ts";
 import { awaitBuild, createBuild, createWorkspace, ECHO, openWorld } from "#test/support/workspaces.ts";
 
 /** About 450,000 characters. */
-const METADATA = Array.from({ length: 55 }, (_, at) => ({ key: `key-${at}`, value: "x".repeat(4_000) }));
+const METADATA = Array.from({ length: 55 }, (_, i) => ({ key: `key-${i}`, value: "x".repeat(4_000) }));
 const toResource = (name: string) => ({ name, type: "box", metadata: METADATA });
 const LARGE = JSON.stringify({ ...ECHO, resources: [toResource("main"), toResource("other")] });
 
-test("[HT-52] a list of large workspaces and one of large builds are complete, plain and compressed", async () => {
+test("[HT-52] returns complete lists of large workspaces and builds, plain and compressed", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
   const template = await makeTemplate(admin, LARGE);
@@ -24,10 +24,10 @@ test("[HT-52] a list of large workspaces and one of large builds are complete, p
     await awaitBuild(admin, id);
     ids.push(id);
   }
-  const first = ids[0] as string;
+  const firstId = ids[0] as string;
   for (let i = 0; i < 10; i += 1) {
-    await createBuild(admin, first, i % 2 === 0 ? "stop" : "start");
-    await awaitBuild(admin, first);
+    await createBuild(admin, firstId, i % 2 === 0 ? "stop" : "start");
+    await awaitBuild(admin, firstId);
   }
   for (const coding of ["identity", "gzip", "zstd", "br"]) {
     const load = async (path: string): Promise<Response> =>
@@ -41,13 +41,13 @@ test("[HT-52] a list of large workspaces and one of large builds are complete, p
     expect(workspaces.map(({ latest_build }) => latest_build.resources[0]?.metadata?.length)).toEqual(
       Array.from({ length: 12 }, () => METADATA.length),
     );
-    const builds = (await (await load(`/api/v2/workspaces/${first}/builds`)).json()) as Build[];
+    const builds = (await (await load(`/api/v2/workspaces/${firstId}/builds`)).json()) as Build[];
     expect(builds.map(({ build_number }) => build_number)).toEqual([11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1]);
   }
 });
 
-/** A list of 100 items of a million characters, and the numbers of the presented ones. */
-const makeList = (): { list: LargeList; presented: string[] } => {
+/** Returns a list of 100 items of a million characters, and the IDs of the items presented so far. */
+const createList = (): { list: LargeList; presented: string[] } => {
   const presented: string[] = [];
   const present = async (ids: readonly string[]): Promise<Map<string, string>> => {
     presented.push(...ids);
@@ -56,9 +56,9 @@ const makeList = (): { list: LargeList; presented: string[] } => {
   return { list: { head: "[", ids: Array.from({ length: 100 }, (_, i) => String(i)), tail: "]", present }, presented };
 };
 
-test("[HT-52] a client that doesn't read holds the first items of a list, and is cut off after a minute", async () => {
+test("[HT-52] presents only the first items to a client that doesn't read, and disconnects it after a minute", async () => {
   const clock = new ManualClock();
-  const { list, presented } = makeList();
+  const { list, presented } = createList();
   const pages = new PageSlots(systemClock, 2);
   const deps = { pages, clock, request: new Request("http://localhost/"), holder: "eve" };
   const stream = (await presentList(list, deps)) as ReadableStream<Uint8Array>;
@@ -73,8 +73,8 @@ test("[HT-52] a client that doesn't read holds the first items of a list, and is
   (await pages.take("eve"))(0);
 });
 
-test("[HT-52] a client that leaves ends the list", async () => {
-  const { list, presented } = makeList();
+test("[HT-52] stops presenting items when the client disconnects", async () => {
+  const { list, presented } = createList();
   const pages = new PageSlots(systemClock, 2);
   const deps = { pages, clock: systemClock, request: new Request("http://localhost/"), holder: "eve" };
   const stream = (await presentList(list, deps)) as ReadableStream<Uint8Array>;
@@ -83,7 +83,7 @@ test("[HT-52] a client that leaves ends the list", async () => {
   expect(presented).toHaveLength(10);
 });
 
-test("[HT-52] cached items are not presented again, and deleted ones are left out", async () => {
+test("[HT-52] does not present cached items again, and omits deleted ones", async () => {
   const list = {
     head: "[",
     ids: ["a", "b", "c", "d"],

@@ -1,5 +1,5 @@
-// One call of an operation as a row of the matrix describes it: path, query and body filled in with the world's objects. Used by
-// matrix.test.ts and by the canary test.
+// Calls an operation as its row of the matrix describes, with the world's objects in path, query and body. Used by matrix.test.ts and by
+// the canary test.
 import { test } from "bun:test";
 import type { Access } from "#src/api/http/operation.ts";
 import { Client } from "#src/client.ts";
@@ -22,7 +22,7 @@ export const DECLARED_AUDITS = listAudited(ROUTES);
 export const NAMES: readonly string[] = [...new Set([...Object.keys(TABLE), ...DECLARED.keys()])];
 
 export type CompleteRow = Row & {
-  readonly is: string;
+  readonly statuses: string;
   readonly access: Access | undefined;
   /** The declared status of a success. */
   readonly success: number;
@@ -31,32 +31,32 @@ export type CompleteRow = Row & {
 /** Returns the row of an operation, from its declaration and the table: the status for each caller, and what the call sends. */
 export const getRow = (name: string): CompleteRow => {
   const tableRow = TABLE[name] ?? {};
-  const row = typeof tableRow === "string" ? { is: tableRow } : tableRow;
+  const row = typeof tableRow === "string" ? { statuses: tableRow } : tableRow;
   const declared = DECLARED.get(name);
-  const { is = declared && withStatus(STATUSES[declared.access], row.answers ?? declared.success) } = row;
+  const { statuses = declared && withStatus(STATUSES[declared.access], row.answers ?? declared.success) } = row;
   return {
     body: EXAMPLES.get(name),
     ...row,
-    is: is ?? "",
+    statuses: statuses ?? "",
     access: declared?.access,
     success: declared?.success ?? 200,
   };
 };
 
-const NAMED = { "Content-Disposition": 'attachment; filename="hello.txt"' };
+const ATTACHMENT = { "Content-Disposition": 'attachment; filename="hello.txt"' };
 
-/** Returns the raw response. Members of `more` override the row's body; `also` are additional headers. */
+/** Returns the raw response. `bodyOverrides` replace members of the row's body. */
 export const callAs = (
   { server }: Pick<MatrixWorld, "server">,
   operation: Operation,
   row: Row,
   token: string | undefined,
   things: TestObjects,
-  more: object = {},
-  also: Readonly<Record<string, string>> = {},
+  bodyOverrides: object = {},
+  extraHeaders: Readonly<Record<string, string>> = {},
 ): Promise<Response> => {
   const required = operation.parameters
-    .filter((one) => one.in === "query" && one.required)
+    .filter((parameter) => parameter.in === "query" && parameter.required)
     .map(({ name, schema }) => [name, String(exampleValue(schema))] as const);
   const path = fillPath(
     operation,
@@ -65,10 +65,15 @@ export const callAs = (
   );
   const json = buildBody(operation, row, things);
   const [body, headers] =
-    row.sends === undefined
-      ? [json && { ...(json as object), ...more }, undefined]
-      : [row.sends.startsWith("text/") ? "hello" : new Uint8Array(512), { "Content-Type": row.sends, ...NAMED }];
-  return new Client(server.url, token).fetch(operation.method, path, body, { headers: { ...headers, ...also } });
+    row.contentType === undefined
+      ? [json && { ...(json as object), ...bodyOverrides }, undefined]
+      : [
+          row.contentType.startsWith("text/") ? "hello" : new Uint8Array(512),
+          { "Content-Type": row.contentType, ...ATTACHMENT },
+        ];
+  return new Client(server.url, token).fetch(operation.method, path, body, {
+    headers: { ...headers, ...extraHeaders },
+  });
 };
 
 /** Returns the row's body with the world's objects filled in, or without one what the schema requires. */
@@ -82,9 +87,11 @@ const buildBody = ({ body }: Operation, row: Row, things: TestObjects): unknown 
 
 /** Returns the value with `{name}` in its texts replaced by the world's object of that name. */
 const fillIn = <T>(value: T, things: TestObjects): T =>
-  JSON.parse(JSON.stringify(value).replace(/\{(\w+)\}/g, (whole, name: string) => things[name] ?? whole)) as T;
+  JSON.parse(
+    JSON.stringify(value).replace(/\{(\w+)\}/g, (placeholder, name: string) => things[name] ?? placeholder),
+  ) as T;
 
-// Several active nodes have no built-in template `local`, and PostgreSQL has its own backups.
+// A cluster has no built-in template `local`, and PostgreSQL has its own backups.
 const BY_NAME = "GET /api/v2/organizations/{organization}/templates/{name}";
 
 const SINGLE_SERVER_ONLY: Readonly<Record<string, SingleServerReason>> = {
@@ -95,6 +102,6 @@ const SINGLE_SERVER_ONLY: Readonly<Record<string, SingleServerReason>> = {
 
 /** Returns the `test` function for an operation's success. */
 export const chooseTest = (name: string): typeof test => {
-  const why = SINGLE_SERVER_ONLY[name];
-  return why ? testSingleServer(why) : test;
+  const reason = SINGLE_SERVER_ONLY[name];
+  return reason ? testSingleServer(reason) : test;
 };

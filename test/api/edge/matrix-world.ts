@@ -1,5 +1,5 @@
-// A small world for the authorization matrix: ada owns one of everything, and eleven callers try to access each. Used by matrix.test.ts;
-// needs a server in this process.
+// Test data for the authorization matrix: ada owns an object of each kind, and every kind of caller tries to access it. Used by
+// matrix.test.ts; needs a server in this process.
 import { sha256, uuid } from "#base/ids.ts";
 import { insertOAuth2Grant } from "#db/oauth2/grants.ts";
 import { insertKey } from "#db/users/api-keys.ts";
@@ -42,7 +42,7 @@ const WITH_EDITOR: Manifest = {
 export type MatrixWorldOptions = { manifest?: Manifest; client_secret?: string };
 
 const DAY = 86_400_000;
-const text = (words: string) => [{ type: "text", text: words }];
+const toContent = (text: string) => [{ type: "text", text }];
 
 /** An unreachable provider of external accounts. Its secret is for the canary test. */
 const PROVIDER = { id: "acme", type: "gitea", client_id: "c", base_url: "https://git.invalid" };
@@ -55,12 +55,12 @@ export const openMatrixWorld = async ({ manifest = WITH_EDITOR, client_secret = 
   });
   const { store } = getContext(server);
   const expired = (await seedUser(server)).token;
-  // In one jump: otherwise every node would process each second of the day.
+  // One jump, so that nodes do not process each second of the day.
   clock.leap(DAY + 1);
-  const anybody = new Client(server.url);
-  const admin = await anybody.signIn(ADMIN.email, ADMIN.password);
-  const gone = await anybody.signIn(ADMIN.email, ADMIN.password);
-  await gone.post("/api/v2/users/logout");
+  const anonymous = new Client(server.url);
+  const admin = await anonymous.signIn(ADMIN.email, ADMIN.password);
+  const revoked = await anonymous.signIn(ADMIN.email, ADMIN.password);
+  await revoked.post("/api/v2/users/logout");
   const template = await seedTemplate(server, manifest);
   const { organization_id } = template;
   const people = {
@@ -102,17 +102,17 @@ export const openMatrixWorld = async ({ manifest = WITH_EDITOR, client_secret = 
     const created = await createWorkspace(owner, template.template_id, name);
     const workspace = await awaitBuild(owner, created.id);
     const token = uuid();
-    const set = "update agents set token_hash = ? where workspace_id = ? and name = 'dev'";
-    await store.commit([{ sql: set, rows: [[sha256(token), created.id]] }]);
+    const sql = "update agents set token_hash = ? where workspace_id = ? and name = 'dev'";
+    await store.commit([{ sql: sql, rows: [[sha256(token), created.id]] }]);
     const agent = workspace.latest_build.resources[0]?.agents?.[0]?.id ?? "none";
     return { workspace: created.id, workspacebuild: workspace.latest_build.id, workspaceagent: agent, token };
   };
 
   /** Adds a chat of ada with a first message and a queued one; its turn hangs forever. */
   const addChat = async () => {
-    const { id } = await ada.post<{ id: string }>("/api/v2/chats", { organization_id, content: text("hang: on") });
+    const { id } = await ada.post<{ id: string }>("/api/v2/chats", { organization_id, content: toContent("hang: on") });
     const sent = await ada.post<{ queued_message: { id: number } }>(`/api/v2/chats/${id}/messages`, {
-      content: text("and then"),
+      content: toContent("and then"),
     });
     const { messages } = await ada.get<{ messages: { id: number }[] }>(`/api/v2/chats/${id}/messages`);
     return { chat: id, message: String(messages[0]?.id), queuedMessage: String(sent.queued_message.id) };
@@ -122,8 +122,13 @@ export const openMatrixWorld = async ({ manifest = WITH_EDITOR, client_secret = 
   /** Adds an unused model provider with one model. */
   const addProvider = async () => {
     const name = `spare${++created}`;
-    const kind = { provider: "openai-compat", display_name: name, base_url: "http://127.0.0.1:1/v1", api_key: "k" };
-    const { id: provider } = await admin.post<{ id: string }>("/api/v2/chats/providers", kind);
+    const providerBody = {
+      provider: "openai-compat",
+      display_name: name,
+      base_url: "http://127.0.0.1:1/v1",
+      api_key: "k",
+    };
+    const { id: provider } = await admin.post<{ id: string }>("/api/v2/chats/providers", providerBody);
     const model = { provider_id: provider, model: name, enabled: false, is_default: false };
     const { id: model_config } = await admin.post<{ id: string }>("/api/v2/chats/model-configs", model);
     // It is never called.
@@ -197,9 +202,9 @@ export const openMatrixWorld = async ({ manifest = WITH_EDITOR, client_secret = 
 
   /** Adds a finished dry run of ada. */
   const addDryRun = async (): Promise<string> => {
-    const runs = `/api/v2/templateversions/${template.version_id}/dry-run`;
-    const { id } = await ada.post<{ id: string }>(runs, { workspace_name: "try" });
-    using socket = await ada.socket(`${runs}/${id}/logs?follow=true`);
+    const path = `/api/v2/templateversions/${template.version_id}/dry-run`;
+    const { id } = await ada.post<{ id: string }>(path, { workspace_name: "try" });
+    using socket = await ada.socket(`${path}/${id}/logs?follow=true`);
     await socket.closed;
     return id;
   };
@@ -208,7 +213,7 @@ export const openMatrixWorld = async ({ manifest = WITH_EDITOR, client_secret = 
   await admin.post("/api/v2/chats/providers", { provider: "demo", display_name: "demo", enabled: true });
   await admin.post("/api/v2/chats/model-configs", { provider: "demo", model: "demo", enabled: true, is_default: true });
 
-  const { token: agent, ...own } = await addWorkspace(ada, "dev");
+  const { token: agent, ...adasObjects } = await addWorkspace(ada, "dev");
   const { token: otherAgent } = await addWorkspace(bob, "dev");
   const { id: key } = await addKey(people.ada.user_id, "ci");
   await admin.post("/api/v2/organizations/default/provisionerkeys", { name: "worker" });
@@ -227,7 +232,7 @@ export const openMatrixWorld = async ({ manifest = WITH_EDITOR, client_secret = 
     organization: "default",
     template: template.template_id,
     templateversion: template.version_id,
-    ...own,
+    ...adasObjects,
     ...(await addChat()),
     key,
     workspacename: "dev",
@@ -264,10 +269,10 @@ export const openMatrixWorld = async ({ manifest = WITH_EDITOR, client_secret = 
     ada: people.ada.token,
     admin: admin.token,
   };
-  const outsiders: Record<(typeof STRANGERS)[number], string | undefined> = {
+  const strangers: Record<(typeof STRANGERS)[number], string | undefined> = {
     none: undefined,
     expired,
-    revoked: gone.token,
+    revoked: revoked.token,
     wrong: `${(admin.token as string).slice(0, -1)}${admin.token?.endsWith("x") ? "y" : "x"}`,
   };
   const userIds: Partial<Record<CallerName, string>> = {
@@ -281,11 +286,11 @@ export const openMatrixWorld = async ({ manifest = WITH_EDITOR, client_secret = 
     user: async () => ({ user: (await seedUser(server, { username: `spare${++created}`, organization_id })).user_id }),
     key: async () => ({ key: (await addKey(people.ada.user_id, `spare${++created}`)).id }),
     signin: async () => ({ session: (await addKey(people.ada.user_id, `spare${++created}`, "password")).id }),
-    session: async (who: CallerName) => {
-      const id = userIds[who];
+    session: async (caller: CallerName) => {
+      const id = userIds[caller];
       return id
         ? { caller: (await addKey(id, `spare${++created}`)).token }
-        : { caller: (await anybody.signIn(ADMIN.email, ADMIN.password)).token as string };
+        : { caller: (await anonymous.signIn(ADMIN.email, ADMIN.password)).token as string };
     },
     organization: async () => {
       const name = `spare${++created}`;
@@ -314,7 +319,7 @@ export const openMatrixWorld = async ({ manifest = WITH_EDITOR, client_secret = 
     chat: addChat,
     share: async () => {
       const share = { agent_name: "dev", port: 8080, protocol: "http", share_level: "owner" };
-      await ada.post<unknown>(`/api/v2/workspaces/${own.workspace}/port-share`, share);
+      await ada.post<unknown>(`/api/v2/workspaces/${adasObjects.workspace}/port-share`, share);
       return {};
     },
     provider: addProvider,
@@ -326,13 +331,13 @@ export const openMatrixWorld = async ({ manifest = WITH_EDITOR, client_secret = 
     oauth2app: addOAuth2App,
     grant: addGrant,
     name: async () => ({ fresh: `spare${++created}` }),
-  } satisfies Record<string, (who: CallerName) => Promise<TestObjects>>;
+  } satisfies Record<string, (caller: CallerName) => Promise<TestObjects>>;
 
   return {
     server,
     things,
     tokens,
-    strangers: outsiders,
+    strangers: strangers,
     makers,
     clock,
     operations: listOperations(await fetchDocument(server.url)),

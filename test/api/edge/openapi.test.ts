@@ -1,4 +1,4 @@
-// The OpenAPI document: valid, complete, and written for people.
+// The OpenAPI document is valid and complete, and describes everything for readers.
 import { expect, test } from "bun:test";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { createApp } from "#src/api/app.ts";
@@ -13,7 +13,8 @@ const server = await forFile(startTestServer({ clock: new ManualClock() }));
 const document = await fetchDocument(server.url);
 const operations = listOperations(document);
 
-const names = (wrong: (operation: Operation) => boolean): string[] => operations.filter(wrong).map(({ name }) => name);
+const listNames = (matches: (operation: Operation) => boolean): string[] =>
+  operations.filter(matches).map(({ name }) => name);
 
 test("[HT-16] the document is valid OpenAPI 3.0", async () => {
   const { valid, errors } = await new Validator().validate(structuredClone(document) as never);
@@ -23,12 +24,12 @@ test("[HT-16] the document is valid OpenAPI 3.0", async () => {
 
 // The page itself, and aliases of routes that are described under their main path.
 const UNDESCRIBED = ["/swagger", "/api/experimental/chats", "/api/experimental/users"];
-/** Has no other path. */
+/** The only route below these prefixes that is not an alias. */
 const DESKTOP = "/api/experimental/chats/:chat/stream/desktop";
 const isUndescribed = (path: string): boolean =>
   path !== DESKTOP && UNDESCRIBED.some((prefix) => path.startsWith(prefix));
 
-test("[HT-16] every route is in it, except the pages, and nothing else is", () => {
+test("[HT-16] the document describes exactly the server's routes, except pages", () => {
   const routes = createApp(getContext(server) as never).routes.filter(
     ({ hooks, path }) => hooks.detail?.hide !== true && !isUndescribed(path),
   );
@@ -39,41 +40,43 @@ test("[HT-16] every route is in it, except the pages, and nothing else is", () =
 
 test("[HT-16] every operation has a known tag, a summary, its own name and a success response", () => {
   const tags = new Set(document.tags.map(({ name }) => name));
-  expect(names(({ described }) => described.tags?.length !== 1 || !tags.has(described.tags[0] as string))).toEqual([]);
-  expect(names(({ described }) => !/^[A-Z].*[^.]$/.test(described.summary ?? ""))).toEqual([]);
+  expect(listNames(({ described }) => described.tags?.length !== 1 || !tags.has(described.tags[0] as string))).toEqual(
+    [],
+  );
+  expect(listNames(({ described }) => !/^[A-Z].*[^.]$/.test(described.summary ?? ""))).toEqual([]);
   expect(
-    names(({ described }) => !Object.keys(described.responses).some((status) => /^(101|2\d\d|307)$/.test(status))),
+    listNames(({ described }) => !Object.keys(described.responses).some((status) => /^(101|2\d\d|307)$/.test(status))),
   ).toEqual([]);
   const ids = operations.map(({ described }) => described.operationId);
   expect(ids.filter((id, i) => ids.indexOf(id) !== i)).toEqual([]);
 });
 
-test("[HT-16] every parameter, answer and status is described", () => {
-  expect(names(({ parameters }) => parameters.some(({ description }) => !description))).toEqual([]);
+test("[HT-16] describes every parameter, response and status", () => {
+  expect(listNames(({ parameters }) => parameters.some(({ description }) => !description))).toEqual([]);
   expect(
-    names(({ described }) => Object.values(described.responses).some(({ description }) => description.length < 3)),
+    listNames(({ described }) => Object.values(described.responses).some(({ description }) => description.length < 3)),
   ).toEqual([]);
   const placeholders = /\{(\w+)\}/g;
   expect(
-    names(({ path, parameters }) =>
+    listNames(({ path, parameters }) =>
       [...path.matchAll(placeholders)].some(
-        ([, name]) => !parameters.some((one) => one.in === "path" && one.name === name),
+        ([, name]) => !parameters.some((parameter) => parameter.in === "path" && parameter.name === name),
       ),
     ),
   ).toEqual([]);
 });
 
-test("[HT-16] it documents the callers, the 401 for anonymous callers, and the body limit", () => {
+test("[HT-16] documents the callers, the 401 for anonymous callers, and the body limit", () => {
   expect(
-    names(({ callers, described }) => callers.length > 0 !== "401" in described.responses && callers.length > 0),
+    listNames(({ callers, described }) => callers.length > 0 !== "401" in described.responses && callers.length > 0),
   ).toEqual([]);
-  expect(names(({ described }) => described.security === undefined)).toEqual([]);
-  expect(names(({ described, bodyLimit }) => described.requestBody !== undefined && bodyLimit === undefined)).toEqual(
-    [],
-  );
+  expect(listNames(({ described }) => described.security === undefined)).toEqual([]);
+  expect(
+    listNames(({ described, bodyLimit }) => described.requestBody !== undefined && bodyLimit === undefined),
+  ).toEqual([]);
 });
 
-test("[HT-16] examples of bodies belong to operations and fit their schemas; where `me` can stand it is the example", () => {
+test("[HT-16] examples of bodies match their schemas; `me` is the example where it is allowed", () => {
   const bodyExamples = operations.flatMap(({ name, described }) => {
     const media = described.requestBody?.content["application/json"];
     return media?.example === undefined ? [] : [{ name, schema: media.schema, example: media.example }];
@@ -83,50 +86,58 @@ test("[HT-16] examples of bodies belong to operations and fit their schemas; whe
     .map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, "{$1}")}`);
   expect(bodyExamples.length).toBeGreaterThan(30);
   expect(bodyExamples.map(({ name }) => name).sort()).toEqual(declared.sort());
-  expect(bodyExamples.flatMap(({ name, schema, example }) => misfits(schema, example, name))).toEqual([]);
-  const selves = operations.flatMap(({ method, parameters }) =>
+  expect(bodyExamples.flatMap(({ name, schema, example }) => findMismatches(schema, example, name))).toEqual([]);
+  const userParameters = operations.flatMap(({ method, parameters }) =>
     parameters
       .filter(({ in: place, description }) => place === "path" && description?.includes("`me`"))
       .map(({ example }) => ({ method, example })),
   );
-  expect(selves.length).toBeGreaterThan(20);
-  expect(selves.filter(({ method, example }) => (example === "me") !== (method !== "DELETE"))).toEqual([]);
+  expect(userParameters.length).toBeGreaterThan(20);
+  expect(userParameters.filter(({ method, example }) => (example === "me") !== (method !== "DELETE"))).toEqual([]);
 });
 
 /** Returns where a value violates its schema, as far as the examples need it. */
-const misfits = (schema: Schema, value: unknown, at: string): string[] => {
+const findMismatches = (schema: Schema, value: unknown, path: string): string[] => {
   const listFailures = (...checks: [boolean, string][]): string[] =>
-    checks.flatMap(([ok, what]) => (ok ? [] : [`${at}: ${what}`]));
-  const saysNothing = !schema.type && !schema.anyOf && !schema.enum;
-  if (saysNothing) return [];
+    checks.flatMap(([isValid, problem]) => (isValid ? [] : [`${path}: ${problem}`]));
+  const acceptsAnything = !schema.type && !schema.anyOf && !schema.enum;
+  if (acceptsAnything) return [];
   if (schema.anyOf)
-    return listFailures([schema.anyOf.some((one) => misfits(one, value, at).length === 0), "fits nothing"]);
+    return listFailures([
+      schema.anyOf.some((variant) => findMismatches(variant, value, path).length === 0),
+      "matches no variant",
+    ]);
   const failures = listFailures([
     schema.enum === undefined || schema.enum.includes(value),
-    `${value} is none of its values`,
+    `${value} is not an allowed value`,
   ]);
   if (typeof value === "string") {
     const { pattern = "", minLength = 0, maxLength = Number.POSITIVE_INFINITY } = schema;
-    const fits = new RegExp(pattern).test(value) && value.length >= minLength && value.length <= maxLength;
-    return [...failures, ...listFailures([schema.type === "string", "is a text"], [fits, `${value} does not fit`])];
+    const isWithinLimits = new RegExp(pattern).test(value) && value.length >= minLength && value.length <= maxLength;
+    return [
+      ...failures,
+      ...listFailures([schema.type === "string", "is a text"], [isWithinLimits, `${value} does not fit`]),
+    ];
   }
   if (typeof value === "number")
     return [...failures, ...listFailures([["integer", "number"].includes(schema.type ?? ""), "is a number"])];
   if (Array.isArray(value))
-    return [...failures, ...value.flatMap((one, i) => misfits(schema.items ?? {}, one, `${at}.${i}`))];
+    return [...failures, ...value.flatMap((item, i) => findMismatches(schema.items ?? {}, item, `${path}.${i}`))];
   if (typeof value !== "object" || value === null) return failures;
   const { properties = {}, required = [], additionalProperties } = schema;
   const otherSchema = typeof additionalProperties === "object" ? additionalProperties : undefined;
   return [
-    ...listFailures([required.every((field) => field in value), "lacks a field"]),
+    ...listFailures([required.every((field) => field in value), "has no required field"]),
     ...Object.entries(value).flatMap(([field, inner]) => {
       const fieldSchema = properties[field] ?? otherSchema;
-      return fieldSchema ? misfits(fieldSchema, inner, `${at}.${field}`) : [`${at}: knows no ${field}`];
+      return fieldSchema
+        ? findMismatches(fieldSchema, inner, `${path}.${field}`)
+        : [`${path}: ${field} is not in the schema`];
     }),
   ];
 };
 
-test("[HT-16] it contains no keywords of another schema language", () => {
+test("[HT-16] contains no keywords of another schema language", () => {
   const invalidKeywords = new Set(["$id", "const", "patternProperties", "examples", "$schema", "anyOf-null"]);
   const problems: string[] = [];
   const walk = (value: unknown, path: string): void => {
@@ -159,13 +170,13 @@ function* walkSchemas(value: unknown, path = ""): Generator<[place: string, sche
   }
 }
 
-test("[HT-41] `nullable` accompanies a type, and defaults are of the type of their schema", () => {
+test("[HT-41] `nullable` always has a type, and defaults match their schemas", () => {
   const untyped = [...walkSchemas(document)].filter(([, { nullable, type }]) => nullable !== undefined && !type);
   expect(untyped.map(([place]) => place)).toEqual([]);
-  const strange = [...walkSchemas(document)].filter(
-    ([place, schema]) => schema.default !== undefined && misfits(schema, schema.default, place).length > 0,
+  const invalidDefaults = [...walkSchemas(document)].filter(
+    ([place, schema]) => schema.default !== undefined && findMismatches(schema, schema.default, place).length > 0,
   );
-  expect(strange.map(([place]) => place)).toEqual([]);
+  expect(invalidDefaults.map(([place]) => place)).toEqual([]);
 });
 
 test("[HT-41] the document names a server, and every component is used", () => {
@@ -179,46 +190,44 @@ test("[HT-41] the document names a server, and every component is used", () => {
   expect(unused).toEqual([]);
 });
 
-test("[HT-41] query parameters that the specification requires are required, and have the types they mean", () => {
-  const shown = (name: string): string[] =>
-    (operations.find((one) => one.name === `GET /api/v2/${name}`)?.parameters ?? [])
-      .filter((one) => one.in === "query")
-      .map((one) => `${one.name}${one.required ? "" : "?"}: ${one.schema.format ?? one.schema.type}`);
-  expect(shown("audit")).toContain("limit: integer");
-  expect(shown("insights/daus")).toEqual(["tz_offset: integer"]);
-  expect(shown("insights/templates")).toEqual([
+test("[HT-41] query parameters are required where the specification says so, and have precise types", () => {
+  const listQuery = (name: string): string[] =>
+    (operations.find((operation) => operation.name === `GET /api/v2/${name}`)?.parameters ?? [])
+      .filter((parameter) => parameter.in === "query")
+      .map(({ name, required, schema }) => `${name}${required ? "" : "?"}: ${schema.format ?? schema.type}`);
+  expect(listQuery("audit")).toContain("limit: integer");
+  expect(listQuery("insights/daus")).toEqual(["tz_offset: integer"]);
+  expect(listQuery("insights/templates")).toEqual([
     "start_time: date-time",
     "end_time: date-time",
     "template_ids?: array",
     "interval: string",
     "sections?: array",
   ]);
-  expect(shown("workspaceagents/{workspaceagent}/containers")).toEqual(["label: array"]);
-  expect(shown("workspaceagents/{workspaceagent}/logs")).toEqual([
+  expect(listQuery("workspaceagents/{workspaceagent}/containers")).toEqual(["label: array"]);
+  expect(listQuery("workspaceagents/{workspaceagent}/logs")).toEqual([
     "before?: integer",
     "after?: integer",
     "follow?: boolean",
     "no_compression?: boolean",
     "format?: string",
   ]);
-  expect(shown("workspaceagents/me/reinit")).toEqual(["wait?: boolean"]);
-  expect(shown("workspaceagents/me/external-auth")).toContain("listen?: boolean");
-  const asWords = operations.flatMap(({ name, parameters }) =>
-    parameters.flatMap((one) =>
-      one.schema.type === "string" && /\b(Boolean|Required)\b/.test(one.description ?? "")
-        ? [`${name} ${one.name}`]
-        : [],
+  expect(listQuery("workspaceagents/me/reinit")).toEqual(["wait?: boolean"]);
+  expect(listQuery("workspaceagents/me/external-auth")).toContain("listen?: boolean");
+  const typesInDescriptions = operations.flatMap((operation) =>
+    operation.parameters.flatMap(({ name, schema, description }) =>
+      schema.type === "string" && /\b(Boolean|Required)\b/.test(description ?? "") ? [`${operation.name} ${name}`] : [],
     ),
   );
-  expect(asWords).toEqual([]);
+  expect(typesInDescriptions).toEqual([]);
 });
 
-test("[HT-41] no pattern has lookahead or lookbehind, which parsers in Go or Rust lack", () => {
+test("[HT-41] patterns have no lookahead or lookbehind, which parsers in Go and Rust lack", () => {
   const patterns = [...walkSchemas(document)].filter(([, { pattern = "" }]) => /\(\?(<?[=!])/.test(pattern));
   expect(patterns.map(([place]) => place)).toEqual([]);
 });
 
-test("[HT-41] an extension requires its deadline, which is a time and never null", () => {
+test("[HT-41] an extension requires a deadline that is never null", () => {
   const extend = operations.find(({ name }) => name === "PUT /api/v2/workspaces/{workspace}/extend");
   expect(extend?.body?.required).toEqual(["deadline"]);
   const { type, format, nullable }: Schema = extend?.body?.properties?.deadline ?? {};

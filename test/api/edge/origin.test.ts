@@ -1,4 +1,4 @@
-// Requests from pages of other sites with the signed-in user's cookie, as a browser would send them, are rejected.
+// Rejects requests from pages of other sites that carry the signed-in user's cookie, as a browser would send them.
 import { describe, expect, test } from "bun:test";
 import { Client } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
@@ -20,13 +20,13 @@ const token = (await new Client(server.url).signIn(ADMIN.email, ADMIN.password))
 const host = server.url.host;
 
 const SOCKET = "/api/v2/workspaceagents/6ba7b810-9dad-41d1-80b4-00c04fd430c8/logs?follow=true";
-const cookie = () => ({ Cookie: `service_session_token=${token}` });
+const cookieHeader = () => ({ Cookie: `service_session_token=${token}` });
 
 /** PORT stands for the server's port, HOST for host and port. */
 const fillIn = (origin: string): string => origin.replace("HOST", host).replace("PORT", server.url.port);
 
 /** Signs out with an invalid cookie: 401 shows that the request passed the check. */
-const write = (origin: Record<string, string>) =>
+const signOut = (origin: Record<string, string>) =>
   call(
     server.url,
     formatHead("POST", "/api/v2/users/logout", {
@@ -38,8 +38,8 @@ const write = (origin: Record<string, string>) =>
 
 const connect = (headers: Record<string, string>) => call(server.url, handshake(SOCKET, { Host: host, ...headers }));
 
-const OURS = ["http://HOST", "HTTP://HOST", "https://slipway.example"];
-const FOREIGN = [
+const OWN_ORIGINS = ["http://HOST", "HTTP://HOST", "https://slipway.example"];
+const FOREIGN_ORIGINS = [
   "https://evil.example",
   "null",
   "",
@@ -61,45 +61,49 @@ const FOREIGN = [
 ];
 
 describe("writes authenticated by cookie", () => {
-  test.each(OURS)("[HT-4] from a page of ours (%s) pass", async (origin) => {
-    expect((await write({ Origin: fillIn(origin) }))?.status).toBe(401);
+  test.each(OWN_ORIGINS)("[HT-4] are accepted from a page of this server (%s)", async (origin) => {
+    expect((await signOut({ Origin: fillIn(origin) }))?.status).toBe(401);
   });
 
-  test.each(FOREIGN)("[HT-4] from %p are forbidden", async (origin) => {
-    const answer = await write({ Origin: fillIn(origin) });
-    expect(answer?.status).toBe(403);
-    expect(JSON.parse(answer?.text as string)).toHaveProperty("message", "Forbidden.");
+  test.each(FOREIGN_ORIGINS)("[HT-4] from %p are forbidden", async (origin) => {
+    const response = await signOut({ Origin: fillIn(origin) });
+    expect(response?.status).toBe(403);
+    expect(JSON.parse(response?.text as string)).toHaveProperty("message", "Forbidden.");
   });
 
-  test("[HT-4] without Origin the browser's other header decides: same site only", async () => {
-    expect((await write({}))?.status).toBe(401);
-    expect((await write({ "Sec-Fetch-Site": "same-origin" }))?.status).toBe(401);
-    expect((await write({ "Sec-Fetch-Site": "cross-site" }))?.status).toBe(403);
-    expect((await write({ "Sec-Fetch-Site": "same-site" }))?.status).toBe(403);
+  test("[HT-4] without an Origin, Sec-Fetch-Site must be same-origin", async () => {
+    expect((await signOut({}))?.status).toBe(401);
+    expect((await signOut({ "Sec-Fetch-Site": "same-origin" }))?.status).toBe(401);
+    expect((await signOut({ "Sec-Fetch-Site": "cross-site" }))?.status).toBe(403);
+    expect((await signOut({ "Sec-Fetch-Site": "same-site" }))?.status).toBe(403);
   });
 
-  test("[HT-4] a token in the header requires no Origin and ignores it, and reads are unrestricted", async () => {
-    const asHeader = { Host: host, "Service-Session-Token": token };
+  test("[HT-4] the Origin does not matter for a token in the header, and for reads", async () => {
+    const headersWithToken = { Host: host, "Service-Session-Token": token };
     const get = (headers: Record<string, string>) => call(server.url, formatHead("GET", "/api/v2/users/me", headers));
-    expect((await get(asHeader))?.status).toBe(200);
-    expect((await get({ ...asHeader, Origin: "https://evil.example" }))?.status).toBe(200);
-    expect((await get({ Host: host, ...cookie(), Origin: "https://evil.example" }))?.status).toBe(200);
-    const other = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
-    const headers = { Host: host, "Service-Session-Token": other.token as string, Origin: "https://evil.example" };
+    expect((await get(headersWithToken))?.status).toBe(200);
+    expect((await get({ ...headersWithToken, Origin: "https://evil.example" }))?.status).toBe(200);
+    expect((await get({ Host: host, ...cookieHeader(), Origin: "https://evil.example" }))?.status).toBe(200);
+    const secondSession = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+    const headers = {
+      Host: host,
+      "Service-Session-Token": secondSession.token as string,
+      Origin: "https://evil.example",
+    };
     expect((await call(server.url, formatHead("POST", "/api/v2/users/logout", headers)))?.status).toBe(200);
   });
 
-  test("[HT-4] a cookie alongside the header is still a cookie", async () => {
-    const headers = { Host: host, ...cookie(), "Service-Session-Token": token, Origin: "https://evil.example" };
+  test("[HT-4] a cookie alongside the header is still checked", async () => {
+    const headers = { Host: host, ...cookieHeader(), "Service-Session-Token": token, Origin: "https://evil.example" };
     expect((await call(server.url, formatHead("POST", "/api/v2/users/logout", headers)))?.status).toBe(403);
   });
 
-  test("[HT-4] nothing is shared with other sites: no CORS header is ever sent", async () => {
-    const answer = await call(
+  test("[HT-4] never sends a CORS header", async () => {
+    const response = await call(
       server.url,
       formatHead("GET", "/api/v2/buildinfo", { Host: host, Origin: "https://evil.example" }),
     );
-    expect(answer?.headers.get("access-control-allow-origin")).toBeNull();
+    expect(response?.headers.get("access-control-allow-origin")).toBeNull();
     const preflight = await call(
       server.url,
       formatHead("OPTIONS", "/api/v2/users/logout", {
@@ -112,36 +116,36 @@ describe("writes authenticated by cookie", () => {
 });
 
 describe("WebSockets", () => {
-  // After the check, the agent does not exist: 404.
-  test.each(OURS)("[HT-4] opened by a page of ours (%s) pass the gate", async (origin) => {
-    expect((await connect({ ...cookie(), Origin: fillIn(origin) }))?.status).toBe(404);
+  // 404 shows that the request passed the check: the agent does not exist.
+  test.each(OWN_ORIGINS)("[HT-4] are accepted from a page of this server (%s)", async (origin) => {
+    expect((await connect({ ...cookieHeader(), Origin: fillIn(origin) }))?.status).toBe(404);
   });
 
-  test.each(FOREIGN)("[HT-4] opened by %p are forbidden, whatever carries the token", async (origin) => {
-    expect((await connect({ ...cookie(), Origin: fillIn(origin) }))?.status).toBe(403);
+  test.each(FOREIGN_ORIGINS)("[HT-4] from %p are forbidden, with a cookie or a header", async (origin) => {
+    expect((await connect({ ...cookieHeader(), Origin: fillIn(origin) }))?.status).toBe(403);
     expect((await connect({ "Service-Session-Token": token, Origin: fillIn(origin) }))?.status).toBe(403);
   });
 
-  test("[HT-4] programs send no Origin and pass", async () => {
+  test("[HT-4] are accepted from programs, which send no Origin", async () => {
     expect((await connect({ "Service-Session-Token": token }))?.status).toBe(404);
   });
 });
 
-describe("behind a proxy that ends TLS", () => {
-  const post = (origin: string, name: string) =>
+describe("behind a proxy that terminates TLS", () => {
+  const signOutThroughProxy = (origin: string, hostname: string) =>
     call(
       proxiedServer.url,
       formatHead("POST", "/api/v2/users/logout", {
-        Host: name,
+        Host: hostname,
         Origin: origin,
         Cookie: "__Host-service_session_token=x",
       }),
     );
 
-  test("[HT-4] the access URL is ours only with its own scheme, whether the proxy keeps Host or not", async () => {
-    expect((await post("https://slipway.example", "slipway.example"))?.status).toBe(401);
-    expect((await post("https://slipway.example", "127.0.0.1"))?.status).toBe(401);
-    expect((await post("http://slipway.example", "slipway.example"))?.status).toBe(403);
-    expect((await post("http://slipway.example", "127.0.0.1"))?.status).toBe(403);
+  test("[HT-4] accepts the access URL's origin only with its scheme, whether or not the proxy keeps Host", async () => {
+    expect((await signOutThroughProxy("https://slipway.example", "slipway.example"))?.status).toBe(401);
+    expect((await signOutThroughProxy("https://slipway.example", "127.0.0.1"))?.status).toBe(401);
+    expect((await signOutThroughProxy("http://slipway.example", "slipway.example"))?.status).toBe(403);
+    expect((await signOutThroughProxy("http://slipway.example", "127.0.0.1"))?.status).toBe(403);
   });
 });

@@ -1,4 +1,4 @@
-// Handwritten requests, for headers and bodies that no well-behaved client sends. `call` returns status, headers and body of the response.
+// Raw HTTP requests, for headers and bodies that no well-behaved client sends.
 import { RawConnection } from "#test/support/net/raw.ts";
 
 export type Answer = { status: number; headers: Headers; text: string };
@@ -17,7 +17,7 @@ export const readAnswer = async (connection: RawConnection): Promise<Answer | un
   return parse(received);
 };
 
-/** Sends the raw text. */
+/** Sends the raw text, and returns the response. */
 export const call = async (url: URL, text: string): Promise<Answer | undefined> => {
   using connection = new RawConnection(url);
   connection.send(text);
@@ -27,14 +27,14 @@ export const call = async (url: URL, text: string): Promise<Answer | undefined> 
 const parse = (received: string): Answer | undefined => {
   const end = received.indexOf("\r\n\r\n");
   if (end < 0) return undefined;
-  const [first = "", ...lines] = received.slice(0, end).split("\r\n");
+  const [statusLine = "", ...lines] = received.slice(0, end).split("\r\n");
   const headers = new Headers(
     lines.map((line) => [line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 1)]),
   );
-  const status = Number(first.split(" ")[1]);
+  const status = Number(statusLine.split(" ")[1]);
   const text = received.slice(end + 4);
   const length = headers.get("content-length");
-  // A 101 and a 204 have no body.
+  // Responses with status 101 or 204 have no body.
   if (length !== null && text.length < Number(length)) return undefined;
   return { status, headers, text: length === null ? text : text.slice(0, Number(length)) };
 };

@@ -20,35 +20,35 @@ const LOGIN = "/api/v2/users/login";
 const unfinished = `${formatHead("POST", LOGIN, { "Content-Type": "application/json", "Content-Length": 100 })}{`;
 
 /** Resolves when the server is processing this many requests. */
-const answering = async (requests: Requests, count: number): Promise<void> => {
+const awaitOpenRequests = async (requests: Requests, count: number): Promise<void> => {
   await until(() => requests.size === count);
 };
 
 const pending = () => new Promise<Response>(() => {});
 const createRequest = () => new Request("http://localhost/");
 
-test("[HT-23] of many simultaneous requests, some are answered in each turn of the event loop, in order of arrival", async () => {
+test("[HT-23] starts 32 of many simultaneous requests in each turn of the event loop, in order of arrival", async () => {
   const requests = new Requests(new ManualClock(), 1_000);
   const started: number[] = [];
-  const answer = (n: number) => async () => {
+  const createHandler = (n: number) => async () => {
     started.push(n);
     return new Response();
   };
-  const crowd = Array.from({ length: 100 }, (_, n) => requests.run(createRequest(), answer(n)));
-  const seen: number[] = [started.length];
+  const responses = Array.from({ length: 100 }, (_, n) => requests.run(createRequest(), createHandler(n)));
+  const startedCounts: number[] = [started.length];
   while (started.length < 100) {
     await new Promise<void>((resolve) => setImmediate(resolve));
     // Later requests wait behind them.
-    if (seen.length === 1) crowd.push(requests.run(createRequest(), answer(100)));
-    seen.push(started.length);
+    if (startedCounts.length === 1) responses.push(requests.run(createRequest(), createHandler(100)));
+    startedCounts.push(started.length);
   }
-  await Promise.all(crowd);
-  expect(seen[0]).toBe(32);
-  expect(Math.max(...seen.map((count, i) => count - (seen[i - 1] ?? 0)))).toBe(32);
+  await Promise.all(responses);
+  expect(startedCounts[0]).toBe(32);
+  expect(Math.max(...startedCounts.map((count, i) => count - (startedCounts[i - 1] ?? 0)))).toBe(32);
   expect(started).toEqual(Array.from({ length: 101 }, (_, n) => n));
   expect(requests.size).toBe(0);
   // A single request does not wait.
-  await Promise.all([requests.run(createRequest(), answer(101))]);
+  await Promise.all([requests.run(createRequest(), createHandler(101))]);
   expect(started.at(-1)).toBe(101);
 });
 
@@ -71,7 +71,7 @@ describe("the deadline of a request", () => {
     expect([started, requests.size]).toEqual([33, 0]);
   });
 
-  test("[HT-8] a handler that never answers is given up after a minute; others are unaffected", async () => {
+  test("[HT-8] gives up on a stuck handler after a minute, without affecting others", async () => {
     const clock = new ManualClock();
     const requests = new Requests(clock, 10);
     const stuck = requests.run(createRequest(), pending);
@@ -98,43 +98,43 @@ describe("the deadline of a request", () => {
     expect(await (await stream).text()).toBe("end");
   });
 
-  test("[HT-8] a body that never arrives completely is answered with 503, and the server continues", async () => {
+  test("[HT-8] returns 503 for a body that never arrives completely", async () => {
     const clock = new ManualClock();
     await using server = await startTestServer({ clock });
     const { requests } = server.context as { requests: Requests };
     using slow = new RawConnection(server.url);
     slow.send(unfinished);
-    await answering(requests, 1);
+    await awaitOpenRequests(requests, 1);
     clock.advance(61_000);
-    const answer = await readAnswer(slow);
-    expect(answer?.status).toBe(503);
-    expect(answer?.headers.get("retry-after")).toBe("1");
-    expect(JSON.parse(answer?.text as string)).toEqual({ message: "The request took too long and was canceled." });
+    const response = await readAnswer(slow);
+    expect(response?.status).toBe(503);
+    expect(response?.headers.get("retry-after")).toBe("1");
+    expect(JSON.parse(response?.text as string)).toEqual({ message: "The request took too long and was canceled." });
     expect((await call(server.url, formatHead("GET", "/api/v2/buildinfo")))?.status).toBe(200);
   });
 });
 
 describe("large bodies", () => {
-  test("[HT-49] of one sender and of all together are bounded while they are received", () => {
+  test("[HT-49] are limited per sender and in total while the server receives them", () => {
     const bodies = new ByteBudget(100, 60, "Please retry.");
-    const [first, second, other] = [bodies.open("ann"), bodies.open("ann"), bodies.open("ben")];
+    const [first, second, bens] = [bodies.open("ann"), bodies.open("ann"), bodies.open("ben")];
     first.add(40);
     second.add(20);
     expect(() => second.add(1)).toThrow("Please retry");
-    other.add(40);
+    bens.add(40);
     expect(() => bodies.open("cleo").add(1)).toThrow("Please retry");
     first.release();
     first.release();
     second.add(40);
-    // What was taken is free again, once.
+    // A second release frees nothing more.
     second.reduce(30);
     second.add(30);
-    other.reduce(50);
-    other.release();
+    bens.reduce(50);
+    bens.release();
     bodies.open("cleo").add(40);
   });
 
-  test("[HT-49] a sender whose bodies never end can hold 128 MiB, and others are answered", async () => {
+  test("[HT-49] limits a sender of endless bodies to 128 MiB, without affecting others", async () => {
     await using server = await startTestServer({ clock: new ManualClock() });
     const { token = "" } = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
     const head = formatHead("POST", "/api/v2/users/me/secrets", {
@@ -142,80 +142,81 @@ describe("large bodies", () => {
       "Content-Type": "application/json",
       "Content-Length": String(4 * 1024 * 1024),
     });
-    const holders = Array.from({ length: 32 }, () => new RawConnection(server.url));
-    for (const holder of holders) holder.send(head);
-    await answering((server.context as { requests: Requests }).requests, 32);
-    const refused = await call(server.url, head);
-    expect([refused?.status, JSON.parse(refused?.text as string).message]).toEqual([
+    const connections = Array.from({ length: 32 }, () => new RawConnection(server.url));
+    for (const connection of connections) connection.send(head);
+    await awaitOpenRequests((server.context as { requests: Requests }).requests, 32);
+    const response = await call(server.url, head);
+    expect([response?.status, JSON.parse(response?.text as string).message]).toEqual([
       503,
       "Too many large request bodies are being received. Please retry.",
     ]);
     expect((await call(server.url, formatHead("GET", "/api/v2/buildinfo")))?.status).toBe(200);
-    for (const holder of holders) holder[Symbol.dispose]();
+    for (const connection of connections) connection[Symbol.dispose]();
   });
 
-  test("[HT-49] the body of a push event is not read for a prebuild that does not exist", async () => {
+  test("[HT-49] does not read the body of a push event for a missing prebuild", async () => {
     await using server = await startTestServer();
-    const refused = await call(
+    const response = await call(
       server.url,
       formatHead("POST", `/api/v2/repositories/prebuilds/${crypto.randomUUID()}/push`, { "Content-Length": "4000000" }),
     );
-    expect(refused?.status).toBe(404);
+    expect(response?.status).toBe(404);
   });
 });
 
 describe("more requests than the server accepts", () => {
   testSingleServer("memory")(
-    "[HT-9] beyond max_connections a request is 503, health checks are answered, and room returns",
+    "[HT-9] returns 503 beyond max_connections, except to health checks, until connections close",
     async () => {
       await using server = await startTestServer({ env: { SLIPWAY_MAX_CONNECTIONS: "5" }, clock: new ManualClock() });
       const { requests } = server.context as { requests: Requests };
-      const holders = Array.from({ length: 5 }, () => new RawConnection(server.url));
-      for (const holder of holders) holder.send(unfinished);
-      await answering(requests, 5);
-      const refused = await call(server.url, formatHead("GET", "/api/v2/buildinfo"));
-      expect(refused?.status).toBe(503);
-      expect(refused?.headers.get("retry-after")).toBe("1");
-      expect(JSON.parse(refused?.text as string)).toEqual({ message: "The server has too many open requests." });
+      const connections = Array.from({ length: 5 }, () => new RawConnection(server.url));
+      for (const connection of connections) connection.send(unfinished);
+      await awaitOpenRequests(requests, 5);
+      const response = await call(server.url, formatHead("GET", "/api/v2/buildinfo"));
+      expect(response?.status).toBe(503);
+      expect(response?.headers.get("retry-after")).toBe("1");
+      expect(JSON.parse(response?.text as string)).toEqual({ message: "The server has too many open requests." });
       expect((await call(server.url, formatHead("GET", "/healthz")))?.status).toBe(200);
       expect((await call(server.url, formatHead("GET", "/readyz")))?.status).toBe(200);
-      for (const holder of holders) holder[Symbol.dispose]();
-      await answering(requests, 0);
+      for (const connection of connections) connection[Symbol.dispose]();
+      await awaitOpenRequests(requests, 0);
       expect((await call(server.url, formatHead("GET", "/api/v2/buildinfo")))?.status).toBe(200);
     },
   );
 
   test("[HT-9] a thousand silent or half-sent connections do not block other clients", async () => {
     await using server = await startTestServer();
-    const silent = Array.from({ length: 1000 }, () => new RawConnection(server.url));
-    for (const [i, connection] of silent.entries()) {
+    const idleConnections = Array.from({ length: 1000 }, () => new RawConnection(server.url));
+    for (const [i, connection] of idleConnections.entries()) {
       const sentTexts = ["", "GET / HTT", formatHead("GET", "/healthz").slice(0, -2), unfinished];
       connection.send(sentTexts[i % sentTexts.length] as string);
     }
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 50 }, () => call(server.url, formatHead("GET", "/api/v2/buildinfo"))),
     );
-    expect(answers.map((answer) => answer?.status)).toEqual(Array(50).fill(200));
-    for (const connection of silent) connection[Symbol.dispose]();
+    expect(responses.map((response) => response?.status)).toEqual(Array(50).fill(200));
+    for (const connection of idleConnections) connection[Symbol.dispose]();
   });
 
-  test("[HT-9] every request of a flood is answered", async () => {
+  test("[HT-9] answers every request of a flood", async () => {
     await using server = await startTestServer();
-    const client = async (): Promise<number> => {
-      let good = 0;
-      for (let i = 0; i < 100; i++) if ((await fetch(new URL("/api/v2/buildinfo", server.url))).status === 200) good++;
-      return good;
+    const countSuccesses = async (): Promise<number> => {
+      let successes = 0;
+      for (let i = 0; i < 100; i++)
+        if ((await fetch(new URL("/api/v2/buildinfo", server.url))).status === 200) successes++;
+      return successes;
     };
-    const counts = await Promise.all(Array.from({ length: 30 }, client));
+    const counts = await Promise.all(Array.from({ length: 30 }, countSuccesses));
     expect(counts).toEqual(Array(30).fill(100));
   });
 });
 
-test("[HT-46] a server that has just started to listen reports that it is alive, and answers the rest once its routes are built", async () => {
+test("[HT-46] a starting server answers health checks immediately, and other requests once its routes are built", async () => {
   using directory = tempDirectory();
   await using context = await openContext({ config: testConfig(directory.path) });
   const starting = startServer(context);
-  // It is already listening; what it does before it is started takes longer than these responses.
+  // It already listens. Starting takes longer than these responses.
   const fetchAnswer = async (path: string) => {
     const response = await fetch(new URL(path, context.accessUrl));
     const { date: _, ...headers } = Object.fromEntries(response.headers);
@@ -235,30 +236,30 @@ test("[HT-46] a server that has just started to listen reports that it is alive,
   await server.stop("the test is over");
 });
 
-/** Checks that a server with a timeout of one second closes all connections that have sent these texts. */
-const closesAll = async (words: readonly string[], env: Record<string, string> = {}): Promise<void> => {
+/** Resolves once a server with a timeout of one second has closed connections that sent these texts. */
+const awaitIdleClose = async (texts: readonly string[], env: Record<string, string> = {}): Promise<void> => {
   using directory = tempDirectory();
   await using context = await openContext({ config: testConfig(directory.path, { env }) });
   const server = await startServer(context, { idleTimeoutSeconds: 1 });
-  const connections = words.map((one) => {
+  const connections = texts.map((text) => {
     const connection = new RawConnection(server.url);
-    connection.send(Buffer.from(one, "latin1"));
+    connection.send(Buffer.from(text, "latin1"));
     return connection;
   });
   await Promise.all(connections.map((connection) => connection.closed));
   await server.stop("the test is over");
 };
 
-// In parallel, because the runtime has a timeout of its own of ten seconds.
-test("[HT-10] idle connections are closed, at any stage of a request or of a TLS handshake", async () => {
+// In parallel, because the runtime has its own timeout of ten seconds.
+test("[HT-10] closes idle connections at any stage of a request or a TLS handshake", async () => {
   using temp = tempDirectory();
   const requestHead = formatHead("GET", "/healthz");
-  const waits = [closesAll(["", "GET / HTT", requestHead.slice(0, -2), unfinished, requestHead])];
+  const waits = [awaitIdleClose(["", "GET / HTT", requestHead.slice(0, -2), unfinished, requestHead])];
   if (needs.openssl.found) {
     const { cert, key } = await makeCertificate(temp.path, "here");
     const env = { SLIPWAY_TLS_CERT_FILE: cert, SLIPWAY_TLS_KEY_FILE: key };
-    // Nothing, the beginning of a record, and data that is not TLS.
-    waits.push(closesAll(["", "\x16\x03\x01\x02\x00\x01", "GET / HTTP/1.1\r\n\r\n"], env));
+    // Nothing, the start of a record, and data that is not TLS.
+    waits.push(awaitIdleClose(["", "\x16\x03\x01\x02\x00\x01", "GET / HTTP/1.1\r\n\r\n"], env));
   }
   await Promise.all(waits);
 });

@@ -1,4 +1,4 @@
-// Responses that violate their own schemas because of stored data: the page is shown, and the defect is logged and counted.
+// Responses that violate their own schemas because of stored data are sent anyway; the server logs and counts the mismatch.
 import { expect, test } from "bun:test";
 import { Type as t } from "@sinclair/typebox";
 import { Elysia } from "elysia";
@@ -12,46 +12,43 @@ import { ADMIN, startTestServer } from "#test/support/server.ts";
 
 type Page = { audit_logs: { id: string; action: string; resource_id: string }[]; count: number };
 
-testInside(
-  "[HT-25] one invalid row breaks no page: the others are shown, and operation and field are logged and counted",
-  async () => {
-    await using server = await startTestServer({
-      allowMismatches: true,
-      env: { SLIPWAY_METRICS_ADDRESS: "127.0.0.1:0" },
-    });
-    const context = server.context as NonNullable<typeof server.context>;
-    const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
-    await admin.post("/api/v2/organizations", { name: "first" });
-    await admin.post("/api/v2/organizations", { name: "second" });
-    const before = await admin.get<Page>("/api/v2/audit?limit=0");
-    expect(context.requests.mismatches.count).toBe(0);
-    const odd = before.audit_logs[0]?.id ?? "";
-    await context.store.commit([
-      { sql: "update audit_logs set action = 'polished', resource_id = 'AbCdEf0123' where id = ?", rows: [[odd]] },
-    ]);
-    const lines: string[] = [];
-    configureLogging({ level: "info", format: "json", write: (line) => void lines.push(line) });
-    const after = await admin.get<Page>("/api/v2/audit?limit=0");
-    resetLogging();
-    expect(after.count).toBe(before.count);
-    expect(after.audit_logs.map(({ id }) => id)).toEqual(before.audit_logs.map(({ id }) => id));
-    // Values that strict programs parse as UUIDs are valid.
-    expect(after.audit_logs[0]).toMatchObject({
-      action: "polished",
-      resource_id: "00000000-0000-0000-0000-000000000000",
-    });
-    expect(context.requests.mismatches.count).toBe(1);
-    expect(context.requests.mismatches.kept[0]).toMatchObject({ method: "GET", route: "/api/v2/audit" });
-    const message = lines.filter((line) => line.includes("does not fit"));
-    expect(message).toHaveLength(1);
-    expect(message[0]).toContain("audit_logs.0.action");
-    expect(message[0]?.length).toBeLessThan(1_000);
-    for (const value of ["polished", ADMIN.email, "second"]) expect(message[0]).not.toContain(value);
-    expect(await context.metrics?.text()).toContain("slipway_http_response_mismatches_total 1");
-  },
-);
+testInside("[HT-25] returns a page with an invalid row, and logs and counts the mismatch", async () => {
+  await using server = await startTestServer({
+    allowMismatches: true,
+    env: { SLIPWAY_METRICS_ADDRESS: "127.0.0.1:0" },
+  });
+  const context = server.context as NonNullable<typeof server.context>;
+  const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+  await admin.post("/api/v2/organizations", { name: "first" });
+  await admin.post("/api/v2/organizations", { name: "second" });
+  const before = await admin.get<Page>("/api/v2/audit?limit=0");
+  expect(context.requests.mismatches.count).toBe(0);
+  const invalidId = before.audit_logs[0]?.id ?? "";
+  await context.store.commit([
+    { sql: "update audit_logs set action = 'polished', resource_id = 'AbCdEf0123' where id = ?", rows: [[invalidId]] },
+  ]);
+  const lines: string[] = [];
+  configureLogging({ level: "info", format: "json", write: (line) => void lines.push(line) });
+  const after = await admin.get<Page>("/api/v2/audit?limit=0");
+  resetLogging();
+  expect(after.count).toBe(before.count);
+  expect(after.audit_logs.map(({ id }) => id)).toEqual(before.audit_logs.map(({ id }) => id));
+  // Strict clients parse this value as a UUID, so it is replaced with a valid one.
+  expect(after.audit_logs[0]).toMatchObject({
+    action: "polished",
+    resource_id: "00000000-0000-0000-0000-000000000000",
+  });
+  expect(context.requests.mismatches.count).toBe(1);
+  expect(context.requests.mismatches.kept[0]).toMatchObject({ method: "GET", route: "/api/v2/audit" });
+  const mismatches = lines.filter((line) => line.includes("does not fit"));
+  expect(mismatches).toHaveLength(1);
+  expect(mismatches[0]).toContain("audit_logs.0.action");
+  expect(mismatches[0]?.length).toBeLessThan(1_000);
+  for (const value of ["polished", ADMIN.email, "second"]) expect(mismatches[0]).not.toContain(value);
+  expect(await context.metrics?.text()).toContain("slipway_http_response_mismatches_total 1");
+});
 
-testInside("[HT-25] the tests' own server fails the test whose responses do not match", async () => {
+testInside("[HT-25] a test server fails the test whose responses do not match", async () => {
   const server = await startTestServer();
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   await server.context?.store.commit([{ sql: "update audit_logs set action = 'polished'", rows: [[]] }]);
@@ -59,7 +56,7 @@ testInside("[HT-25] the tests' own server fails the test whose responses do not 
   expect(Promise.resolve(server[Symbol.asyncDispose]())).rejects.toThrow(/did not match (their schemas|its schema)/);
 });
 
-test("[HT-25] a mismatch is shown without members that its schema does not define, at any depth", () => {
+test("[HT-25] removes members that the schema does not define, at any depth", () => {
   const row = t.Object({ id: t.String({ format: "uuid" }), tags: t.Record(t.String(), t.String()), any: t.Any() });
   const schema = t.Object({
     rows: t.Array(row),
@@ -73,7 +70,7 @@ test("[HT-25] a mismatch is shown without members that its schema does not defin
   expect(prune(schema, value)).toEqual({ rows: [presented, null, 7], one: presented, state: "lost", none: null });
 });
 
-test("[HT-25] tests also check a response that a handler has serialized: invalid values and undefined members", async () => {
+test("[HT-25] checks responses that a handler has serialized for invalid values and unknown members", async () => {
   const schema = t.Object({ rows: t.Array(t.Object({ id: t.String({ format: "uuid" }) })) });
   const app = new Elysia().get("/rows/:row", () => ({ rows: [] }), { response: { 200: schema } });
   const [operations, mismatches] = [new Operations(app.routes), new ResponseMismatches()];

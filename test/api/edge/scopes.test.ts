@@ -1,5 +1,5 @@
-// Permissions of scoped keys, everywhere: every operation of the OpenAPI document with only its required scope, and with all scopes but
-// that. The scope is declared next to the handler; `bun run access` lists them all.
+// Scoped keys: calls every operation of the OpenAPI document with only its required scope, and with all scopes but that. Each scope is
+// declared next to its handler; `bun run access` lists them all.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { hasScope, isAccessScope, SCOPES } from "#schema/users/scopes.ts";
 import type { ScopeNeed } from "#src/api/http/operation.ts";
@@ -47,11 +47,11 @@ const HARMLESS_SETTINGS = [
 
 describeInside("keys with scopes", () => {
   let world: MatrixWorld;
-  let scopesOf: ReadonlyMap<string, ScopeNeed>;
+  let scopesByOperation: ReadonlyMap<string, ScopeNeed>;
   const created = new Map<string, string>();
   beforeAll(async () => {
     world = await openMatrixWorld();
-    scopesOf = readDeclaredScopes(world.server);
+    scopesByOperation = readDeclaredScopes(world.server);
   });
   afterAll(async () => {
     await world[Symbol.asyncDispose]();
@@ -68,20 +68,22 @@ describeInside("keys with scopes", () => {
     return key;
   };
 
-  /** Returns the first of ada and the admin who is allowed, with the resulting status. */
+  /** Returns the first allowed caller of ada and the admin, with the expected status. */
   const findAllowedCaller = (row: CompleteRow): readonly ["ada" | "admin", number] | undefined => {
-    const statuses = row.is.split(" ").map(Number);
+    const statuses = row.statuses.split(" ").map(Number);
     return (["ada", "admin"] as const)
-      .map((who) => [who, statuses[CALLERS.indexOf(who)] as number] as const)
+      .map((caller) => [caller, statuses[CALLERS.indexOf(caller)] as number] as const)
       .find(([, status]) => status !== 401 && status !== 403 && status !== 404);
   };
 
-  test("[ID-21] every operation for people declares the scope that a key needs, in `operation` next to its handler", () => {
-    const undeclared = world.operations.filter(({ callers, name }) => callers.includes("user") && !scopesOf.has(name));
+  test("[ID-21] every operation for users declares the scope that a key needs", () => {
+    const undeclared = world.operations.filter(
+      ({ callers, name }) => callers.includes("user") && !scopesByOperation.has(name),
+    );
     expect(undeclared.map(({ name }) => `${name} lacks scope: "<thing>:<action>", "any" or "all"`)).toEqual([]);
   });
 
-  test("[OA-22] every operation that shares something declares `changesAccess`, for applications", () => {
+  test("[OA-22] every operation that changes access declares `changesAccess`", () => {
     const sharing = [...readDeclarations(world.server)].filter(
       ([name, { scope }]) =>
         !name.startsWith("GET ") && ((typeof scope === "string" && isAccessScope(scope)) || name.endsWith("/acl")),
@@ -90,24 +92,25 @@ describeInside("keys with scopes", () => {
     expect(sharing.flatMap(([name, { changesAccess }]) => (changesAccess ? [] : [name]))).toEqual([]);
   });
 
-  test("[OA-23] every setting of people, chats and the deployment that can run, instruct, delete or silence something later declares `outlivesGrant`", () => {
+  test("[OA-23] every setting with a later effect declares `outlivesGrant`, unless it is harmless", () => {
     const scopes: readonly string[] = [
       ...["chat_config:update", "user:update_personal", "user_secret:create", "user_secret:update"],
       ...["mcp_server:create", "mcp_server:update", "deployment_config:update", "notification:update", "user:update"],
     ];
     const settings = [...readDeclarations(world.server)].filter(
       ([name, { scope }]) =>
-        !/^(?:GET|DELETE) /.test(name) && [scope].flat().some((one) => typeof one === "string" && scopes.includes(one)),
+        !/^(?:GET|DELETE) /.test(name) &&
+        [scope].flat().some((name) => typeof name === "string" && scopes.includes(name)),
     );
     const undecided = settings.flatMap(([name, { outlivesGrant, changesAccess }]) =>
-      outlivesGrant || changesAccess || HARMLESS_SETTINGS.some((one) => name.endsWith(one)) ? [] : [name],
+      outlivesGrant || changesAccess || HARMLESS_SETTINGS.some((suffix) => name.endsWith(suffix)) ? [] : [name],
     );
     expect(undecided).toEqual([]);
     expect(settings.length).toBeGreaterThan(25);
   });
 
   test.each(["/api/v2/%61udit", "/api/v2/unheard-of", "/elsewhere/api/v2/workspaces"])(
-    "[ID-21] %s is not an operation, so a key with scopes gets nothing from it",
+    "[ID-21] %s is not an operation, so a scoped key gets 404",
     async (path) => {
       const reader = new Client(
         world.server.url,
@@ -117,21 +120,23 @@ describeInside("keys with scopes", () => {
     },
   );
 
-  const tryScopes = async (name: string): Promise<void> => {
-    const operation = world.operations.find((one) => one.name === name);
+  const checkScopes = async (name: string): Promise<void> => {
+    const operation = world.operations.find((operation) => operation.name === name);
     const row = getRow(name);
     const allowed = findAllowedCaller(row);
     if (!operation?.callers.includes("user") || !allowed) return;
-    const [who, expected] = allowed;
-    const things: TestObjects = row.fresh ? { ...world.things, ...(await world.makers[row.fresh](who)) } : world.things;
-    const parent = things.caller ?? world.tokens[who];
+    const [caller, expected] = allowed;
+    const things: TestObjects = row.fresh
+      ? { ...world.things, ...(await world.makers[row.fresh](caller)) }
+      : world.things;
+    const parent = things.caller ?? world.tokens[caller];
     const callWithScopes = async (scopes: readonly string[]): Promise<number> => {
-      const more = EXTRA_BODY[name] ?? {};
-      const response = await callAs(world, operation, row, await createScopedToken(parent, scopes), things, more);
+      const token = await createScopedToken(parent, scopes);
+      const response = await callAs(world, operation, row, token, things, EXTRA_BODY[name]);
       await response.body?.cancel();
       return response.status;
     };
-    const needed = scopesOf.get(name) ?? "all";
+    const needed = scopesByOperation.get(name) ?? "all";
     const scopes = listScopes(needed);
     if (needed === "any") {
       expect(await callWithScopes(["application_connect"])).toBe(403);
@@ -142,22 +147,22 @@ describeInside("keys with scopes", () => {
     if (needed !== "all") expect(await callWithScopes(scopes)).toBe(expected);
   };
   for (const name of NAMES)
-    chooseTest(name)(`[ID-21] ${name} with the scope it takes, and with all but that`, () => tryScopes(name));
+    chooseTest(name)(`[ID-21] ${name} accepts its own scope and no other`, () => checkScopes(name));
 
-  test("[ID-21] an operation that accepts one of several scopes accepts the right one; the refusal names the missing one", async () => {
+  test("[ID-21] an operation that accepts several scopes checks the one for the action, and names it in the error", async () => {
     const path = `/api/v2/workspaces/${world.things.workspace}/builds`;
     const starter = new Client(world.server.url, await createScopedToken(world.tokens.ada, ["workspace:start"]));
-    const build = (transition: string) => starter.fetch("POST", path, { transition });
+    const createBuild = (transition: string) => starter.fetch("POST", path, { transition });
     for (const transition of ["stop", "delete"]) {
-      const refused = await build(transition);
+      const refused = await createBuild(transition);
       expect(refused.status).toBe(403);
       expect(((await refused.json()) as { detail: string }).detail).toContain(`workspace:${transition}`);
     }
-    const elsewhere = await starter.fetch("GET", "/api/v2/templates");
-    expect(await elsewhere.json()).toMatchObject({
+    const templatesResponse = await starter.fetch("GET", "/api/v2/templates");
+    expect(await templatesResponse.json()).toMatchObject({
       message: "The scope of this key is workspace:start.",
       detail: "This operation requires template:read.",
     });
-    expect((await build("start")).status).toBe(201);
+    expect((await createBuild("start")).status).toBe(201);
   });
 });

@@ -1,4 +1,4 @@
-// A real `serve` process, from source or the compiled binary, for tests of signals and of what it writes.
+// A real `serve` process, from source or the compiled binary, for tests of signals and output.
 import { ensureDatabase, usesPostgres } from "#test/support/postgres-server.ts";
 import { toProgramCommand } from "#test/support/program.ts";
 import { ADMIN, readAnnouncedUrl } from "#test/support/server.ts";
@@ -10,7 +10,7 @@ export type ServeProcess = AsyncDisposable & {
   readonly errors: Promise<string>;
 };
 
-/** Starts it on a free port with the data that a test server has left there, and waits until it listens. Killed when disposed. */
+/** Starts `serve` on a free port, with the data in `directory`, and waits until it listens. Killed when disposed. */
 export const startServe = async (
   directory: string,
   env: Record<string, string> = {},
@@ -19,8 +19,8 @@ export const startServe = async (
   const database: Record<string, string> = usesPostgres
     ? { SLIPWAY_DATABASE_URL: await ensureDatabase(`${directory}/data`) }
     : {};
-  const limited = openFiles === undefined ? [] : ["/bin/sh", "-c", `ulimit -n ${openFiles} && exec "$@"`, "sh"];
-  const child = Bun.spawn([...through, ...limited, ...toProgramCommand(), "serve"], {
+  const limitCommand = openFiles === undefined ? [] : ["/bin/sh", "-c", `ulimit -n ${openFiles} && exec "$@"`, "sh"];
+  const child = Bun.spawn([...through, ...limitCommand, ...toProgramCommand(), "serve"], {
     cwd: directory,
     env: {
       PATH: process.env.PATH,

@@ -20,10 +20,13 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]());
 
 /** Yields every nested value with its path. */
-function* walkValues(value: unknown, way: readonly string[] = []): Generator<[way: readonly string[], value: object]> {
+function* walkValues(
+  value: unknown,
+  path: readonly string[] = [],
+): Generator<[path: readonly string[], value: object]> {
   if (typeof value !== "object" || value === null) return;
-  yield [way, value];
-  for (const [key, inner] of Object.entries(value)) if (key !== "example") yield* walkValues(inner, [...way, key]);
+  yield [path, value];
+  for (const [key, inner] of Object.entries(value)) if (key !== "example") yield* walkValues(inner, [...path, key]);
 }
 
 /** The first words of operation names. */
@@ -33,7 +36,7 @@ const VERBS = new Set(
   ),
 );
 
-test("[HT-31] every operation is named by a verb and its object, like client methods", () => {
+test("[HT-31] every operation's name is a verb and an object, like a client method", () => {
   const ids = operations.map(({ described }) => described.operationId);
   expect(ids.filter((id) => !/^[a-z]+(?:[A-Z][A-Za-z0-9]*)?$/.test(id))).toEqual([]);
   expect(ids.filter((id) => !VERBS.has(/^[a-z]+/.exec(id)?.[0] ?? ""))).toEqual([]);
@@ -51,12 +54,12 @@ test("[HT-31] every reference resolves, and everything with a name is referenced
   expect(Object.keys(schemas).filter((name) => !refs.includes(`#/components/schemas/${name}`))).toEqual([]);
 });
 
-test("[HT-31] every named object and enum is in the document once, under its name", () => {
+test("[HT-31] the document contains every named object and enum once, under its name", () => {
   const anonymous = [...walkValues(document.paths), ...walkValues(document.components.schemas)].flatMap(
-    ([way, value]) => {
+    ([path, value]) => {
       const { type, properties = {} } = value as Schema;
-      const isComponent = way.length === 1 && way[0] !== undefined && way[0] in document.components.schemas;
-      return type === "object" && Object.keys(properties).length > 0 && !isComponent ? [way.join(".")] : [];
+      const isComponent = path.length === 1 && path[0] !== undefined && path[0] in document.components.schemas;
+      return type === "object" && Object.keys(properties).length > 0 && !isComponent ? [path.join(".")] : [];
     },
   );
   expect(anonymous).toEqual([]);
@@ -65,9 +68,9 @@ test("[HT-31] every named object and enum is in the document once, under its nam
     const text = JSON.stringify(Object.entries(shape).sort(([a], [b]) => (a < b ? -1 : 1)));
     byShape.set(text, [...(byShape.get(text) ?? []), name]);
   }
-  // A name with a value, or a single switch, has different meanings in different places.
-  const alike = [...byShape.values()].filter((names) => names.length > 1).map((names) => names.join(" "));
-  expect(alike.sort()).toEqual([
+  // These shapes are equal, but have different meanings.
+  const equalShapes = [...byShape.values()].filter((names) => names.length > 1).map((names) => names.join(" "));
+  expect(equalShapes.sort()).toEqual([
     "AutofillParameter TemplatePresetParameter",
     "ChatBudgetPauseDecider RecentRepositoryWorkspace",
     "Error Generic",
@@ -79,14 +82,14 @@ test("[HT-31] every named object and enum is in the document once, under its nam
 
 test("[HT-31] a named shape is the same in every use", () => {
   const problems: string[] = [];
-  const check = (schema: unknown, path: string): void => {
-    for (const [way, value] of walkValues(schema)) {
+  const check = (schema: unknown, location: string): void => {
+    for (const [path, value] of walkValues(schema)) {
       const name = (value as Record<string, unknown>)[NAME];
       if (typeof name !== "string") continue;
       const { properties, anyOf } = value as Schema;
       const defined = namedShapes.get(name) as Schema | undefined;
       const isSame = Bun.deepEquals({ properties, anyOf }, { properties: defined?.properties, anyOf: defined?.anyOf });
-      if (!isSame) problems.push(`${path} ${way.join(".")}: ${name}`);
+      if (!isSame) problems.push(`${location} ${path.join(".")}: ${name}`);
     }
   };
   for (const { hooks, method, path } of createApp(getContext(server) as never).routes)
@@ -95,17 +98,17 @@ test("[HT-31] a named shape is the same in every use", () => {
 });
 
 test("[HT-31] every success declares its content: a shape, a media type, or nothing", () => {
-  const silent = operations.flatMap(({ name, described }) =>
+  const unspecific = operations.flatMap(({ name, described }) =>
     Object.entries(described.responses)
       .filter(([status]) => status.startsWith("2"))
       .filter(([, { content }]) => Object.values(content ?? {}).some(({ schema }) => !isSpecific(schema)))
       .map(([status]) => `${name} ${status}`),
   );
-  expect(silent).toEqual([]);
-  const empty = operations.flatMap(({ name, described }) =>
+  expect(unspecific).toEqual([]);
+  const withoutContent = operations.flatMap(({ name, described }) =>
     described.responses["200"] && !described.responses["200"].content && !("x-sends" in described) ? [name] : [],
   );
-  expect(empty.sort()).toEqual([
+  expect(withoutContent.sort()).toEqual([
     "DELETE /api/v2/workspaces/{workspace}/port-share",
     "GET /api/v2/workspaceagents/me/gitauth",
     "GET /api/v2/workspaceagents/{workspaceagent}/startup-logs",
@@ -116,7 +119,7 @@ test("[HT-31] every success declares its content: a shape, a media type, or noth
 const isSpecific = (schema: Schema): boolean =>
   schema.$ref !== undefined || schema.type !== undefined || schema.allOf !== undefined || schema.anyOf !== undefined;
 
-test("[HT-31] streams name what they send; those without a name carry bytes of other protocols", () => {
+test("[HT-31] streams name the shape of their messages, unless they carry another protocol", () => {
   const isStream = ({ responses }: DescribedOperation): boolean =>
     "101" in responses || Object.keys(responses["200"]?.content ?? {}).includes("text/event-stream");
   const unnamed = operations.filter(({ described }) => isStream(described) && !("x-sends" in described));
@@ -132,14 +135,14 @@ test("[HT-31] streams name what they send; those without a name carry bytes of o
   ]);
 });
 
-test("[HT-31] every error is the one shape for errors, or one that has all of its members", () => {
+test("[HT-31] every error has all members of the shape Error", () => {
   const { Error: error } = document.components.schemas;
   const wrongShapes = operations.flatMap(({ name, described }) =>
     Object.entries(described.responses)
       .filter(([status]) => Number(status) >= 400)
-      .filter(([, answer]) => {
-        if ("$ref" in answer) return false;
-        const [, shape = ""] = /schemas\/(\w+)$/.exec(answer.content?.["application/json"]?.schema.$ref ?? "") ?? [];
+      .filter(([, response]) => {
+        if ("$ref" in response) return false;
+        const [, shape = ""] = /schemas\/(\w+)$/.exec(response.content?.["application/json"]?.schema.$ref ?? "") ?? [];
         const members = document.components.schemas[shape]?.properties ?? {};
         return !Object.keys(error?.properties ?? {}).every((member) => member in members);
       })
@@ -148,11 +151,10 @@ test("[HT-31] every error is the one shape for errors, or one that has all of it
   expect(wrongShapes).toEqual([]);
 });
 
-test("[HT-31] it is small, because nothing is duplicated", () => {
-  // With every shape inlined, it was 1.14 MB, of which the descriptions were 160 kB.
+test("[HT-31] the document is small, because nothing is duplicated", () => {
   const isText = (key: string, value: unknown) => ["description", "summary"].includes(key) && typeof value === "string";
   const shapes = JSON.stringify(document, (key, value) => (isText(key, value) ? undefined : value));
   expect(shapes.length).toBeLessThan(575_000);
-  // Of this, 325 kB are descriptions: of all fields but the ones whose name says everything.
+  // About 325 kB of this are descriptions.
   expect(JSON.stringify(document).length).toBeLessThan(920_000);
 });

@@ -1,5 +1,5 @@
-// SIGTERM to a real process in the middle of its work: new connections are refused, clients are notified, running requests are answered,
-// and it exits.
+// SIGTERM to a real process in the middle of its work: the process rejects new requests, notifies clients, finishes running requests, and
+// exits.
 import { expect, test } from "bun:test";
 import { type Clock, systemClock, type Timer } from "#base/clock.ts";
 import { Client, type ClientSocket } from "#src/client.ts";
@@ -15,7 +15,7 @@ const FOLLOWERS = 100;
 const STREAMS = 20;
 
 const LOGIN = "/api/v2/users/login";
-const half = `${formatHead("POST", LOGIN, { "Content-Type": "application/json", "Content-Length": 12 })}{"email"`;
+const partialRequest = `${formatHead("POST", LOGIN, { "Content-Type": "application/json", "Content-Length": 12 })}{"email"`;
 
 /** Creates a workspace and its agent in a data directory that a later process opens; undefined with the compiled binary. */
 const seedDirectory = async (directory: string): Promise<SeededAgent | undefined> => {
@@ -24,7 +24,7 @@ const seedDirectory = async (directory: string): Promise<SeededAgent | undefined
 };
 
 testSingleServer("process")(
-  "[HT-19] a stopping server closes followers and streams with the reason, completes open requests, refuses new ones with 503, and exits with 0",
+  "[HT-19] a stopping server closes streams with a reason, finishes requests, rejects new ones, and exits with 0",
   async () => {
     using directory = tempDirectory();
     const seeded = await seedDirectory(directory.path);
@@ -40,9 +40,9 @@ testSingleServer("process")(
       }
       expect(streams.map(({ status }) => status)).toEqual(Array(STREAMS).fill(200));
     }
-    using underway = new RawConnection(serve.url);
-    underway.send(half);
-    // Connections made before the stop remain usable for their response.
+    using unfinished = new RawConnection(serve.url);
+    unfinished.send(partialRequest);
+    // Proves that the server has accepted the connection before it stops.
     await until(async () => (await call(serve.url, formatHead("GET", "/readyz")))?.status === 200);
 
     serve.child.kill("SIGTERM");
@@ -52,23 +52,23 @@ testSingleServer("process")(
     expect(refused?.headers.get("retry-after")).toBe("1");
     expect((await call(serve.url, formatHead("GET", "/healthz")))?.status).toBe(200);
 
-    const endings = await Promise.all(sockets.map(({ closed }) => closed));
-    expect(endings.filter(({ code }) => code !== 1001)).toEqual([]);
-    expect(new Set(endings.map(({ reason }) => reason)).size).toBeLessThanOrEqual(1);
+    const closeEvents = await Promise.all(sockets.map(({ closed }) => closed));
+    expect(closeEvents.filter(({ code }) => code !== 1001)).toEqual([]);
+    expect(new Set(closeEvents.map(({ reason }) => reason)).size).toBeLessThanOrEqual(1);
     // Each stream must end; otherwise reading to the end would wait forever.
     await Promise.all(streams.map((stream) => stream.text().catch(() => "")));
 
-    underway.send(":1}\r\n");
-    expect((await readAnswer(underway))?.status).toBe(400);
+    unfinished.send(":1}\r\n");
+    expect((await readAnswer(unfinished))?.status).toBe(400);
     expect(await serve.child.exited).toBe(0);
   },
 );
 
-test("[HT-19] requests that exceed shutdown_timeout are cut off, and the exit code is 1", async () => {
+test("[HT-19] cuts off requests that exceed shutdown_timeout, and exits with 1", async () => {
   using directory = tempDirectory();
   await using serve = await startServe(directory.path, { SLIPWAY_SHUTDOWN_TIMEOUT: "500ms" });
-  using underway = new RawConnection(serve.url);
-  underway.send(half);
+  using unfinished = new RawConnection(serve.url);
+  unfinished.send(partialRequest);
   await until(async () => (await call(serve.url, formatHead("GET", "/readyz")))?.status === 200);
   serve.child.kill("SIGTERM");
   expect(await serve.child.exited).toBe(1);
@@ -84,23 +84,23 @@ class WatchedClock implements Clock {
 
   every(ms: number, run: () => void): Timer {
     const timer = systemClock.every(ms, run);
-    const keptTimer: Timer = {
+    const watchedTimer: Timer = {
       cancel: () => {
         timer.cancel();
-        this.repeating.delete(keptTimer);
+        this.repeating.delete(watchedTimer);
       },
     };
-    this.repeating.add(keptTimer);
-    return keptTimer;
+    this.repeating.add(watchedTimer);
+    return watchedTimer;
   }
 }
 
-test("[HT-47] a server that has stopped leaves no timer that would keep it in memory", async () => {
+test("[HT-47] a stopped server leaves no timer that would keep it in memory", async () => {
   const clock = new WatchedClock();
   {
     await using server = await startTestServer({ clock });
     const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
-    using _followed = await admin.socket("/api/v2/chats/watch");
+    using _socket = await admin.socket("/api/v2/chats/watch");
     expect(clock.repeating.size).toBeGreaterThan(0);
   }
   expect(clock.repeating.size).toBe(0);

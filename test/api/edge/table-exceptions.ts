@@ -1,4 +1,4 @@
-// Routes that respond differently from the table of bad input, and why. Kept short: each line is a promise of its own.
+// Routes that respond to invalid input differently from table.test.ts, with the reason.
 
 const EXCEPTIONS: { operation: string; when: string; status: number; why: string }[] = [
   {
@@ -22,5 +22,5 @@ const EXCEPTIONS: { operation: string; when: string; status: number; why: string
 ];
 
 /** Returns the status that replaces the table's in this case, if any. */
-export const exception = (operation: string, when: string): number | undefined =>
-  EXCEPTIONS.find((one) => one.operation === operation && one.when === when)?.status;
+export const findExceptionStatus = (operation: string, when: string): number | undefined =>
+  EXCEPTIONS.find((exception) => exception.operation === operation && exception.when === when)?.status;

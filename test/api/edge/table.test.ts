@@ -1,5 +1,5 @@
-// Bad input on every route, generated from the OpenAPI document: wrong callers, wrong IDs, missing and wrong fields. Each gets its status
-// and the generic body, and nothing is written. Every new route in the document is covered.
+// Invalid input on every route, generated from the OpenAPI document: wrong callers, wrong IDs, missing and wrong fields. Each request gets
+// its status and the generic body, and writes nothing. New routes in the document are covered automatically.
 import { afterAll, describe, expect, test } from "bun:test";
 import type { Generic } from "#schema/generic.ts";
 import { Client } from "#src/client.ts";
@@ -12,18 +12,18 @@ import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { isWrittenByRequests, openStoredData } from "#test/support/stored.ts";
 import { makeKey } from "#test/support/worker.ts";
 import { formatChunk, formatHead, readAnswer } from "./raw-http.ts";
-import { exception } from "./table-exceptions.ts";
+import { findExceptionStatus } from "./table-exceptions.ts";
 
-const DAY = 86_400_000;
+const DAY_MS = 86_400_000;
 const clock = new ManualClock();
 const server = await startTestServer({ clock });
 const expired = (await seedUser(server)).token;
-clock.advance(DAY + 1);
+clock.advance(DAY_MS + 1);
 const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
 const owner = admin.token as string;
 const agent = (await seedAgent(server)).agent_token;
-const old = await seedAgent(server);
-await supersedeAgent(server, old);
+const oldAgent = await seedAgent(server);
+await supersedeAgent(server, oldAgent);
 const revoked = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
 await revoked.post("/api/v2/users/logout");
 const suspended = await seedUser(server);
@@ -36,8 +36,8 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]();
 });
 
-const table = (fits: (operation: Operation) => boolean): [string, Operation][] =>
-  operations.filter(fits).map((operation) => [operation.name, operation]);
+const toRows = (matches: (operation: Operation) => boolean): [string, Operation][] =>
+  operations.filter(matches).map((operation) => [operation.name, operation]);
 
 const isSecured = (operation: Operation): boolean => operation.callers.length > 0;
 const TOKENS = { user: owner, agent, worker: (await makeKey(admin)).key };
@@ -46,16 +46,16 @@ const getValidToken = ({ callers: [caller] }: Operation): string | undefined => 
 const tables = (await stored.tables()).filter(
   (name) => isWrittenByRequests(name) && !/^(audit_logs|sqlite_)/.test(name),
 );
-let seen = { version: "", digest: 0n };
+let lastState = { version: "", digest: 0n };
 /** Changes whenever anything changes, except the audit log, which records rejections after the response (rule AU-18). */
-const digest = async (): Promise<bigint> => {
-  const now = await stored.version();
-  if (now !== seen.version) {
+const computeDigest = async (): Promise<bigint> => {
+  const version = await stored.version();
+  if (version !== lastState.version) {
     const rows: string[] = [];
     for (const name of tables) rows.push(JSON.stringify(await stored.rows(`select * from "${name}"`)));
-    seen = { version: now, digest: BigInt(Bun.hash(rows.join("\n"))) };
+    lastState = { version, digest: BigInt(Bun.hash(rows.join("\n"))) };
   }
-  return seen.digest;
+  return lastState.digest;
 };
 
 type Call = {
@@ -65,21 +65,21 @@ type Call = {
   body?: unknown;
 };
 
-const KNOWN: Record<string, string> = { user: "me", organization: "default", buildnumber: "1" };
+const KNOWN_NAMES: Record<string, string> = { user: "me", organization: "default", buildnumber: "1" };
 
 /** Returns path parameters of existing objects, where known. */
 const buildPath = (operation: Operation): Record<string, string> =>
   Object.fromEntries(
     operation.parameters
       .filter((parameter) => parameter.in === "path")
-      .map(({ name, schema }) => [name, KNOWN[name] ?? String(exampleValue(schema) || "none")]),
+      .map(({ name, schema }) => [name, KNOWN_NAMES[name] ?? String(exampleValue(schema) || "none")]),
   );
 
 const buildQuery = (operation: Operation): Record<string, string> =>
   Object.fromEntries(
     operation.parameters
       .filter((parameter) => parameter.in === "query" && parameter.required)
-      .map(({ name, schema, example: given }) => [name, String(given ?? exampleValue(schema))]),
+      .map(({ name, schema, example }) => [name, String(example ?? exampleValue(schema))]),
   );
 
 const buildBody = ({ body }: Operation): Record<string, unknown> | undefined =>
@@ -100,16 +100,16 @@ const JARGON = /\b(Expected|union|schema|pattern|regex|undefined|boolean|integer
 
 /** Sends a request that must be rejected; the response must have the generic shape, and nothing may have been written. */
 const sendInvalid = async (operation: Operation, call: Call): Promise<{ status: number; body: Generic }> => {
-  const before = await digest();
+  const before = await computeDigest();
   const { status, headers, text } = await send(operation, call);
   expect(status, text).toBeGreaterThanOrEqual(400);
   expect(headers.get("content-type")).toBe("application/json; charset=utf-8");
   const body = JSON.parse(text) as Generic;
   expect(Object.keys(body).filter((key) => !["message", "kind", "detail", "validations"].includes(key))).toEqual([]);
   expect(body.message).toMatch(/^\S.*[.]$/);
-  // Messages for people (rule HT-42).
+  // Messages are written for people (rule HT-42).
   expect((body.validations ?? []).filter(({ detail }) => JARGON.test(detail))).toEqual([]);
-  expect(await digest()).toEqual(before);
+  expect(await computeDigest()).toEqual(before);
   return { status, body };
 };
 
@@ -126,28 +126,28 @@ describe("authentication", () => {
     ["a revoked key", revoked.token],
     ["a suspended user", suspended.token],
     ["an unknown agent", "6ba7b810-9dad-41d1-80b4-00c04fd430c8"],
-    ["an agent of an older build", old.agent_token],
+    ["an agent of an older build", oldAgent.agent_token],
   ];
 
-  const REVOKED = new Set(["an unknown key", "a revoked key", "a suspended user"]);
+  const REVOKED_CALLERS = new Set(["an unknown key", "a revoked key", "a suspended user"]);
 
-  test.each(table(isSecured))(
-    "[HT-13] %s: an unauthenticated caller gets 401, with or without a body",
+  test.each(toRows(isSecured))(
+    "[HT-13] %s: returns 401 to unauthenticated callers, with or without a body",
     async (_name, operation) => {
-      for (const [who, token] of invalidCallers) {
+      for (const [caller, token] of invalidCallers) {
         for (const call of [{ token }, { token, body: operation.body && {} }]) {
           const { status, body } = await sendInvalid(operation, call);
-          expect([who, status]).toEqual([who, 401]);
+          expect([caller, status]).toEqual([caller, 401]);
           expect(body.validations).toBeUndefined();
-          // The browser keeps a person's drafts after a key expires, but not after it is revoked.
-          if (body.kind !== undefined) expect([REVOKED.has(who), body.kind]).toEqual([true, "revoked"]);
+          // A browser keeps a person's drafts when the key expires, but not when it is revoked.
+          if (body.kind !== undefined) expect([REVOKED_CALLERS.has(caller), body.kind]).toEqual([true, "revoked"]);
         }
       }
     },
   );
 
-  test.each(table((operation) => isSecured(operation) && operation.callers.length === 1))(
-    "[HT-13] %s: a token of the wrong kind gets 401",
+  test.each(toRows((operation) => isSecured(operation) && operation.callers.length === 1))(
+    "[HT-13] %s: returns 401 for a token of the wrong kind",
     async (_name, operation) => {
       const token = operation.callers[0] === "agent" ? owner : agent;
       expect(await sendInvalid(operation, { token })).toHaveProperty("status", 401);
@@ -193,32 +193,32 @@ describe("authentication", () => {
   });
 });
 
-const ids = (operation: Operation) => operation.parameters.filter((parameter) => parameter.in === "path");
+const listIds = (operation: Operation) => operation.parameters.filter((parameter) => parameter.in === "path");
 const UNKNOWN_ID = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
 
 describe("IDs in the path", () => {
-  const withId = (operation: Operation): boolean => ids(operation).length > 0;
+  const hasIds = (operation: Operation): boolean => listIds(operation).length > 0;
 
-  test.each(table(withId))(
-    "[HT-14] %s: a malformed ID is rejected with 400 and named; an unknown name gets 404",
+  test.each(toRows(hasIds))(
+    "[HT-14] %s: returns 400 for a malformed ID and names it, and 404 for an unknown name",
     async (_name, operation) => {
-      for (const { name, schema } of ids(operation)) {
+      for (const { name, schema } of listIds(operation)) {
         const invalidText = makeInvalidText(schema);
         const path = { ...buildPath(operation), [name]: invalidText ?? "no-such-thing" };
         const { status, body } = await sendInvalid(operation, { token: getValidToken(operation), path });
-        const expected = exception(operation.name, `wrong ${name}`) ?? (invalidText ? 400 : 404);
+        const expected = findExceptionStatus(operation.name, `wrong ${name}`) ?? (invalidText ? 400 : 404);
         expect([name, status]).toEqual([name, expected]);
         if (status === 400) expect(listInvalidFields(body)).toContain(name);
       }
     },
   );
 
-  test.each(table(withId))(
-    "[HT-14] %s: a missing object gets the same 404 as a hidden one",
+  test.each(toRows(hasIds))(
+    "[HT-14] %s: returns the same 404 for a missing object as for a hidden one",
     async (_name, operation) => {
-      for (const { name, schema } of ids(operation)) {
+      for (const { name, schema } of listIds(operation)) {
         if (schema.enum) continue;
-        const expected = exception(operation.name, `unknown ${name}`) ?? 404;
+        const expected = findExceptionStatus(operation.name, `unknown ${name}`) ?? 404;
         if (expected < 400) continue;
         const path = { ...buildPath(operation), [name]: UNKNOWN_ID };
         const { status, body } = await sendInvalid(operation, { token: getValidToken(operation), path });
@@ -232,30 +232,30 @@ describe("IDs in the path", () => {
 });
 
 describe("fields", () => {
-  test.each(table(({ body }) => body !== undefined))(
-    "[HT-15] %s: a missing field or a field of the wrong type is rejected with 400 and named",
+  test.each(toRows(({ body }) => body !== undefined))(
+    "[HT-15] %s: returns 400 for a missing field or a wrong type, and names the field",
     async (_name, operation) => {
       const token = getValidToken(operation);
-      const good = buildBody(operation) as Record<string, unknown>;
+      const validBody = buildBody(operation) as Record<string, unknown>;
       for (const [field, schema] of Object.entries(operation.body?.properties ?? {})) {
         const wrongValue = makeWrongType(schema);
         const bodies = [
-          ...(operation.body?.required?.includes(field) ? [{ ...good, [field]: undefined }] : []),
-          ...(wrongValue === undefined ? [] : [{ ...good, [field]: wrongValue }]),
-          ...(schema.maxLength === undefined ? [] : [{ ...good, [field]: "x".repeat(schema.maxLength + 1) }]),
-          ...(schema.enum ? [{ ...good, [field]: "no such word" }] : []),
+          ...(operation.body?.required?.includes(field) ? [{ ...validBody, [field]: undefined }] : []),
+          ...(wrongValue === undefined ? [] : [{ ...validBody, [field]: wrongValue }]),
+          ...(schema.maxLength === undefined ? [] : [{ ...validBody, [field]: "x".repeat(schema.maxLength + 1) }]),
+          ...(schema.enum ? [{ ...validBody, [field]: "no such word" }] : []),
         ];
-        for (const bad of bodies) {
-          const { status, body } = await sendInvalid(operation, { token, body: bad });
-          expect([field, bad[field], status]).toEqual([field, bad[field], 400]);
+        for (const invalidBody of bodies) {
+          const { status, body } = await sendInvalid(operation, { token, body: invalidBody });
+          expect([field, invalidBody[field], status]).toEqual([field, invalidBody[field], 400]);
           expect(listInvalidFields(body).map((name) => name.split(".")[0])).toContain(field);
         }
       }
     },
   );
 
-  test.each(table(({ body }) => body !== undefined))(
-    "[HT-15] %s: a body that is not a JSON object gets 400, another content type 415",
+  test.each(toRows(({ body }) => body !== undefined))(
+    "[HT-15] %s: returns 400 for a body that is not a JSON object, and 415 for another content type",
     async (_name, operation) => {
       const token = getValidToken(operation);
       for (const body of [[], null, 1, "[]", '{"a":']) {
@@ -278,23 +278,23 @@ describe("fields", () => {
     type: string,
     path = buildPath(operation),
   ) => {
-    const before = await digest();
+    const before = await computeDigest();
     const response = await new Client(server.url, token).fetch(
       operation.method,
       fillPath(operation, path, buildQuery(operation)),
       body,
       { headers: { "content-type": type } },
     );
-    const answer = (await response.json()) as Generic;
-    expect(answer).toHaveProperty("message");
-    expect(await digest()).toEqual(before);
-    return { status: response.status, message: answer.message };
+    const responseBody = (await response.json()) as Generic;
+    expect(responseBody).toHaveProperty("message");
+    expect(await computeDigest()).toEqual(before);
+    return { status: response.status, message: responseBody.message };
   };
 
   const requiresBody = ({ described }: Operation): boolean => described.requestBody?.required === true;
 
-  test.each(table((operation) => operation.body !== undefined && requiresBody(operation)))(
-    "[HT-24] %s: a missing required body gets 400 and a message that says so",
+  test.each(toRows((operation) => operation.body !== undefined && requiresBody(operation)))(
+    "[HT-24] %s: returns 400 for a missing required body, and says so",
     async (_name, operation) => {
       const token = getValidToken(operation);
       expect((await sendInvalid(operation, { token, body: undefined })).body.message).toBe(
@@ -308,22 +308,22 @@ describe("fields", () => {
   const isWrite = ({ method }: Operation): boolean => method !== "GET";
   const buildUnknownPath = (operation: Operation) =>
     Object.fromEntries(
-      ids(operation).map(({ name, schema }) => [
+      listIds(operation).map(({ name, schema }) => [
         name,
         schema.enum ? (buildPath(operation)[name] as string) : UNKNOWN_ID,
       ]),
     );
 
-  test.each(table((operation) => isWrite(operation) && !requiresBody(operation) && ids(operation).length > 0))(
-    "[HT-24] %s: a missing optional body is accepted, whatever the content type",
+  test.each(toRows((operation) => isWrite(operation) && !requiresBody(operation) && listIds(operation).length > 0))(
+    "[HT-24] %s: accepts a missing optional body with any content type",
     async (_name, operation) => {
       const token = getValidToken(operation);
       const path = buildUnknownPath(operation);
       const expected = await sendInvalid(operation, { token, path, body: operation.body && {} });
       expect(expected.body.message).not.toMatch(/request body/);
       for (const type of ["application/json", "application/x-www-form-urlencoded"]) {
-        const answer = await sendInvalidRaw(operation, token, "", type, path);
-        expect([type, answer.status, answer.message]).toEqual([type, expected.status, expected.body.message]);
+        const response = await sendInvalidRaw(operation, token, "", type, path);
+        expect([type, response.status, response.message]).toEqual([type, expected.status, expected.body.message]);
       }
     },
   );
@@ -331,20 +331,23 @@ describe("fields", () => {
   const listQueryParameters = (operation: Operation) =>
     operation.parameters.filter((parameter) => parameter.in === "query");
 
-  test.each(table((operation) => listQueryParameters(operation).length > 0))(
-    "[HT-15] %s: a missing or malformed query parameter is rejected with 400 and named",
+  test.each(toRows((operation) => listQueryParameters(operation).length > 0))(
+    "[HT-15] %s: returns 400 for a missing or malformed query parameter, and names it",
     async (_name, operation) => {
       const token = getValidToken(operation);
-      const good = buildQuery(operation);
+      const validQuery = buildQuery(operation);
       for (const { name, required, schema } of listQueryParameters(operation)) {
         const invalidText = makeInvalidText(schema);
         if (invalidText !== undefined) {
-          const { status, body } = await sendInvalid(operation, { token, query: { ...good, [name]: invalidText } });
+          const { status, body } = await sendInvalid(operation, {
+            token,
+            query: { ...validQuery, [name]: invalidText },
+          });
           expect([name, invalidText, status]).toEqual([name, invalidText, 400]);
           expect(listInvalidFields(body)).toContain(name);
         }
         if (!required) continue;
-        const { [name]: _, ...rest } = good;
+        const { [name]: _, ...rest } = validQuery;
         const { status, body } = await sendInvalid(operation, { token, query: rest });
         expect([name, status]).toEqual([name, 400]);
         expect(listInvalidFields(body)).toContain(name);
@@ -360,11 +363,11 @@ const LATE_READERS = new Set([
 ]);
 
 describe("the size of bodies", () => {
-  test.each(table(({ bodyLimit }) => bodyLimit !== undefined))(
-    "[HT-7] %s: a body one byte over its limit gets 413 and the specified message, declared or streamed",
+  test.each(toRows(({ bodyLimit }) => bodyLimit !== undefined))(
+    "[HT-7] %s: returns 413 with the specified message for a body one byte over its limit",
     async (_name, operation) => {
       const limit = operation.bodyLimit as number;
-      const before = await digest();
+      const before = await computeDigest();
       const path = fillPath(operation, buildPath(operation), buildQuery(operation));
       const headers = {
         "Content-Type": Object.keys(operation.described.requestBody?.content ?? {})[0] as string,
@@ -374,19 +377,19 @@ describe("the size of bodies", () => {
       declared.send(formatHead(operation.method, path, { ...headers, "Content-Length": limit + 1 }));
       using streamed = new RawConnection(server.url);
       streamed.send(formatHead(operation.method, path, { ...headers, "Transfer-Encoding": "chunked" }));
-      // The body exceeds the limit and never ends: the response must not wait for its end.
+      // The body exceeds the limit and never ends, so the response must not wait for the end.
       const part = Buffer.from(formatChunk(" ".repeat(65_536)));
       for (let sent = 0; sent <= limit + 65_536; sent += 65_536) streamed.send(part);
       const readsLate = LATE_READERS.has(operation.name);
       if (readsLate) expect((await readAnswer(streamed))?.status).toBe(404);
-      for (const answer of [await readAnswer(declared), ...(readsLate ? [] : [await readAnswer(streamed)])]) {
-        expect(answer?.status).toBe(413);
-        expect(JSON.parse(answer?.text as string)).toEqual({
+      for (const response of [await readAnswer(declared), ...(readsLate ? [] : [await readAnswer(streamed)])]) {
+        expect(response?.status).toBe(413);
+        expect(JSON.parse(response?.text as string)).toEqual({
           message: "Request body too large.",
           detail: `Maximum request body size is ${limit} bytes.`,
         });
       }
-      expect(await digest()).toEqual(before);
+      expect(await computeDigest()).toEqual(before);
     },
   );
 });

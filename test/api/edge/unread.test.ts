@@ -1,4 +1,4 @@
-// Clients that do not read what they asked for: the memory of all of them is bounded, and other people notice nothing.
+// Clients that do not read their responses: their memory is bounded, and other users are not affected.
 import { expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { PageSlots } from "#src/api/http/answers/page-slots.ts";
@@ -8,29 +8,29 @@ import { ManualClock } from "#test/support/manual-clock.ts";
 import { RawConnection } from "#test/support/net/raw.ts";
 import { until } from "#test/support/until.ts";
 
-test("[HT-51] a user can occupy half of the slots; their next reader waits for a free one, and other users can read", async () => {
+test("[HT-51] a user can occupy half of the slots; their next reader waits while other users can read", async () => {
   const slots = new PageSlots(systemClock, 4);
-  const [first, second] = [await slots.take("eve"), await slots.take("eve")];
-  let isThird = false;
-  const third = slots.take("eve").then((free) => {
-    isThird = true;
-    return free;
+  const [releaseFirst, releaseSecond] = [await slots.take("eve"), await slots.take("eve")];
+  let hasThird = false;
+  const third = slots.take("eve").then((release) => {
+    hasThird = true;
+    return release;
   });
-  const bob = await slots.take("bob");
-  expect(isThird).toBe(false);
-  first(1);
+  const releaseBobs = await slots.take("bob");
+  expect(hasThird).toBe(false);
+  releaseFirst(1);
   // A second call frees nothing more.
-  first(1);
-  const free = await third;
-  const [last] = [await slots.take("bob")];
-  const fourth = slots.take("carol");
-  bob(1);
-  (await fourth)(1);
-  for (const one of [second, free, last]) one(1);
+  releaseFirst(1);
+  const releaseThird = await third;
+  const releaseFourth = await slots.take("bob");
+  const fifth = slots.take("carol");
+  releaseBobs(1);
+  (await fifth)(1);
+  for (const release of [releaseSecond, releaseThird, releaseFourth]) release(1);
   expect((await slots.take("eve"))(1)).toBeUndefined();
 });
 
-test("[HT-51] a slot is free again after ten seconds, whatever its client does, and readers wait no longer for one", async () => {
+test("[HT-51] a slot is free again after ten seconds, and readers wait no longer than that", async () => {
   const clock = new ManualClock();
   const slots = new PageSlots(clock, 2);
   await Promise.all([slots.take("eve"), slots.take("bob")]);
@@ -45,53 +45,53 @@ test("[HT-51] a slot is free again after ten seconds, whatever its client does, 
 
 test("[HT-51] the waiting person with the fewest slots comes first", async () => {
   const slots = new PageSlots(systemClock, 4);
-  const [first] = await Promise.all(["eve", "eve", "bob", "bob"].map((holder) => slots.take(holder)));
+  const [releaseFirst] = await Promise.all(["eve", "eve", "bob", "bob"].map((holder) => slots.take(holder)));
   const started: string[] = [];
   const waiting = ["eve", "carol"].map((holder) =>
-    slots.take(holder).then((free) => {
+    slots.take(holder).then((release) => {
       started.push(holder);
-      free(1);
+      release(1);
     }),
   );
-  first?.(1);
+  releaseFirst?.(1);
   await Promise.all(waiting);
   expect(started).toEqual(["carol", "eve"]);
 });
 
-test("[HT-51] a reader that disconnected while it waited occupies no slot", async () => {
+test("[HT-51] a reader that disconnects while it waits occupies no slot", async () => {
   const slots = new PageSlots(systemClock, 2);
-  const free = await slots.take("eve");
-  const leaving = new AbortController();
-  const request = new Request("http://localhost/", { signal: leaving.signal });
-  const waited = slots.acquireUntilAnswered(request, "eve");
-  leaving.abort();
-  free(1);
-  await waited;
+  const release = await slots.take("eve");
+  const abort = new AbortController();
+  const request = new Request("http://localhost/", { signal: abort.signal });
+  const waiting = slots.acquireUntilAnswered(request, "eve");
+  abort.abort();
+  release(1);
+  await waiting;
   (await slots.take("eve"))(1);
 });
 
-test("[HT-51] a slot is free when a large answer was read or its client has left, and with the last byte of a small one", async () => {
+test("[HT-51] a slot is free once the client has read a large response, disconnects, or receives a small one", async () => {
   const slots = new PageSlots(systemClock, 2);
-  const answerTo = async (body: string): Promise<Response> => {
+  const respondWith = async (body: string): Promise<Response> => {
     const request = new Request("http://localhost/");
     await slots.acquireUntilAnswered(request, "eve");
     return slots.finish(request, new Response(body, { headers: { "content-type": "application/json" } }));
   };
   const large = "x".repeat(3_000_000);
-  const small = await answerTo("{}");
+  const small = await respondWith("{}");
   expect([small.headers.get("content-type"), await small.text()]).toEqual(["application/json", "{}"]);
-  expect(await (await answerTo(large)).text()).toBe(large);
-  await (await answerTo(large)).body?.cancel();
+  expect(await (await respondWith(large)).text()).toBe(large);
+  await (await respondWith(large)).body?.cancel();
   const failed = new Request("http://localhost/");
   await slots.acquireUntilAnswered(failed, "eve");
   slots.drop(failed);
-  await answerTo("again");
+  await respondWith("again");
 });
 
-test("[HT-51] a client that takes a large page and leaves gives its slot back", async () => {
+test("[HT-51] a client that disconnects from a large page frees its slot", async () => {
   const slots = new PageSlots(systemClock, 2);
   const large = "x".repeat(16_000_000);
-  await using served = Bun.serve({
+  await using bunServer = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
     fetch: async (request) => {
@@ -100,34 +100,34 @@ test("[HT-51] a client that takes a large page and leaves gives its slot back", 
     },
   });
   for (let i = 0; i < 3; i++) {
-    using stalled = new RawConnection(served.url);
+    using stalled = new RawConnection(bunServer.url);
     stalled.socket.pause();
     stalled.send("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
-    await until(() => served.pendingRequests === 1);
+    await until(() => bunServer.pendingRequests === 1);
   }
-  expect((await (await fetch(served.url)).text()).length).toBe(large.length);
+  expect((await (await fetch(bunServer.url)).text()).length).toBe(large.length);
 });
 
-test("[SK-7] above the limit, the holder with the most waiting bytes loses its slow connections", () => {
-  const cut: string[] = [];
-  const makeConnection = (name: string, holder: string, waiting: number): SlowConnection & { waiting: number } => ({
+test("[SK-7] above the limit, closes the slow connections of the holder with the most waiting bytes", () => {
+  const terminated: string[] = [];
+  const createConnection = (name: string, holder: string, waiting: number): SlowConnection & { waiting: number } => ({
     holder,
     waiting,
-    terminate: () => void cut.push(name),
+    terminate: () => void terminated.push(name),
   });
   const backlog = new Backlog(100, 1_000);
-  const eve = [1, 2, 3].map((n) => makeConnection(`eve ${n}`, "eve", 200));
-  const bob = makeConnection("bob", "bob", 300);
-  for (const one of [...eve, bob]) backlog.note(one);
-  expect(cut).toEqual([]);
-  // One client has read its bytes since, so it is not slow any more.
-  for (const one of eve.slice(0, 1)) one.waiting = 50;
-  backlog.note(makeConnection("bob 2", "bob", 200));
-  expect(cut).toEqual([]);
-  backlog.note(makeConnection("eve 4", "eve", 900));
-  expect(cut).toEqual(["eve 2", "eve 3", "eve 4"]);
-  backlog.note(makeConnection("carol", "carol", 400));
-  expect(cut).toHaveLength(3);
+  const eve = [1, 2, 3].map((n) => createConnection(`eve ${n}`, "eve", 200));
+  const bob = createConnection("bob", "bob", 300);
+  for (const connection of [...eve, bob]) backlog.note(connection);
+  expect(terminated).toEqual([]);
+  // This client has read its bytes since, so it is no longer slow.
+  for (const connection of eve.slice(0, 1)) connection.waiting = 50;
+  backlog.note(createConnection("bob 2", "bob", 200));
+  expect(terminated).toEqual([]);
+  backlog.note(createConnection("eve 4", "eve", 900));
+  expect(terminated).toEqual(["eve 2", "eve 3", "eve 4"]);
+  backlog.note(createConnection("carol", "carol", 400));
+  expect(terminated).toHaveLength(3);
 });
 
 test("[SK-7] thousands of connections for which little waits are counted, and closed ones no longer", () => {

@@ -1,4 +1,4 @@
-// Values of queries, paths and bodies that every route parses in the same way: integers, times, words, names, images.
+// Values that every route parses in the same way: integers, times, words, names, images.
 import { afterAll, describe, expect, test } from "bun:test";
 import type { Generic } from "#schema/generic.ts";
 import { toIcon, toLine } from "#schema/text.ts";
@@ -13,39 +13,40 @@ const operations = listOperations(await fetchDocument(server.url));
 afterAll(() => server[Symbol.asyncDispose]());
 
 const PATH: Record<string, string> = { user: "me", organization: "default" };
-const forUsers = operations.filter(({ callers }) => callers[0] === "user");
+const userOperations = operations.filter(({ callers }) => callers[0] === "user");
 
-const pathTo = (operation: Operation, query: Record<string, string> = {}, path: Record<string, string> = {}) => {
+const buildPath = (operation: Operation, query: Record<string, string> = {}, path: Record<string, string> = {}) => {
   const needed = operation.parameters
-    .filter((one) => one.in === "query" && one.required && !(one.name in query))
+    .filter((parameter) => parameter.in === "query" && parameter.required && !(parameter.name in query))
     .map(({ name, schema }) => [name, String(exampleValue(schema))]);
   const filled = operation.parameters
-    .filter((one) => one.in === "path")
+    .filter((parameter) => parameter.in === "path")
     .map(({ name, schema }) => [name, PATH[name] ?? String(exampleValue(schema))]);
   return fillPath(operation, { ...Object.fromEntries(filled), ...path }, { ...Object.fromEntries(needed), ...query });
 };
 
-const request = async (method: string, path: string, body?: unknown) => {
+const send = async (method: string, path: string, body?: unknown) => {
   const response = await admin.fetch(method, path, body);
   const text = await response.text();
-  const answer = (text.startsWith("{") ? JSON.parse(text) : {}) as Generic;
-  return { ...answer, status: response.status, fields: (answer.validations ?? []).map(({ field }) => field) };
+  const responseBody = (text.startsWith("{") ? JSON.parse(text) : {}) as Generic;
+  const fields = (responseBody.validations ?? []).map(({ field }) => field);
+  return { ...responseBody, status: response.status, fields };
 };
 
-const isWhole = ({ type, anyOf }: Schema): boolean => type === "integer" || (anyOf ?? []).some(isWhole);
+const isInteger = ({ type, anyOf }: Schema): boolean => type === "integer" || (anyOf ?? []).some(isInteger);
 
 describe("integers in queries", () => {
-  const rows = forUsers.flatMap((operation) =>
+  const rows = userOperations.flatMap((operation) =>
     operation.parameters
-      .filter((one) => one.in === "query" && isWhole(one.schema))
+      .filter((parameter) => parameter.in === "query" && isInteger(parameter.schema))
       .map(({ name }) => [`${operation.name} ${name}`, operation, name] as const),
   );
 
   test.each(rows)(
-    "[HT-28] %s takes digits, and nothing else that JavaScript reads as a number",
+    "[HT-28] %s accepts only digits, not everything that JavaScript reads as a number",
     async (_name, operation, name) => {
       for (const wrong of ["99999999999999999999", "1e3", "0x10", "1.0", " 1", "+1", "Infinity", "-"]) {
-        const { status, fields } = await request(operation.method, pathTo(operation, { [name]: wrong }));
+        const { status, fields } = await send(operation.method, buildPath(operation, { [name]: wrong }));
         expect({ wrong, status, fields }).toEqual({ wrong, status: 400, fields: [name] });
       }
     },
@@ -68,14 +69,14 @@ describe("times", () => {
     "01/31/2030",
   ])("[HT-28] %s is not a time", async (deadline) => {
     const path = "/api/v2/workspaces/6ba7b810-9dad-41d1-80b4-00c04fd430c8/extend";
-    const { status, validations } = await request("PUT", path, { deadline });
+    const { status, validations } = await send("PUT", path, { deadline });
     const detail = "must be a time as in RFC 3339, such as 2030-01-31T09:30:00Z";
     expect({ status, validations }).toEqual({ status: 400, validations: [{ field: "deadline", detail }] });
   });
 
   test.each([{}, { deadline: null }])("[HT-42] %j has no deadline", async (body) => {
     const path = "/api/v2/workspaces/6ba7b810-9dad-41d1-80b4-00c04fd430c8/extend";
-    const { status, validations } = await request("PUT", path, body);
+    const { status, validations } = await send("PUT", path, body);
     expect([status, validations?.map(({ field }) => field)]).toEqual([400, ["deadline"]]);
   });
 
@@ -83,24 +84,24 @@ describe("times", () => {
     "[HT-28] %s is a valid time",
     async (deadline) => {
       const path = "/api/v2/workspaces/6ba7b810-9dad-41d1-80b4-00c04fd430c8/extend";
-      expect((await request("PUT", path, { deadline })).status).toBe(404);
+      expect((await send("PUT", path, { deadline })).status).toBe(404);
     },
   );
 });
 
 describe("values of a fixed set", () => {
-  type Spot = { operation: Operation; name: string; values: unknown[] };
-  const spots = operations.flatMap((operation): Spot[] =>
+  type FixedSet = { operation: Operation; name: string; values: unknown[] };
+  const fixedSets = operations.flatMap((operation): FixedSet[] =>
     Object.entries(operation.body?.properties ?? {}).flatMap(([name, { enum: values }]) =>
       values && operation.callers[0] === "user" ? [{ operation, name, values }] : [],
     ),
   );
 
-  test.each(spots.map((spot) => [`${spot.operation.name} ${spot.name}`, spot] as const))(
-    "[HT-28] %s: an unknown one is answered with the available ones",
+  test.each(fixedSets.map((fixedSet) => [`${fixedSet.operation.name} ${fixedSet.name}`, fixedSet] as const))(
+    "[HT-28] %s: the error for an unknown value lists the allowed ones",
     async (_name, { operation, name, values }) => {
       const body = { ...(exampleValue(operation.body as Schema) as object), [name]: "no such word" };
-      const { status, validations } = await request(operation.method, pathTo(operation), body);
+      const { status, validations } = await send(operation.method, buildPath(operation), body);
       const detail = validations?.find(({ field }) => field === name)?.detail;
       expect({ status, detail }).toEqual({
         status: 400,
@@ -109,48 +110,48 @@ describe("values of a fixed set", () => {
     },
   );
 
-  test("[HT-28] such members exist", () => expect(spots.length).toBeGreaterThan(3));
+  test("[HT-28] such members exist", () => expect(fixedSets.length).toBeGreaterThan(3));
 });
 
 test.each(["usage", "no-such-thing", "global_settings"])(
   "[HT-14] /%s at the end of a path is an unknown route; earlier in the path it is a malformed ID",
   async (word) => {
     for (const noun of ["workspaces", "templates", "chats", "workspacebuilds", "templateversions", "workspaceagents"]) {
-      const { status, message } = await request("GET", `/api/v2/${noun}/${word}`);
+      const { status, message } = await send("GET", `/api/v2/${noun}/${word}`);
       expect({ noun, status, message }).toEqual({ noun, status: 404, message: "Route not found." });
-      expect((await request("GET", `/api/v2/${noun}/6ba7b810-9dad`)).status).toBe(400);
+      expect((await send("GET", `/api/v2/${noun}/6ba7b810-9dad`)).status).toBe(400);
     }
-    expect((await request("GET", `/api/v2/workspaces/${word}/builds`)).status).toBe(400);
-    // Strangers do not learn which routes exist.
+    expect((await send("GET", `/api/v2/workspaces/${word}/builds`)).status).toBe(400);
+    // Anonymous callers do not learn which routes exist.
     expect((await admin.withToken(undefined).fetch("GET", `/api/v2/workspaces/${word}`)).status).toBe(401);
   },
 );
 
 describe("names and images", () => {
   /** Body members that are a one-line name or an image URL. */
-  const listMembers = (wanted: RegExp) =>
-    forUsers.flatMap((operation) =>
+  const listMembers = (pattern: RegExp) =>
+    userOperations.flatMap((operation) =>
       Object.entries(operation.body?.properties ?? {}).flatMap(([name, schema]) =>
-        wanted.test(name) && schema.type === "string" && !schema.enum ? [{ operation, name }] : [],
+        pattern.test(name) && schema.type === "string" && !schema.enum ? [{ operation, name }] : [],
       ),
     );
-  const table = (wanted: RegExp) =>
-    listMembers(wanted).map((one) => [`${one.operation.name} ${one.name}`, one] as const);
-  const bodyWith = ({ body }: Operation, more: object) => {
+  const toRows = (pattern: RegExp) =>
+    listMembers(pattern).map((member) => [`${member.operation.name} ${member.name}`, member] as const);
+  const buildBody = ({ body }: Operation, overrides: object) => {
     const { properties = {}, required = [] } = body as Schema;
     const needed = Object.fromEntries(Object.entries(properties).filter(([name]) => required.includes(name)));
     // Keys that follow a pattern are covered by another rule.
-    const isRecord = (one: unknown): boolean => {
-      const { type, properties } = one as { type?: string; properties?: object };
+    const isRecord = (schema: unknown): boolean => {
+      const { type, properties } = schema as { type?: string; properties?: object };
       return type === "object" && properties === undefined;
     };
-    const records = Object.entries(needed).flatMap(([name, one]) => (isRecord(one) ? [name] : []));
+    const records = Object.entries(needed).flatMap(([name, schema]) => (isRecord(schema) ? [name] : []));
     const empty = Object.fromEntries(records.map((name) => [name, {}]));
-    return { ...(exampleValue({ ...body, properties: needed }) as object), ...empty, ...more };
+    return { ...(exampleValue({ ...body, properties: needed }) as object), ...empty, ...overrides };
   };
 
-  test.each(table(/^(name|username|display_name|title|token_name|slug)$/))(
-    "[HT-26] %s hides nothing and reorders nothing",
+  test.each(toRows(/^(name|username|display_name|title|token_name|slug)$/))(
+    "[HT-26] %s rejects control characters, invisible characters and direction marks",
     async (_name, { operation, name }) => {
       for (const wrong of [
         "a\u0000b",
@@ -164,39 +165,39 @@ describe("names and images", () => {
         "a\ufff9b",
         "a\u{e0041}b",
       ]) {
-        const { status, fields } = await request(
+        const { status, fields } = await send(
           operation.method,
-          pathTo(operation),
-          bodyWith(operation, { [name]: wrong }),
+          buildPath(operation),
+          buildBody(operation, { [name]: wrong }),
         );
         expect({ wrong, status, fields }).toEqual({ wrong, status: 400, fields: expect.arrayContaining([name]) });
       }
     },
   );
 
-  test.each(table(/^(model|deprecation_message|message|description)$/))(
-    "[HT-26] %s hides nothing either",
+  test.each(toRows(/^(model|deprecation_message|message|description)$/))(
+    "[HT-26] %s rejects control and invisible characters, also in longer texts",
     async (_name, { operation, name }) => {
       for (const wrong of ["a\u0000b", "a\u001b[31mb", "a\u202eb", "a\u200bb"]) {
-        const { status, fields } = await request(
+        const { status, fields } = await send(
           operation.method,
-          pathTo(operation),
-          bodyWith(operation, { [name]: wrong }),
+          buildPath(operation),
+          buildBody(operation, { [name]: wrong }),
         );
         expect({ wrong, status, fields }).toEqual({ wrong, status: 400, fields: expect.arrayContaining([name]) });
       }
     },
   );
 
-  test("[HT-26] people's names in any script are valid", async () => {
+  test("[HT-26] accepts people's names in any script", async () => {
     for (const name of ["Zoë Müller", "山田 太郎", "عمر", "👩‍💻 O'Neil-Smith", ""]) {
-      const { status } = await request("PUT", "/api/v2/users/me/profile", { username: ADMIN.username, name });
+      const { status } = await send("PUT", "/api/v2/users/me/profile", { username: ADMIN.username, name });
       expect({ name, status }).toEqual({ name, status: 200 });
     }
   });
 
-  test("[HT-26] a name that is too long is reported as such", async () => {
-    const { status, validations } = await request("PUT", "/api/v2/users/me/profile", {
+  test("[HT-26] says that a name is too long", async () => {
+    const { status, validations } = await send("PUT", "/api/v2/users/me/profile", {
       username: ADMIN.username,
       name: "n".repeat(10_000),
     });
@@ -204,7 +205,7 @@ describe("names and images", () => {
     expect({ status, validations }).toEqual({ status: 400, validations: [{ field: "name", detail }] });
   });
 
-  test.each(table(/^icon$/))("[HT-27] %s is a picture's address", async (_name, { operation, name }) => {
+  test.each(toRows(/^icon$/))("[HT-27] %s accepts only image URLs", async (_name, { operation, name }) => {
     const problems = [
       "javascript:alert(1)",
       "/api/v2/users/logout",
@@ -217,10 +218,10 @@ describe("names and images", () => {
       "https://user@example.com",
     ];
     for (const icon of problems) {
-      const { status, fields } = await request(
+      const { status, fields } = await send(
         operation.method,
-        pathTo(operation),
-        bodyWith(operation, { [name]: icon }),
+        buildPath(operation),
+        buildBody(operation, { [name]: icon }),
       );
       expect({ icon, status, fields }).toEqual({ icon, status: 400, fields: expect.arrayContaining([name]) });
     }
@@ -232,12 +233,12 @@ describe("names and images", () => {
       "/icon/docker.svg",
       "data:image/png;base64,AA==",
     ]) {
-      const { fields } = await request(operation.method, pathTo(operation), bodyWith(operation, { [name]: icon }));
+      const { fields } = await send(operation.method, buildPath(operation), buildBody(operation, { [name]: icon }));
       expect(fields).not.toContain(name);
     }
   });
 
-  test("[HT-26] values whose sender cannot correct them are sanitized", () => {
+  test("[HT-26] sanitizes values whose sender cannot correct them", () => {
     expect(toLine("\u202edesrever\u0000 \r\n twice ")).toBe("desrever    twice");
     expect([toIcon("javascript:alert(1)"), toIcon("/emojis/1f310.png")]).toEqual(["", "/emojis/1f310.png"]);
   });
@@ -252,7 +253,7 @@ test("[HT-30] __proto__ is not a member name, even where any name is allowed", a
   expect([response.status, validations?.[0]?.field]).toEqual([400, "tags.__proto__"]);
 });
 
-test("[HT-16] the export of the audit log declares what it sends", async () => {
+test("[HT-16] the export of the audit log declares its content types", async () => {
   const operation = operations.find(({ name }) => name === "GET /api/v2/audit/export");
   const declared = Object.keys(operation?.described.responses["200"]?.content ?? {});
   const sent = await admin.fetch("GET", "/api/v2/audit/export");

@@ -1,4 +1,4 @@
-// Validation errors for callers: which value is wrong, by its index, and what it must be.
+// Validation errors: they name the invalid value with its index, and say what it must be.
 import { expect, test } from "bun:test";
 import { ParseError } from "elysia";
 import { configureLogging, resetLogging } from "#base/log.ts";
@@ -22,7 +22,7 @@ const getRejection = async (client: Client, method: string, path: string, body?:
 test("[HT-42] validation errors name the field and index and explain the problem in plain words", async () => {
   const { owner, organization_id } = world;
   const chat = { organization_id, content: [{ type: "text", text: "hello" }] };
-  const send = (more: object) => getRejection(owner, "POST", "/api/v2/chats", Object.assign({}, chat, more));
+  const send = (overrides: object) => getRejection(owner, "POST", "/api/v2/chats", Object.assign({}, chat, overrides));
   expect(await send({ mcp_server_ids: ["zz"] })).toEqual([400, "mcp_server_ids.0 must be a UUID"]);
   expect(await send({ mcp_server_ids: "zz" })).toEqual([400, "mcp_server_ids must be a list"]);
   expect(await send({ content: "hello" })).toEqual([400, "content must be a list"]);
@@ -55,10 +55,10 @@ test("[HT-42] a missing required field of any type is reported", async () => {
 test("[HT-42] an agent ID must be a UUID, and a TTL must be whole milliseconds", async () => {
   const seeded = await seedAgent(world.server);
   const owner = new Client(world.server.url, seeded.owner_token);
-  const at = `/api/v2/workspaces/${seeded.workspace_id}`;
+  const workspacePath = `/api/v2/workspaces/${seeded.workspace_id}`;
   const usage = { agent_id: "zz", app_name: "ssh" };
-  expect(await getRejection(owner, "POST", `${at}/usage`, usage)).toEqual([400, "agent_id must be a UUID"]);
-  const ttl = await getRejection(owner, "PUT", `${at}/ttl`, { ttl_ms: 28_800_000.5 });
+  expect(await getRejection(owner, "POST", `${workspacePath}/usage`, usage)).toEqual([400, "agent_id must be a UUID"]);
+  const ttl = await getRejection(owner, "PUT", `${workspacePath}/ttl`, { ttl_ms: 28_800_000.5 });
   expect(ttl).toEqual([400, "ttl_ms must be a whole number, or null"]);
 });
 
@@ -75,11 +75,13 @@ test("[HT-43] reading a workspace file without permission returns 403 before the
   // Not even root can read this file. Systems without it skip the test.
   const unreadable = "/proc/sys/vm/compact_memory";
   if (!(await Bun.file(unreadable).exists())) return;
-  const answer = readFile(unreadable, 0, 10);
-  await expect(answer).rejects.toMatchObject({ kind: "forbidden", message: "The user may not do this." });
+  await expect(readFile(unreadable, 0, 10)).rejects.toMatchObject({
+    kind: "forbidden",
+    message: "The user may not do this.",
+  });
 });
 
-test("[HT-43] a request body that the client aborts is not logged as a server error", () => {
+test("[HT-43] does not log a body that the client aborts as a server error", () => {
   const lines: string[] = [];
   const logError = (error: unknown, signal: AbortSignal): string[] => {
     lines.length = 0;
@@ -100,12 +102,16 @@ test("[HT-43] a request body that the client aborts is not logged as a server er
   expect(logError(new Error("a fault"), AbortSignal.abort())).toHaveLength(1);
 });
 
-test("[CP-73] an unreachable database is reported as such, not as overload", async () => {
-  const answer = async (reason: "unreachable" | "overloaded") => {
+test("[CP-73] reports an unreachable database as such, not as overload", async () => {
+  const getResponse = async (reason: "unreachable" | "overloaded") => {
     const request = new Request("http://localhost/api/v2/chats");
     const response = errorResponse(new CommitError(reason, "no primary answers"), request);
     return [response.status, response.headers.get("retry-after"), ((await response.json()) as Generic).message];
   };
-  expect(await answer("unreachable")).toEqual([503, "1", "The server's database is not responding. Please retry."]);
-  expect(await answer("overloaded")).toEqual([503, "1", "The server is overloaded. Please retry."]);
+  expect(await getResponse("unreachable")).toEqual([
+    503,
+    "1",
+    "The server's database is not responding. Please retry.",
+  ]);
+  expect(await getResponse("overloaded")).toEqual([503, "1", "The server is overloaded. Please retry."]);
 });
