@@ -1,4 +1,4 @@
-// What an application may do with chats and their permissions.
+// The limits of applications on chats and their permissions.
 import { afterAll, expect, test } from "bun:test";
 import type { Chat } from "#schema/chats/chat.ts";
 import { createChat } from "#test/support/chats.ts";
@@ -9,13 +9,11 @@ import { openOAuth2 } from "./world.ts";
 
 const world = await openOAuth2();
 afterAll(() => world[Symbol.asyncDispose]());
-const { models, server, admin, seeded, ada } = world;
-const { asking } = world;
-const { granted } = world;
+const { models, server, admin, seeded, ada, createRequest, getTokens } = world;
 
 test("[OA-23] an application starts chats with no more permissions than the person's new chats", async () => {
   await ada.put("/api/v2/chats/config/user-permissions", { permissions: { default: "ask_changes", rules: [] } });
-  const { access_token } = await granted(asking({ scope: "chat:create" }));
+  const { access_token } = await getTokens(createRequest({ scope: "chat:create" }));
   const program = ada.withToken(access_token);
   const start = (body: object) =>
     fetchStatus(program, "POST", "/chats", {
@@ -30,7 +28,7 @@ test("[OA-23] an application starts chats with no more permissions than the pers
   await ada.put("/api/v2/chats/config/user-permissions", { permissions: null });
 });
 
-test("[OA-23] [PE-12] an application's chat asks on the server's own machine, also one that moves there or has no workspace yet", async () => {
+test("[OA-23] [PE-12] an application's chat on the server's own machine always asks for approval", async () => {
   const { workspace_id } = seeded;
   const setProvisioner = (name: string) =>
     getContext(server).store.commit([
@@ -41,33 +39,33 @@ test("[OA-23] [PE-12] an application's chat asks on the server's own machine, al
     ]);
   await setProvisioner("local");
   const scope = "chat:create chat:read chat:update";
-  const program = ada.withToken((await granted(asking({ scope }))).access_token);
-  const ofOwner = admin.withToken((await granted(asking({ scope }), admin)).access_token);
-  const begin = async (who: typeof ada, organization_id: string, body: object = {}): Promise<Chat> => {
+  const program = ada.withToken((await getTokens(createRequest({ scope }))).access_token);
+  const ownersProgram = admin.withToken((await getTokens(createRequest({ scope }), admin)).access_token);
+  const startChat = async (client: typeof ada, organization_id: string, body: object = {}): Promise<Chat> => {
     const content = [{ type: "text", text: "hello" }];
-    const chat = await who.post<Chat>("/api/v2/chats", { organization_id, content, ...body });
-    // Later tests need the slots.
-    const owner = who === ofOwner ? admin : ada;
+    const chat = await client.post<Chat>("/api/v2/chats", { organization_id, content, ...body });
+    // Frees the slot of the turn for later tests.
+    const owner = client === ownersProgram ? admin : ada;
     await owner.post(`/api/v2/chats/${chat.id}/interrupt`);
     return chat;
   };
   const { organization_id } = seeded;
-  expect((await begin(program, organization_id, { workspace_id })).permission_mode).toBe("ask");
-  expect((await begin(ada, organization_id, { workspace_id })).permission_mode).toBe("allow");
+  expect((await startChat(program, organization_id, { workspace_id })).permission_mode).toBe("ask");
+  expect((await startChat(ada, organization_id, { workspace_id })).permission_mode).toBe("allow");
   const allow = { workspace_id, permission_mode: "allow" };
-  await expect(begin(program, organization_id, allow)).rejects.toMatchObject({ status: 403 });
-  const { id, permission_mode } = await begin(program, organization_id);
+  await expect(startChat(program, organization_id, allow)).rejects.toMatchObject({ status: 403 });
+  const { id, permission_mode } = await startChat(program, organization_id);
   expect(permission_mode).toBe("allow");
   expect(await fetchStatus(program, "PATCH", `/chats/${id}`, allow)).toBe(403);
   await program.patch(`/api/v2/chats/${id}`, { workspace_id });
   expect((await ada.get<Chat>(`/api/v2/chats/${id}`)).permission_mode).toBe("ask");
   // The model of an owner's chat can create a workspace there.
-  const me = await admin.get<{ organization_ids: string[] }>("/api/v2/users/me");
-  expect((await begin(ofOwner, me.organization_ids[0] ?? "")).permission_mode).toBe("ask");
+  const user = await admin.get<{ organization_ids: string[] }>("/api/v2/users/me");
+  expect((await startChat(ownersProgram, user.organization_ids[0] ?? "")).permission_mode).toBe("ask");
   await setProvisioner("echo");
 });
 
-test("[OA-23] an application allows a start with parameter values only with the scope to run programs", async () => {
+test("[OA-23] an application approves a start with parameter values only with the scope to run programs", async () => {
   const { id } = await createChat({ owner: ada, organization_id: seeded.organization_id }, "start it", {
     workspace_id: seeded.workspace_id,
     permission_mode: "ask",
@@ -78,7 +76,7 @@ test("[OA-23] an application allows a start with parameter values only with the 
   call.callTool("plain", "start_workspace", {}).finish("tool_calls");
   await until(async () => (await ada.get<Chat>(`/api/v2/chats/${id}`)).status === "requires_action");
   const answer = async (scope: string, values: "allow" | "deny") => {
-    const program = ada.withToken((await granted(asking({ scope }))).access_token);
+    const program = ada.withToken((await getTokens(createRequest({ scope }))).access_token);
     const answers = [
       { tool_call_id: "values", decision: values },
       { tool_call_id: "plain", decision: "allow" },
@@ -90,7 +88,7 @@ test("[OA-23] an application allows a start with parameter values only with the 
   expect(await answer("chat:update", "deny")).toBe(409);
 });
 
-test("[OA-23] an application allows a new workspace only with the scopes to create it", async () => {
+test("[OA-23] an application approves a new workspace only with the scopes to create it", async () => {
   const { id } = await createChat({ owner: ada, organization_id: seeded.organization_id }, "make it", {
     permission_mode: "ask",
   });
@@ -100,7 +98,7 @@ test("[OA-23] an application allows a new workspace only with the scopes to crea
   call.callTool("made", "create_workspace", args).finish("tool_calls");
   await until(async () => (await ada.get<Chat>(`/api/v2/chats/${id}`)).status === "requires_action");
   const answer = async (scope: string, decision: "allow" | "deny") => {
-    const program = ada.withToken((await granted(asking({ scope }))).access_token);
+    const program = ada.withToken((await getTokens(createRequest({ scope }))).access_token);
     return fetchStatus(program, "POST", `/chats/${id}/permissions`, { answers: [{ tool_call_id: "made", decision }] });
   };
   for (const scope of ["chat:update", "chat:update workspace:create", "chat:update template:use"])
@@ -108,13 +106,13 @@ test("[OA-23] an application allows a new workspace only with the scopes to crea
   expect(await answer("chat:update workspace:create template:use", "allow")).toBe(204);
 });
 
-test("[OA-23] an application makes a chat's permissions stricter, and no looser", async () => {
+test("[OA-23] an application can only make a chat's permissions stricter", async () => {
   const { id } = await createChat({ owner: ada, organization_id: seeded.organization_id }, "hello", {
     permission_mode: "accept_edits",
   });
-  const { access_token } = await granted(asking({ scope: "coder:all" }));
+  const { access_token } = await getTokens(createRequest({ scope: "coder:all" }));
   const program = ada.withToken(access_token);
-  const change = (who: typeof ada, body: object) => fetchStatus(who, "PATCH", `/chats/${id}`, body);
+  const change = (client: typeof ada, body: object) => fetchStatus(client, "PATCH", `/chats/${id}`, body);
   expect(await change(program, { permission_mode: "allow" })).toBe(403);
   expect(
     await change(program, { permissions: { default: "ask", rules: [{ tool: "execute", action: "allow" }] } }),
@@ -125,7 +123,7 @@ test("[OA-23] an application makes a chat's permissions stricter, and no looser"
     expect([permission_mode, await change(program, { permission_mode })]).toEqual([permission_mode, 204]);
   expect(await change(program, { permission_mode: "accept_edits" })).toBe(403);
   expect(await change(program, { title: "Renamed" })).toBe(204);
-  // Plan mode is the strictest: ending it loosens, too.
+  // Plan mode is the strictest mode, so an application cannot end it.
   expect(await change(ada, { permission_mode: "plan" })).toBe(204);
   expect(await change(program, { plan_mode: "" })).toBe(403);
   expect(await change(program, { permission_mode: "ask" })).toBe(403);

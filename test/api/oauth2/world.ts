@@ -1,4 +1,4 @@
-// A server with people and applications, and the requests of an OAuth 2 client.
+// A server with users and OAuth 2 applications, and helpers that send a client's requests.
 import { expect } from "bun:test";
 import { createHash } from "node:crypto";
 import { createKey, LOGIN_TTL_SECONDS } from "#domain/users/keys.ts";
@@ -16,11 +16,11 @@ export const AUTHORIZE = "/api/v2/oauth2-provider/authorize";
 export const SCOPES = "workspace:read user:read";
 export const VERIFIER = "a-verifier-of-at-least-43-characters-as-rfc-7636-wants";
 export const CHALLENGE = createHash("sha256").update(VERIFIER).digest("base64url");
-export const LOCAL = "http://127.0.0.1/callback";
-export const BOARD = "https://reviews.example.com/callback";
+export const LOCAL_REDIRECT_URI = "http://127.0.0.1/callback";
+export const BOARD_REDIRECT_URI = "https://reviews.example.com/callback";
 
-/** Redirect URIs that the editor may not use. */
-export const ELSEWHERE = [
+/** Redirect URIs that do not belong to the editor. */
+export const FOREIGN_REDIRECT_URIS = [
   "http://127.0.0.1:49152/callback/more",
   "http://127.0.0.1:49152/callback?x=1",
   "http://127.0.0.1:49152/callback#x",
@@ -46,7 +46,7 @@ export const ELSEWHERE = [
 ];
 
 /** Redirect URIs that no application may use. */
-export const INVALID_REDIRECTS = [
+export const INVALID_REDIRECT_URIS = [
   "http://reviews.example.com/callback",
   "https://reviews.example.com/callback#x",
   "https://user:pass@reviews.example.com/",
@@ -72,7 +72,8 @@ export type OAuthError = { error: string; error_description: string };
 export type RegisteredClient = { client_id: string; client_secret?: string };
 
 /**
- * `editor` is a public program that registered itself, `board` an owner's application with a secret; `session` is ada's browser session.
+ * Starts the server. `editor` is a public program that registered itself, `board` an owner's application with a secret, and `session`
+ * ada's browser session.
  */
 export const openOAuth2 = async () => {
   const clock = new ManualClock();
@@ -97,13 +98,14 @@ export const openOAuth2 = async () => {
     return (await response.json()) as RegisteredClient;
   };
 
-  const editor = (await registerClient({ client_name: "Editor", redirect_uris: [LOCAL, "editor://back"] })).client_id;
-  const board = await admin.post<OAuth2App>(APPS, { name: "Board", callback_url: BOARD });
+  const editor = (await registerClient({ client_name: "Editor", redirect_uris: [LOCAL_REDIRECT_URI, "editor://back"] }))
+    .client_id;
+  const board = await admin.post<OAuth2App>(APPS, { name: "Board", callback_url: BOARD_REDIRECT_URI });
   const newSecret = await admin.post<{ client_secret_full: string }>(`${APPS}/${board.id}/secrets`);
   const boardSecret = newSecret.client_secret_full;
 
   /** Returns a valid authorization request of the editor; `undefined` removes a parameter. */
-  const asking = (more: Record<string, string | undefined> = {}): Record<string, string> => {
+  const createRequest = (overrides: Record<string, string | undefined> = {}): Record<string, string> => {
     const parameters = {
       client_id: editor,
       redirect_uri: "http://127.0.0.1:49152/callback",
@@ -112,7 +114,7 @@ export const openOAuth2 = async () => {
       state: "a state & more",
       code_challenge: CHALLENGE,
       code_challenge_method: "S256",
-      ...more,
+      ...overrides,
     };
     return Object.fromEntries(
       Object.entries(parameters).filter((pair): pair is [string, string] => pair[1] !== undefined),
@@ -124,14 +126,14 @@ export const openOAuth2 = async () => {
     client.get<AuthorizationRequest>(`${AUTHORIZE}?${new URLSearchParams(request)}`);
 
   /** Returns where the browser goes after approval. */
-  const agree = async (client: Client, request: Record<string, string>): Promise<URL> => {
+  const approve = async (client: Client, request: Record<string, string>): Promise<URL> => {
     const body = { ...request, approve: true };
     return new URL((await client.post<{ redirect_to: string }>(AUTHORIZE, body)).redirect_to);
   };
 
-  const codeFor = async (request = asking(), client = ada): Promise<string> => {
-    const code = (await agree(client, request)).searchParams.get("code");
-    if (!code) throw new Error("there is no code");
+  const getCode = async (request = createRequest(), client = ada): Promise<string> => {
+    const code = (await approve(client, request)).searchParams.get("code");
+    if (!code) throw new Error("the redirect has no code");
     return code;
   };
 
@@ -139,29 +141,29 @@ export const openOAuth2 = async () => {
   const send = (path: string, form: Record<string, string>, headers: Record<string, string> = {}): Promise<Response> =>
     fetch(new URL(path, server.url), { method: "POST", body: new URLSearchParams(form), headers });
 
-  const redeeming = (code: string, more: Record<string, string> = {}): Record<string, string> => ({
+  const redeemForm = (code: string, overrides: Record<string, string> = {}): Record<string, string> => ({
     grant_type: "authorization_code",
     client_id: editor,
     redirect_uri: "http://127.0.0.1:49152/callback",
     code,
     code_verifier: VERIFIER,
-    ...more,
+    ...overrides,
   });
-  const refreshing = (refresh_token: string, more: Record<string, string> = {}): Record<string, string> => ({
+  const refreshForm = (refresh_token: string, overrides: Record<string, string> = {}): Record<string, string> => ({
     grant_type: "refresh_token",
     client_id: editor,
     refresh_token,
-    ...more,
+    ...overrides,
   });
 
-  const tokens = async (form: Record<string, string>, headers: Record<string, string> = {}): Promise<Tokens> => {
+  const requestTokens = async (form: Record<string, string>, headers: Record<string, string> = {}): Promise<Tokens> => {
     const response = await send("/oauth2/token", form, headers);
     if (response.status !== 200) throw new Error(`${response.status} ${await response.text()}`);
     expect(response.headers.get("cache-control")).toBe("no-store");
     return (await response.json()) as Tokens;
   };
-  const getTokens = async (request = asking(), client = ada): Promise<Tokens> =>
-    tokens(redeeming(await codeFor(request, client), { redirect_uri: request.redirect_uri ?? "" }));
+  const getTokens = async (request = createRequest(), client = ada): Promise<Tokens> =>
+    requestTokens(redeemForm(await getCode(request, client), { redirect_uri: request.redirect_uri ?? "" }));
 
   /** Returns status and error of a rejection. */
   const getRejection = async (form: Record<string, string>, headers: Record<string, string> = {}): Promise<string> => {
@@ -171,7 +173,7 @@ export const openOAuth2 = async () => {
 
   const getTokenStatus = (token: string, path = "/users/me"): Promise<number> =>
     fetchStatus(admin.withToken(token), "GET", path);
-  const basic = (id: string, secret: string): Record<string, string> => ({
+  const basicAuth = (id: string, secret: string): Record<string, string> => ({
     authorization: `Basic ${btoa(`${id}:${secret}`)}`,
   });
 
@@ -188,19 +190,19 @@ export const openOAuth2 = async () => {
     board,
     boardSecret,
     register,
-    registered: registerClient,
-    asking,
-    asked: getApproval,
-    agree,
-    codeFor,
+    registerClient,
+    createRequest,
+    getApproval,
+    approve,
+    getCode,
     send,
-    redeeming,
-    refreshing,
-    tokens,
-    granted: getTokens,
-    refusal: getRejection,
+    redeemForm,
+    refreshForm,
+    requestTokens,
+    getTokens,
+    getRejection,
     getTokenStatus,
-    basic,
+    basicAuth,
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   };
 };
