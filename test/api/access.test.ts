@@ -1,4 +1,4 @@
-// The access table: every role against every action, as pure functions and, for identity, through the API.
+// The access table: checks every role against every action, as pure functions and, for identity, through the API.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Client } from "#src/client.ts";
 import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
@@ -6,8 +6,8 @@ import { ACTIONS, ALL_NAMES, PEOPLE } from "./access-table.ts";
 import { fetchStatus, newPerson } from "./users/people.ts";
 
 describe("the table", () => {
-  test.each(ACTIONS)("[RO-1] %s", (_action, may, expected) => {
-    const allowed = ALL_NAMES.filter((name) => may(PEOPLE[name]));
+  test.each(ACTIONS)("[RO-1] %s", (_action, isAllowed, expected) => {
+    const allowed = ALL_NAMES.filter((name) => isAllowed(PEOPLE[name]));
     expect(allowed.sort()).toEqual([...new Set(expected)].sort());
   });
 });
@@ -17,19 +17,19 @@ describe("through the API", () => {
   const clients = new Map<string, Client>();
   beforeAll(async () => {
     server = await startTestServer();
-    const anybody = new Client(server.url);
-    const admin = await anybody.signIn(ADMIN.email, ADMIN.password);
+    const anonymous = new Client(server.url);
+    const admin = await anonymous.signIn(ADMIN.email, ADMIN.password);
     await newPerson(admin, "target");
     clients.set("owner", admin);
-    clients.set("anonymous", anybody);
-    clients.set("garbage", anybody.withToken("not-a-token"));
-    clients.set("wrong secret", anybody.withToken(`${(admin.token as string).slice(0, 11)}${"x".repeat(22)}`));
-    clients.set("agent token", anybody.withToken(crypto.randomUUID()));
+    clients.set("anonymous", anonymous);
+    clients.set("garbage", anonymous.withToken("not-a-token"));
+    clients.set("wrong secret", anonymous.withToken(`${(admin.token as string).slice(0, 11)}${"x".repeat(22)}`));
+    clients.set("agent token", anonymous.withToken(crypto.randomUUID()));
     for (const role of ["auditor", "user-admin", "template-admin"]) {
       clients.set(role, (await newPerson(admin, role, [role])).client);
     }
     clients.set("member", (await newPerson(admin, "member")).client);
-    const revoked = await anybody.signIn(ADMIN.email, ADMIN.password);
+    const revoked = await anonymous.signIn(ADMIN.email, ADMIN.password);
     await revoked.post("/api/v2/users/logout");
     clients.set("revoked", revoked);
   });
@@ -39,17 +39,17 @@ describe("through the API", () => {
 
   const UNAUTHENTICATED = ["anonymous", "garbage", "wrong secret", "agent token", "revoked"];
   const COLUMNS = ["owner", "user-admin", "template-admin", "auditor", "member"];
-  const NEW = { email: "x@example.com", username: "a--b" };
-  const USER = { username: "target" };
+  const INVALID_USER = { email: "x@example.com", username: "a--b" };
+  const PROFILE = { username: "target" };
   // 400 means "allowed, but this body is invalid", so that nothing changes during the test.
   // biome-ignore format: a table
   const ROUTES: [string, string, unknown, number[]][] = [
     ["GET", "/users", undefined, [200, 200, 200, 200, 200]],
-    ["POST", "/users", NEW, [400, 400, 400, 400, 400]],
+    ["POST", "/users", INVALID_USER, [400, 400, 400, 400, 400]],
     ["GET", "/users/me", undefined, [200, 200, 200, 200, 200]],
     ["GET", "/users/target", undefined, [200, 200, 200, 200, 404]],
     ["DELETE", "/users/prebuilds", undefined, [403, 403, 403, 403, 404]],
-    ["PUT", "/users/target/profile", USER, [200, 200, 403, 403, 404]],
+    ["PUT", "/users/target/profile", PROFILE, [200, 200, 403, 403, 404]],
     ["PUT", "/users/target/password", { password: "x" }, [400, 400, 403, 403, 404]],
     ["PUT", "/users/target/status/activate", undefined, [200, 200, 403, 403, 404]],
     ["PUT", "/users/target/status/sleep", undefined, [400, 400, 400, 400, 400]],

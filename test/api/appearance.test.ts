@@ -10,30 +10,30 @@ import { importVersion } from "#test/support/templates.ts";
 import { awaitBuild, createWorkspace, ECHO, seedTemplate } from "#test/support/workspaces.ts";
 import { fetchStatus } from "./users/people.ts";
 
-test("[DP-10] an owner sets name and announcements; everyone reads them, and invalid colors and image URLs are refused", async () => {
+test("[DP-10] an owner sets the name and announcements that everyone sees; rejects invalid colors and image URLs", async () => {
   await using server = await startTestServer();
-  const anybody = new Client(server.url);
-  const admin = await anybody.signIn(ADMIN.email, ADMIN.password);
+  const anonymous = new Client(server.url);
+  const admin = await anonymous.signIn(ADMIN.email, ADMIN.password);
   const banner = { enabled: true, message: "Maintenance on Friday", background_color: "#1f6feb" };
   await admin.put("/api/v2/appearance", { application_name: "Harbour", announcement_banners: [banner] });
   await admin.put("/api/v2/appearance", { logo_url: "https://example.com/logo.png" });
-  expect(await anybody.get<Appearance>("/api/v2/appearance")).toMatchObject({
+  expect(await anonymous.get<Appearance>("/api/v2/appearance")).toMatchObject({
     application_name: "Harbour",
     logo_url: "https://example.com/logo.png",
     announcement_banners: [banner],
   });
-  for (const wrong of [
+  for (const invalidSettings of [
     ...[{ logo_url: "javascript:alert(1)" }, { service_banner: { ...banner, background_color: "red;x" } }],
     ...[{ announcement_banners: Array(6).fill(banner) }, { application_name: "x".repeat(65) }],
     { announcement_banners: [{ ...banner, message: "\u202etxet" }] },
   ]) {
-    expect(await fetchStatus(admin, "PUT", "/appearance", wrong)).toBe(400);
+    expect(await fetchStatus(admin, "PUT", "/appearance", invalidSettings)).toBe(400);
   }
   await admin.put("/api/v2/appearance", { application_name: "" });
-  expect((await anybody.get<Appearance>("/api/v2/appearance")).application_name).toBe("Slipway");
+  expect((await anonymous.get<Appearance>("/api/v2/appearance")).application_name).toBe("Slipway");
 });
 
-test("[DP-11] theme, font and the most recent parameter values are stored per user", async () => {
+test("[DP-11] stores theme, font and the most recent parameter values per user", async () => {
   await using server = await startTestServer();
   const { template_id, organization_id } = await seedTemplate(server, {
     ...ECHO,
@@ -41,11 +41,11 @@ test("[DP-11] theme, font and the most recent parameter values are stored per us
   } as never);
   const people = [await seedUser(server, { organization_id }), await seedUser(server, { organization_id })];
   const [ada, bob] = people.map(({ token }) => new Client(server.url, token)) as [Client, Client];
-  const looks = { theme_preference: "dark", terminal_font: "fira-code" };
-  await ada.put<unknown>("/api/v2/users/me/appearance", looks);
-  expect(await ada.get<object>("/api/v2/users/me/appearance")).toEqual(looks);
+  const appearance = { theme_preference: "dark", terminal_font: "fira-code" };
+  await ada.put<unknown>("/api/v2/users/me/appearance", appearance);
+  expect(await ada.get<object>("/api/v2/users/me/appearance")).toEqual(appearance);
   expect(await bob.get<object>("/api/v2/users/me/appearance")).toEqual({ theme_preference: "", terminal_font: "" });
-  expect(await fetchStatus(ada, "PUT", "/users/me/appearance", { ...looks, terminal_font: "comic" })).toBe(400);
+  expect(await fetchStatus(ada, "PUT", "/users/me/appearance", { ...appearance, terminal_font: "comic" })).toBe(400);
 
   const alerts = { task_notification_alert_dismissed: true, wake_on_connect: true };
   expect(await ada.put<object>("/api/v2/users/me/preferences", alerts)).toEqual(alerts);
@@ -73,7 +73,7 @@ test("[DP-11] theme, font and the most recent parameter values are stored per us
   expect(await fetchStatus(outsider, "GET", path)).toBe(404);
 });
 
-test("[DP-12] lists an organization's jobs with their logs, and returns a template version by name and the version before it", async () => {
+test("[DP-12] lists an organization's jobs with logs, and returns a template version and its predecessor by name", async () => {
   await using server = await startTestServer();
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   const { template_id, version_id, organization_id } = await seedTemplate(server, {
@@ -83,9 +83,9 @@ test("[DP-12] lists an organization's jobs with their logs, and returns a templa
   const { token, user_id } = await seedUser(server, { organization_id });
   const ada = new Client(server.url, token);
   const workspace = await awaitBuild(ada, (await createWorkspace(ada, template_id, "dev")).id);
-  const jobs = (query = ""): Promise<ProvisionerJob[]> =>
+  const listJobs = (query = ""): Promise<ProvisionerJob[]> =>
     admin.get<ProvisionerJob[]>(`/api/v2/organizations/${organization_id}/provisionerjobs${query}`);
-  const [newest] = await jobs();
+  const [newest] = await listJobs();
   expect(newest).toMatchObject({
     id: workspace.latest_build.job.id,
     type: "workspace_build",
@@ -93,16 +93,18 @@ test("[DP-12] lists an organization's jobs with their logs, and returns a templa
     initiator_id: user_id,
     metadata: { workspace_name: "dev", template_id },
   });
-  expect((await jobs(`?initiator=${user_id}`)).map(({ id }) => id)).toEqual([workspace.latest_build.job.id]);
-  expect(await jobs("?status=pending,running")).toEqual([]);
+  expect((await listJobs(`?initiator=${user_id}`)).map(({ id }) => id)).toEqual([workspace.latest_build.job.id]);
+  expect(await listJobs("?status=pending,running")).toEqual([]);
   const base = `/organizations/${organization_id}/provisionerjobs`;
   expect(await fetchStatus(admin, "GET", `${base}?status=lost`)).toBe(400);
   expect(await fetchStatus(ada, "GET", base)).toBe(403);
   const job = await admin.get<ProvisionerJob>(`/api/v2${base}/${newest?.id}`);
   expect(job.metadata.workspace_id).toBe(workspace.id);
   expect((await admin.get<JobLog[]>(`/api/v2${base}/${newest?.id}/logs`)).length).toBeGreaterThan(0);
-  const { name: other } = await admin.post<{ name: string }>("/api/v2/organizations", { name: "other" });
-  expect(await fetchStatus(admin, "GET", `/organizations/${other}/provisionerjobs/${newest?.id}`)).toBe(404);
+  const { name: otherOrganization } = await admin.post<{ name: string }>("/api/v2/organizations", { name: "other" });
+  expect(await fetchStatus(admin, "GET", `/organizations/${otherOrganization}/provisionerjobs/${newest?.id}`)).toBe(
+    404,
+  );
 
   const template = await admin.get<{ name: string }>(`/api/v2/templates/${template_id}`);
   const first = await admin.get<TemplateVersion>(`/api/v2/templateversions/${version_id}`);

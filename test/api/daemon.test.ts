@@ -1,5 +1,5 @@
-// A workspace of the provisioner `local`, end to end: the real server as a process, its real daemon, a script with followed output, and a
-// server that is restarted or killed in between.
+// A workspace of the provisioner `local`, end to end: the real server as a process, its real daemon, a script whose output a client
+// follows, and a server that restarts or is killed in between.
 
 import { describe, expect } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -26,8 +26,8 @@ const awaitEnd = async (admin: Client, build: Build): Promise<Build> => {
 };
 
 /** Creates a running local workspace whose agent runs this script at startup. */
-const runningWorkspace = async (place: ServerPlace, script: string) => {
-  const admin = await place.client.signIn(ADMIN.email, ADMIN.password);
+const startWorkspace = async (serverPlace: ServerPlace, script: string) => {
+  const admin = await serverPlace.client.signIn(ADMIN.email, ADMIN.password);
   const scripts = [{ display_name: "Count", script, run_on_start: true }];
   const manifest = { provisioner: "local", resources: [{ name: "main", agents: [{ name: "main", scripts }] }] };
   const template = await makeTemplate(admin, JSON.stringify(manifest));
@@ -35,7 +35,7 @@ const runningWorkspace = async (place: ServerPlace, script: string) => {
   const build = await awaitEnd(admin, created.latest_build);
   expect(build.job).toMatchObject({ status: "succeeded" });
   const agent = build.resources[0]?.agents?.[0] as Agent;
-  const folder = join(place.directory, "workspaces", created.id);
+  const folder = join(serverPlace.directory, "workspaces", created.id);
   return {
     admin,
     workspace_id: created.id,
@@ -48,41 +48,44 @@ const runningWorkspace = async (place: ServerPlace, script: string) => {
 };
 
 /** Reads a follower's lines until `done` returns true. */
-const read = async (follower: ClientSocket, done: (lines: readonly AgentLog[]) => boolean): Promise<AgentLog[]> => {
+const readUntil = async (
+  follower: ClientSocket,
+  isDone: (lines: readonly AgentLog[]) => boolean,
+): Promise<AgentLog[]> => {
   const lines: AgentLog[] = [];
-  while (!done(lines)) lines.push(...(await follower.json<AgentLog[]>()));
+  while (!isDone(lines)) lines.push(...(await follower.json<AgentLog[]>()));
   return lines;
 };
 
-const outputs = (lines: readonly AgentLog[]): string[] => lines.map(({ output }) => output);
-const numbers = (from: number, to: number): string[] => Array.from({ length: to - from }, (_, i) => `${from + i}`);
+const listOutputs = (lines: readonly AgentLog[]): string[] => lines.map(({ output }) => output);
+const listNumbers = (from: number, to: number): string[] => Array.from({ length: to - from }, (_, i) => `${from + i}`);
 
-const waitFor = (name: string): string => `until [ -e "$HOME/${name}" ]; do sleep 0.02; done`;
-const count = (from: number, to: number): string =>
+const waitScript = (name: string): string => `until [ -e "$HOME/${name}" ]; do sleep 0.02; done`;
+const countScript = (from: number, to: number): string =>
   `i=${from}; while [ $i -lt ${to} ]; do echo $i; [ $((i % 25)) -eq 0 ] && sleep 0.03; i=$((i+1)); done`;
 
 describe("a local workspace", () => {
-  test("[DM-17] shows a follower each line while the script runs, over a clean restart of the server, and stops in order", async () => {
-    await using place = await ServerPlace.make();
-    const first = await place.start();
-    const script = `echo one; ${waitFor("a")}; echo two; ${waitFor("b")}; ${count(0, 300)}; ${waitFor("c")}; echo end`;
-    const workspace = await runningWorkspace(place, script);
+  test("[DM-17] sends a follower each line of a running script, across a clean restart, and stops the daemon", async () => {
+    await using serverPlace = await ServerPlace.make();
+    const server = await serverPlace.start();
+    const script = `echo one; ${waitScript("a")}; echo two; ${waitScript("b")}; ${countScript(0, 300)}; ${waitScript("c")}; echo end`;
+    const workspace = await startWorkspace(serverPlace, script);
     using follower = await workspace.follow();
-    const seen = await read(follower, (lines) => lines.length > 0);
-    expect(outputs(seen)).toEqual(["one"]);
+    const received = await readUntil(follower, (lines) => lines.length > 0);
+    expect(listOutputs(received)).toEqual(["one"]);
     workspace.release("a");
-    seen.push(...(await read(follower, (lines) => lines.length > 0)));
-    expect(outputs(seen)).toEqual(["one", "two"]);
+    received.push(...(await readUntil(follower, (lines) => lines.length > 0)));
+    expect(listOutputs(received)).toEqual(["one", "two"]);
     expect(await workspace.agent()).toMatchObject({ status: "connected", lifecycle_state: "starting" });
     workspace.release("b");
-    seen.push(...(await read(follower, (lines) => lines.length > 0)));
-    first.kill("SIGTERM");
-    expect((await first.ended).code).toBe(0);
-    await place.start();
+    received.push(...(await readUntil(follower, (lines) => lines.length > 0)));
+    server.kill("SIGTERM");
+    expect((await server.ended).code).toBe(0);
+    await serverPlace.start();
     workspace.release("c");
-    using later = await workspace.follow(seen.at(-1)?.id);
-    seen.push(...(await read(later, (lines) => lines.at(-1)?.output === "end")));
-    expect(outputs(seen)).toEqual(["one", "two", ...numbers(0, 300), "end"]);
+    using secondFollower = await workspace.follow(received.at(-1)?.id);
+    received.push(...(await readUntil(secondFollower, (lines) => lines.at(-1)?.output === "end")));
+    expect(listOutputs(received)).toEqual(["one", "two", ...listNumbers(0, 300), "end"]);
 
     const { pid } = JSON.parse(readFileSync(join(workspace.folder, "daemon.json"), "utf8")) as { pid: number };
     expect(isAlive(pid)).toBe(true);
@@ -92,23 +95,23 @@ describe("a local workspace", () => {
     expect(isAlive(pid)).toBe(false);
   });
 
-  test("[DM-18] loses and duplicates no line when the server is killed repeatedly while the script counts", async () => {
-    await using place = await ServerPlace.make();
-    let server = await place.start();
-    const workspace = await runningWorkspace(place, `${count(0, 1500)}; ${waitFor("go")}; echo end`);
-    const seen: AgentLog[] = [];
+  test("[DM-18] loses and duplicates no line when the server is killed repeatedly during a script", async () => {
+    await using serverPlace = await ServerPlace.make();
+    let server = await serverPlace.start();
+    const workspace = await startWorkspace(serverPlace, `${countScript(0, 1500)}; ${waitScript("go")}; echo end`);
+    const received: AgentLog[] = [];
     for (const target of [100, 300, 500, 900]) {
-      using follower = await workspace.follow(seen.at(-1)?.id);
-      seen.push(...(await read(follower, (lines) => seen.length + lines.length >= target)));
+      using follower = await workspace.follow(received.at(-1)?.id);
+      received.push(...(await readUntil(follower, (lines) => received.length + lines.length >= target)));
       server.kill("SIGKILL");
       await server.ended;
-      server = await place.start();
+      server = await serverPlace.start();
     }
     workspace.release("go");
-    using follower = await workspace.follow(seen.at(-1)?.id);
-    seen.push(...(await read(follower, (lines) => lines.at(-1)?.output === "end")));
-    expect(outputs(seen)).toEqual([...numbers(0, 1500), "end"]);
-    expect(new Set(seen.map(({ id }) => id)).size).toBe(1501);
+    using follower = await workspace.follow(received.at(-1)?.id);
+    received.push(...(await readUntil(follower, (lines) => lines.at(-1)?.output === "end")));
+    expect(listOutputs(received)).toEqual([...listNumbers(0, 1500), "end"]);
+    expect(new Set(received.map(({ id }) => id)).size).toBe(1501);
     const path = `/api/v2/workspaces/${workspace.workspace_id}/builds`;
     await awaitEnd(workspace.admin, await workspace.admin.post<Build>(path, { transition: "stop" }));
   });

@@ -21,15 +21,15 @@ export const readRoutes = async (): Promise<readonly DeclaredRoute[]> => {
 export type DeclaredAccess = { readonly access: Access; readonly success: number };
 
 /** The name of an operation in the OpenAPI document. */
-const toName = ({ method, path }: DeclaredRoute): string => `${method} ${path.replaceAll(/:(\w+)/g, "{$1}")}`;
+const toOperationName = ({ method, path }: DeclaredRoute): string => `${method} ${path.replaceAll(/:(\w+)/g, "{$1}")}`;
 
 /** The same routes also exist below /api/experimental; the document shows them once. */
-const isShown = ({ path }: DeclaredRoute): boolean => !path.startsWith("/api/experimental/");
+const isDocumented = ({ path }: DeclaredRoute): boolean => !path.startsWith("/api/experimental/");
 
 /** Returns who may call each operation, and the status of its success, by its name in the OpenAPI document. */
 export const readDeclaredAccess = (routes: readonly DeclaredRoute[]): ReadonlyMap<string, DeclaredAccess> =>
   new Map(
-    routes.filter(isShown).flatMap((route) => {
+    routes.filter(isDocumented).flatMap((route) => {
       const { hooks } = route;
       const { access } = getOptions(hooks);
       if (access === undefined) return [];
@@ -37,14 +37,14 @@ export const readDeclaredAccess = (routes: readonly DeclaredRoute[]): ReadonlyMa
         .map(Number)
         .filter((status) => status >= 200 && status < 300);
       const success = successes.length === 0 ? 200 : Math.min(...successes);
-      return [[toName(route), { access, success }] as const];
+      return [[toOperationName(route), { access, success }] as const];
     }),
   );
 
 /** Returns the operations that declare an audit target, by their names in the OpenAPI document. */
 export const listAudited = (routes: readonly DeclaredRoute[]): readonly string[] =>
-  routes.filter((route) => isShown(route) && getOptions(route.hooks).audit).map(toName);
+  routes.filter((route) => isDocumented(route) && getOptions(route.hooks).audit).map(toOperationName);
 
 /** Returns the declared example of each operation's body. */
 export const readExamples = (routes: readonly DeclaredRoute[]): ReadonlyMap<string, unknown> =>
-  new Map(routes.map((route) => [toName(route), getOptions(route.hooks).example]));
+  new Map(routes.map((route) => [toOperationName(route), getOptions(route.hooks).example]));

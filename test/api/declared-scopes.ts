@@ -5,7 +5,7 @@ import { getOptions, type OperationOptions, type ScopeNeed } from "#src/api/http
 import { getContext } from "#test/support/seed.ts";
 import type { TestServer } from "#test/support/server.ts";
 
-/** `GET /api/v2/users/{user}` -> what its route declares. */
+/** Maps an operation's name, such as `GET /api/v2/users/{user}`, to what its route declares. */
 export const readDeclarations = (server: TestServer): ReadonlyMap<string, OperationOptions> =>
   new Map(
     createApp(getContext(server) as never).routes.map(
@@ -13,7 +13,7 @@ export const readDeclarations = (server: TestServer): ReadonlyMap<string, Operat
     ),
   );
 
-/** `GET /api/v2/users/{user}` -> `user:read`. */
+/** Maps an operation's name to its declared scope, such as `user:read`. */
 export const readDeclaredScopes = (server: TestServer): ReadonlyMap<string, ScopeNeed> =>
   new Map(
     [...readDeclarations(server)].flatMap(([name, { scope }]) => (scope === undefined ? [] : [[name, scope] as const])),

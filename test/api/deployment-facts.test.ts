@@ -8,7 +8,7 @@ import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { awaitBuild, createWorkspace, seedTemplate } from "#test/support/workspaces.ts";
 import { fetchStatus } from "./users/people.ts";
 
-test("[DP-2] permissions are checked by the same rules as every route", async () => {
+test("[DP-2] checks permissions by the same rules as every route", async () => {
   await using server = await startTestServer();
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   const { template_id, organization_id } = await seedTemplate(server);
@@ -19,18 +19,18 @@ test("[DP-2] permissions are checked by the same rules as every route", async ()
 
   const checkAccess = (client: Client, object: object, action: string): Promise<boolean | undefined> =>
     client
-      .post<Record<string, boolean>>("/api/v2/authcheck", { checks: { it: { object, action } } })
-      .then(({ it }) => it);
+      .post<Record<string, boolean>>("/api/v2/authcheck", { checks: { check: { object, action } } })
+      .then(({ check }) => check);
   const [asAda, asBob] = [admin.withToken(ada.token), admin.withToken(bob.token)];
   const workspace = { resource_type: "workspace", resource_id: adasWorkspace.id };
   expect(await checkAccess(asAda, workspace, "delete")).toBe(true);
   expect(await checkAccess(asBob, workspace, "read")).toBe(false);
   expect(await checkAccess(admin, workspace, "update")).toBe(true);
   // Another user's workspace and a missing one give the same response, whatever the request claims.
-  const none = { ...workspace, resource_id: organization_id, owner_id: "me", organization_id };
-  expect(await checkAccess(asBob, none, "read")).toBe(false);
-  expect(await checkAccess(asBob, { ...none, resource_id: adasWorkspace.id }, "read")).toBe(false);
-  expect(await checkAccess(asBob, { ...none, resource_id: "%" }, "read")).toBe(false);
+  const missingWorkspace = { ...workspace, resource_id: organization_id, owner_id: "me", organization_id };
+  expect(await checkAccess(asBob, missingWorkspace, "read")).toBe(false);
+  expect(await checkAccess(asBob, { ...missingWorkspace, resource_id: adasWorkspace.id }, "read")).toBe(false);
+  expect(await checkAccess(asBob, { ...missingWorkspace, resource_id: "%" }, "read")).toBe(false);
   await asAda.patch(`/api/v2/workspaces/${adasWorkspace.id}/acl`, { user_roles: { [bob.user_id]: "use" } });
   expect(await checkAccess(asBob, workspace, "ssh")).toBe(true);
   expect(await checkAccess(asBob, workspace, "update")).toBe(false);
@@ -51,12 +51,12 @@ test("[DP-2] permissions are checked by the same rules as every route", async ()
   );
   expect(await fetchStatus(asAda, "POST", "/authcheck", { checks })).toBe(400);
   for (const name of ["\r\nX-A: b", "a\u0000", "a\u2028b", "x".repeat(201)]) {
-    const odd = { [name]: { object: workspace, action: "read" } };
-    expect([name, await fetchStatus(asAda, "POST", "/authcheck", { checks: odd })]).toEqual([name, 400]);
+    const oddChecks = { [name]: { object: workspace, action: "read" } };
+    expect([name, await fetchStatus(asAda, "POST", "/authcheck", { checks: oddChecks })]).toEqual([name, 400]);
   }
 });
 
-test("[DP-3] settings show their source, and hide secrets", async () => {
+test("[DP-3] shows the source of each setting, and hides secrets", async () => {
   await using server = await startTestServer({
     env: {
       SLIPWAY_LOG_LEVEL: "warn",
@@ -67,7 +67,7 @@ test("[DP-3] settings show their source, and hide secrets", async () => {
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   const text = await (await admin.fetch("GET", "/api/v2/deployment/config")).text();
   const { options, config } = JSON.parse(text) as DeploymentConfig;
-  const findOption = (name: string) => options.find((one) => one.name === name);
+  const findOption = (name: string) => options.find((option) => option.name === name);
   expect(findOption("log_level")).toMatchObject({
     value_source: "env",
     value_origin: "SLIPWAY_LOG_LEVEL",
@@ -81,7 +81,7 @@ test("[DP-3] settings show their source, and hide secrets", async () => {
   expect(await fetchStatus(member, "GET", "/deployment/config")).toBe(403);
 });
 
-test("[DP-4] figures count workspaces by state", async () => {
+test("[DP-4] counts workspaces by state", async () => {
   await using server = await startTestServer();
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   const { template_id } = await seedTemplate(server);
@@ -91,10 +91,10 @@ test("[DP-4] figures count workspaces by state", async () => {
   expect(Date.parse(stats.next_update_at)).toBeGreaterThan(Date.parse(stats.collected_at));
 });
 
-test("[DP-8] nothing requires a license, and no server is contacted for updates", async () => {
+test("[DP-8] requires no license, and contacts no server for updates", async () => {
   await using server = await startTestServer();
-  const anybody = new Client(server.url);
-  const admin = await anybody.signIn(ADMIN.email, ADMIN.password);
+  const anonymous = new Client(server.url);
+  const admin = await anonymous.signIn(ADMIN.email, ADMIN.password);
   expect(await admin.get<unknown[]>("/api/v2/licenses")).toEqual([]);
   const { features, has_license } = await admin.get<{ features: Record<string, object>; has_license: boolean }>(
     "/api/v2/entitlements",
@@ -102,17 +102,17 @@ test("[DP-8] nothing requires a license, and no server is contacted for updates"
   expect(features.audit_log).toEqual({ entitlement: "entitled", enabled: true });
   expect(features.scim).toEqual({ entitlement: "not_entitled", enabled: false });
   expect(has_license).toBe(false);
-  const { version } = await anybody.get<{ version: string }>("/api/v2/buildinfo");
-  const updateCheck = await anybody.get<{ current: boolean; version: string }>("/api/v2/updatecheck");
+  const { version } = await anonymous.get<{ version: string }>("/api/v2/buildinfo");
+  const updateCheck = await anonymous.get<{ current: boolean; version: string }>("/api/v2/updatecheck");
   expect(updateCheck.current).toBe(true);
   expect(version).toContain(updateCheck.version);
 });
 
-test("[DP-9] endpoints that are out of scope return 404 with the generic body for everyone", async () => {
+test("[DP-9] returns 404 with the generic body to everyone for endpoints that are out of scope", async () => {
   await using server = await startTestServer();
-  const anybody = new Client(server.url);
-  const admin = await anybody.signIn(ADMIN.email, ADMIN.password);
-  const absent = [
+  const anonymous = new Client(server.url);
+  const admin = await anonymous.signIn(ADMIN.email, ADMIN.password);
+  const unsupportedEndpoints = [
     ["GET", "/api/v2/organizations/default/settings/idpsync/groups"],
     ["PATCH", "/api/v2/organizations/default/settings/idpsync/roles"],
     ["GET", "/api/v2/settings/idpsync/organization"],
@@ -125,13 +125,13 @@ test("[DP-9] endpoints that are out of scope return 404 with the generic body fo
     ["GET", "/scim/v2/Users"],
     ["POST", "/scim/v2/Users"],
   ] as const;
-  for (const client of [anybody, admin]) {
-    for (const [method, path] of absent) {
-      const answer = await client.fetch(method, path, method === "GET" || method === "DELETE" ? undefined : {});
-      expect([path, answer.status, answer.headers.get("content-type")]).toEqual([
+  for (const client of [anonymous, admin]) {
+    for (const [method, path] of unsupportedEndpoints) {
+      const response = await client.fetch(method, path, method === "GET" || method === "DELETE" ? undefined : {});
+      expect([path, response.status, response.headers.get("content-type")]).toEqual([
         ...[path, 404, "application/json; charset=utf-8"],
       ]);
-      expect(Object.keys((await answer.json()) as object)).toEqual(["message"]);
+      expect(Object.keys((await response.json()) as object)).toEqual(["message"]);
     }
   }
   // The list of licenses exists, but nothing can be added to it.

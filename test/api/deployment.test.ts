@@ -6,15 +6,15 @@ import { fetchStatus } from "./users/people.ts";
 
 test("[DP-1] clients get the server's appearance, URL and hostname suffix", async () => {
   await using server = await startTestServer();
-  const anybody = new Client(server.url);
-  expect(await anybody.get<object>("/api/v2/appearance")).toMatchObject({
+  const anonymous = new Client(server.url);
+  expect(await anonymous.get<object>("/api/v2/appearance")).toMatchObject({
     application_name: "Slipway",
     announcement_banners: [],
   });
   for (const path of ["/deployment/ssh", "/experiments", "/experiments/available", "/regions"]) {
-    expect(await fetchStatus(anybody, "GET", path)).toBe(401);
+    expect(await fetchStatus(anonymous, "GET", path)).toBe(401);
   }
-  const admin = await anybody.signIn(ADMIN.email, ADMIN.password);
+  const admin = await anonymous.signIn(ADMIN.email, ADMIN.password);
   expect(await admin.get<object>("/api/v2/deployment/ssh")).toEqual({
     hostname_prefix: "slipway.",
     hostname_suffix: "coder",

@@ -1,4 +1,4 @@
-// Uploads over HTTP: what is stored, what is rejected during streaming, and who can download it.
+// Uploads over HTTP: what the server stores, what it rejects during streaming, and which users can download a file.
 import { describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -46,7 +46,7 @@ const createStream = (size: number): ReadableStream<Uint8Array> => {
 };
 
 describe("uploading", () => {
-  test("[TP-1][TP-2] an upload is on disk under its hash when it is acknowledged; the same content is the same file", async () => {
+  test("[TP-1][TP-2] stores an upload on disk under its hash before the response; the same content is the same file", async () => {
     const bytes = await createTar({ "template.yaml": uniqueText() });
     const first = await sendFile(admin, bytes);
     expect(first.status).toBe(201);
@@ -55,26 +55,26 @@ describe("uploading", () => {
     const secondResponse = await sendFile(admin, bytes);
     expect(secondResponse.status).toBe(200);
     expect(await secondResponse.json()).toEqual({ hash });
-    const both = await Promise.all([1, 2, 3].map(() => sendFile(admin, bytes, "application/zip")));
-    expect(both.map(({ status }) => status).sort()).toEqual([200, 200, 201]);
+    const zipResponses = await Promise.all([1, 2, 3].map(() => sendFile(admin, bytes, "application/zip")));
+    expect(zipResponses.map(({ status }) => status).sort()).toEqual([200, 200, 201]);
   });
 
   test("[TP-1] the same content from another user is another file", async () => {
     const bytes = await createTar({ "template.yaml": uniqueText() });
-    const other = (await newPerson(admin, "uploader", ["template-admin"])).client;
-    const [mine, theirs] = await Promise.all([sendFile(admin, bytes), sendFile(other, bytes)]);
+    const otherClient = (await newPerson(admin, "uploader", ["template-admin"])).client;
+    const [mine, theirs] = await Promise.all([sendFile(admin, bytes), sendFile(otherClient, bytes)]);
     expect([mine.status, theirs.status]).toEqual([201, 201]);
     expect(((await mine.json()) as { hash: string }).hash).not.toBe(((await theirs.json()) as { hash: string }).hash);
   });
 
-  test("[TP-1] only template admins, only archives, never empty", async () => {
+  test("[TP-1] accepts only non-empty archives, and only from template admins", async () => {
     const member = (await newPerson(admin, "member")).client;
     expect((await sendFile(member, "x")).status).toBe(403);
     expect((await sendFile(new Client(server.url), "x")).status).toBe(401);
     for (const type of ["text/plain", "application/json", "application/x-tar2", ""]) {
-      const refused = await sendFile(admin, "x", type);
-      expect([type, refused.status]).toEqual([type, 415]);
-      expect(((await refused.json()) as { message: string }).message).not.toBe("");
+      const rejected = await sendFile(admin, "x", type);
+      expect([type, rejected.status]).toEqual([type, 415]);
+      expect(((await rejected.json()) as { message: string }).message).not.toBe("");
     }
     expect((await sendFile(admin, "")).status).toBe(400);
     expect((await sendFile(admin, uniqueText(), "application/X-Tar; x=y")).status).toBe(201);
@@ -82,26 +82,26 @@ describe("uploading", () => {
 });
 
 describe("the limit of 100 MiB", () => {
-  test("[TP-3] one byte too many with a declared length is refused before the body is sent", async () => {
+  test("[TP-3] rejects a declared length of one byte too many before the client sends the body", async () => {
     const before = listStoredFiles();
     using connection = new RawConnection(server.url);
     connection.send(
       `POST /api/v2/files HTTP/1.1\r\nHost: ${server.url.host}\r\nService-Session-Token: ${admin.token}\r\n` +
         `Content-Type: application/x-tar\r\nContent-Length: ${MAX_UPLOAD_BYTES + 1}\r\n\r\nstart`,
     );
-    const answer = await connection.until((text) => text.includes("validations") || text.includes("bytes."));
-    expect(answer).toContain(" 413 ");
-    expect(answer).toContain(TOO_LARGE.detail);
+    const received = await connection.until((text) => text.includes("validations") || text.includes("bytes."));
+    expect(received).toContain(" 413 ");
+    expect(received).toContain(TOO_LARGE.detail);
     expect(listStoredFiles()).toEqual(before);
   });
 
-  test("[TP-3] without a length: the limit itself is accepted, one byte more is refused and nothing is kept", async () => {
-    const fits = await sendFile(admin, createStream(MAX_UPLOAD_BYTES));
-    expect(fits.status).toBe(201);
+  test("[TP-3] without a length, accepts the limit, and rejects one byte more without storing anything", async () => {
+    const accepted = await sendFile(admin, createStream(MAX_UPLOAD_BYTES));
+    expect(accepted.status).toBe(201);
     const before = listStoredFiles();
-    const refused = await sendFile(admin, createStream(MAX_UPLOAD_BYTES + 1));
-    expect(refused.status).toBe(413);
-    expect(await refused.json()).toEqual(TOO_LARGE);
+    const rejected = await sendFile(admin, createStream(MAX_UPLOAD_BYTES + 1));
+    expect(rejected.status).toBe(413);
+    expect(await rejected.json()).toEqual(TOO_LARGE);
     expect(listStoredFiles()).toEqual(before);
   });
 
@@ -112,18 +112,18 @@ describe("the limit of 100 MiB", () => {
     [9, false, true],
     [10, false, true],
     [11, false, false],
-  ])("[TP-3] %i bytes of 10, declared: %p, taken: %p", async (size, declared, taken) => {
+  ])("[TP-3] %i bytes with a limit of 10, declared: %p, accepted: %p", async (size, isDeclared, isAccepted) => {
     const request = new Request("http://localhost/", {
       method: "POST",
       body: createStream(size),
-      ...(declared ? { headers: { "content-length": String(size) } } : {}),
+      ...(isDeclared ? { headers: { "content-length": String(size) } } : {}),
     });
     const read = Array.fromAsync(limitBody(request, 10));
-    if (taken) expect((await read).reduce((sum, chunk) => sum + chunk.length, 0)).toBe(size);
+    if (isAccepted) expect((await read).reduce((sum, chunk) => sum + chunk.length, 0)).toBe(size);
     else await expect(read).rejects.toThrow("Request body too large.");
   });
 
-  testInside("[TP-4] a sender that disconnects midway leaves nothing behind", async () => {
+  testInside("[TP-4] stores nothing when the sender disconnects midway", async () => {
     const { blobs } = getContext(server);
     const brokenBody = (async function* () {
       yield new Uint8Array(1000);
@@ -135,32 +135,32 @@ describe("the limit of 100 MiB", () => {
   });
 });
 
-test("[TP-4] partial uploads from a crash are removed at the next start; referenced files are kept", async () => {
+test("[TP-4] removes partial uploads from a crash at the next start, and keeps referenced files", async () => {
   using directory = tempDirectory();
   const files = join(directory.path, NODE_FOLDERS[0] as string, "files");
-  const half = join(files, "incoming", uuid());
+  const partialUpload = join(files, "incoming", uuid());
   const orphan = join(files, "ab", `ab${"0".repeat(62)}`);
-  let keptId = "";
+  let referencedId = "";
   {
     await using first = await startTestServer({ directory: directory.path });
     const client = await new Client(first.url).signIn(ADMIN.email, ADMIN.password);
     const bytes = await createTar({ "template.yaml": uniqueText() });
-    keptId = sha256(bytes);
+    referencedId = sha256(bytes);
     await sendFile(client, bytes);
   }
-  await Bun.write(half, "half");
-  await Bun.write(orphan, "whole, but never answered");
+  await Bun.write(partialUpload, "half");
+  await Bun.write(orphan, "complete, but without a response");
   {
     await using second = await startTestServer({ directory: directory.path });
     expect(second.directory).toBe(directory.path);
     const names = listStoredFiles(directory.path);
-    expect(names).toContain(keptId);
-    expect(names.filter((name) => half.endsWith(name) || orphan.endsWith(name))).toEqual([]);
+    expect(names).toContain(referencedId);
+    expect(names.filter((name) => partialUpload.endsWith(name) || orphan.endsWith(name))).toEqual([]);
   }
 });
 
 describe("downloading", () => {
-  test("[TP-25] the bytes are returned as an attachment that no browser displays", async () => {
+  test("[TP-25] returns the bytes as an attachment that no browser displays", async () => {
     const bytes = await createTar({ "template.yaml": uniqueText(), "page.html": "<script>alert(1)</script>" });
     const { hash } = (await (await sendFile(admin, bytes)).json()) as { hash: string };
     const response = await admin.fetch("GET", `/api/v2/files/${hash}`);
@@ -171,7 +171,7 @@ describe("downloading", () => {
     expect(new Uint8Array(await response.arrayBuffer())).toEqual(bytes);
   });
 
-  test("[TP-25] format=zip converts a tar archive, also a large one", async () => {
+  test("[TP-25] format=zip converts a tar archive, even a large one", async () => {
     const large = "0123456789abcdef".repeat(100_000);
     const id = await uploadFiles(admin, { "template.yaml": "a: ü\n", "dir/large.txt": large, empty: "" });
     const response = await admin.fetch("GET", `/api/v2/files/${id}?format=zip`);
@@ -183,19 +183,19 @@ describe("downloading", () => {
     expect((await admin.fetch("GET", `/api/v2/files/${id}?format=rar`)).status).toBe(400);
   });
 
-  test("[TP-25] a file that is not an archive cannot be converted, and the error says so", async () => {
+  test("[TP-25] rejects the conversion of a file that is not an archive, with a clear error", async () => {
     const { hash } = (await (await sendFile(admin, uniqueText().repeat(40))).json()) as { hash: string };
     const response = await admin.fetch("GET", `/api/v2/files/${hash}?format=zip`);
     expect(response.status).toBe(400);
     expect(((await response.json()) as { detail: string }).detail).toBe("the tar archive is damaged");
   });
 
-  test("[TP-25] for the uploader and for template admins where it is used; others get 404", async () => {
+  test("[TP-25] is limited to the uploader and to template admins where the file is used; others get 404", async () => {
     const { template_id: _, id: version } = await importVersion(admin, `${uniqueText()}provisioner: echo\n`);
     const { file_id } = (await admin.get<{ job: { file_id: string } }>(`/api/v2/templateversions/${version}`)).job;
-    const get = async (client: Client) => (await client.fetch("GET", `/api/v2/files/${file_id}`)).status;
-    expect(await get((await newPerson(admin, "reader")).client)).toBe(404);
-    expect(await get((await newPerson(admin, "keeper", ["template-admin"])).client)).toBe(200);
+    const getStatus = async (client: Client) => (await client.fetch("GET", `/api/v2/files/${file_id}`)).status;
+    expect(await getStatus((await newPerson(admin, "reader")).client)).toBe(404);
+    expect(await getStatus((await newPerson(admin, "keeper", ["template-admin"])).client)).toBe(200);
     expect((await admin.fetch("GET", `/api/v2/files/${uuid()}`)).status).toBe(404);
     expect((await admin.fetch("GET", "/api/v2/files/nonsense")).status).toBe(404);
   });

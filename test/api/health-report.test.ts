@@ -9,10 +9,10 @@ import { seedUser } from "#test/support/seed.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { fetchStatus } from "./users/people.ts";
 
-/** The expected warning of a test server: a cluster's backups are PostgreSQL's. */
-const COUNTING = usesActiveNodes ? "standby database" : "backups";
+/** The warning that every test server has. PostgreSQL makes the backups of a cluster. */
+const EXPECTED_WARNING = usesActiveNodes ? "standby database" : "backups";
 
-test("[DP-5] health reports what doctor finds, and whether the server reaches itself", async () => {
+test("[DP-5] reports what `slipway doctor` finds, and whether the server reaches itself", async () => {
   const clock = new ManualClock();
   await using server = await startTestServer({ clock });
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
@@ -20,7 +20,9 @@ test("[DP-5] health reports what doctor finds, and whether the server reaches it
   expect(first.access_url).toMatchObject({ reachable: true, status_code: 200, healthz_response: "OK", severity: "ok" });
   expect(first.websocket).toMatchObject({ code: 101, severity: "ok" });
   expect(first.database).toMatchObject({ reachable: true });
-  expect(first.findings.map(({ name }) => name)).toEqual(expect.arrayContaining(["disk", "database", COUNTING]));
+  expect(first.findings.map(({ name }) => name)).toEqual(
+    expect.arrayContaining(["disk", "database", EXPECTED_WARNING]),
+  );
   const serverFinding = first.findings.find(({ name }) => name === "server");
   // A server on PostgreSQL locks no directory; for a cluster, the nodes are checked.
   if (!usesActiveNodes)
@@ -35,9 +37,9 @@ test("[DP-5] health reports what doctor finds, and whether the server reaches it
   expect(Date.parse(forced.time)).toBe(clock.now());
 });
 
-test("[DP-5] an access URL that leads elsewhere is an error", async () => {
-  using elsewhere = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("no", { status: 502 }) });
-  await using server = await startTestServer({ env: { SLIPWAY_ACCESS_URL: `http://127.0.0.1:${elsewhere.port}` } });
+test("[DP-5] reports an error when the access URL leads to another server", async () => {
+  using otherServer = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("no", { status: 502 }) });
+  await using server = await startTestServer({ env: { SLIPWAY_ACCESS_URL: `http://127.0.0.1:${otherServer.port}` } });
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   const report = await admin.get<HealthReport>("/api/v2/debug/health");
   expect(report).toMatchObject({ healthy: false, severity: "error" });
@@ -45,21 +47,24 @@ test("[DP-5] an access URL that leads elsewhere is an error", async () => {
   expect(report.websocket).toMatchObject({ severity: "error", code: 0 });
 });
 
-test("[DP-6] a dismissed warning stays in the report and no longer affects health", async () => {
+test("[DP-6] keeps a dismissed warning in the report without counting it", async () => {
   await using server = await startTestServer();
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   const before = await admin.get<HealthReport>("/api/v2/debug/health");
-  const counting = before.findings.filter(({ severity }) => severity !== "ok").map(({ name }) => name);
-  expect(counting).toContain(COUNTING);
+  const warnings = before.findings.filter(({ severity }) => severity !== "ok").map(({ name }) => name);
+  expect(warnings).toContain(EXPECTED_WARNING);
   expect(before.severity).not.toBe("ok");
-  const settings = { dismissed_healthchecks: [...counting, "Database"] };
+  const settings = { dismissed_healthchecks: [...warnings, "Database"] };
   await admin.put("/api/v2/debug/health/settings", settings);
   expect(await admin.get<object>("/api/v2/debug/health/settings")).toEqual({
     dismissed_healthchecks: [...new Set(settings.dismissed_healthchecks)].sort(),
   });
   const after = await admin.get<HealthReport>("/api/v2/debug/health");
   expect(after).toMatchObject({ healthy: true, severity: "ok", database: { dismissed: true } });
-  expect(after.findings.find(({ name }) => name === COUNTING)).toMatchObject({ severity: "warning", dismissed: true });
+  expect(after.findings.find(({ name }) => name === EXPECTED_WARNING)).toMatchObject({
+    severity: "warning",
+    dismissed: true,
+  });
 });
 
 test("[DP-7] owners and auditors see the peers in the private network", async () => {

@@ -1,4 +1,4 @@
-// The pages as any client gets them: headers, assets, nothing inline. test/browser tests their behavior.
+// The pages as any client gets them: headers and assets, without inline code. test/browser tests their behavior.
 import { describe, expect, test } from "bun:test";
 import { forFile } from "#test/support/for-file.ts";
 import { startTestServer } from "#test/support/server.ts";
@@ -39,9 +39,9 @@ describe.each([
     expect(html).toContain("<html lang=");
   });
 
-  test("[PG-1] loads its script and its style from this server, under names that change with their content", async () => {
+  test("[PG-1] loads its script and style from this server, under names that change with the content", async () => {
     const html = await (await fetch(new URL(path, server.url))).text();
-    // Some are named twice: for preloading, and where they are used.
+    // The page names some assets twice: for preloading and for use.
     const assets = [...new Set([...html.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map(([, asset = ""]) => asset))];
     const kinds = assets.map((asset) => asset.split(".").at(-1));
     expect(kinds.filter((kind) => kind === "css" || kind === "js").sort()).toEqual(["css", "js"]);
@@ -56,7 +56,7 @@ describe.each([
   });
 });
 
-test("[PG-1] other files are not available", async () => {
+test("[PG-1] returns 404 for other files", async () => {
   for (const path of [
     "/assets/none.js",
     "/assets/..%2fhome.html",
@@ -67,22 +67,22 @@ test("[PG-1] other files are not available", async () => {
   }
 });
 
-test("[PG-6] for an unknown path, people get an error page and programs the generic body; the API always returns the latter", async () => {
+test("[PG-6] an unknown path gives browsers an error page, and programs and API callers the generic body", async () => {
   const getPage = (path: string, headers: Record<string, string>) => fetch(new URL(path, server.url), { headers });
-  const browser = { accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
-  const page = await getPage("/settings/nothing<b>", browser);
+  const browserHeaders = { accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
+  const page = await getPage("/settings/nothing<b>", browserHeaders);
   expect(page.status).toBe(404);
   expect(page.headers.get("content-type")).toBe("text/html; charset=utf-8");
   expect(page.headers.get("content-security-policy")).toStartWith("default-src 'none'");
   const html = await page.text();
   expect(html).toContain("<h1>Page not found</h1>");
   expect(html).not.toContain("nothing");
-  const elsewhere = await getPage("/", { ...browser, host: "slipway.example" });
-  expect(elsewhere.status).toBe(421);
-  expect(await elsewhere.text()).toContain("allowed_hosts");
+  const otherHost = await getPage("/", { ...browserHeaders, host: "slipway.example" });
+  expect(otherHost.status).toBe(421);
+  expect(await otherHost.text()).toContain("allowed_hosts");
   for (const [path, headers] of [
     ["/settings/nothing", {}],
-    ["/api/v2/nothing", browser],
+    ["/api/v2/nothing", browserHeaders],
   ] as const) {
     const body = await getPage(path, headers);
     expect(body.status).toBe(404);

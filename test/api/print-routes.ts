@@ -23,20 +23,20 @@ const findExportedTypes = async (): Promise<ExportedTypes> => {
 
 /** Converts a schema to TypeScript source. `used` collects the names of the exported types in it. */
 const toTypeSource = (schema: TSchema, exported: ExportedTypes, used: Set<string>): string => {
-  const inner = (one: TSchema) => toTypeSource(one, exported, used);
+  const convert = (nested: TSchema) => toTypeSource(nested, exported, used);
   const name = schema[NAME] as string | undefined;
   if (name !== undefined && exported.has(name)) {
     used.add(name);
     return name;
   }
   if (schema.const !== undefined) return JSON.stringify(schema.const);
-  if (schema.anyOf) return toUnionSource(schema.anyOf as TSchema[], inner);
-  if (schema.type === "array") return `(${inner(schema.items as TSchema)})[]`.replace(/^\((\w+)\)/, "$1");
+  if (schema.anyOf) return toUnionSource(schema.anyOf as TSchema[], convert);
+  if (schema.type === "array") return `(${convert(schema.items as TSchema)})[]`.replace(/^\((\w+)\)/, "$1");
   if (schema.patternProperties) {
     const [values] = Object.values(schema.patternProperties as Record<string, TSchema>);
-    return `Record<string, ${inner(values as TSchema)}>`;
+    return `Record<string, ${convert(values as TSchema)}>`;
   }
-  if (schema.type === "object") return toObjectSource(schema, inner);
+  if (schema.type === "object") return toObjectSource(schema, convert);
   return PLAIN[schema.type as string] ?? "unknown";
 };
 
@@ -50,42 +50,43 @@ const PLAIN: Readonly<Record<string, string>> = {
 };
 
 /** Converts a union. Omits the text form in which Elysia also accepts numbers in queries. */
-const toUnionSource = (members: readonly TSchema[], inner: (one: TSchema) => string): string => {
+const toUnionSource = (members: readonly TSchema[], convert: (schema: TSchema) => string): string => {
   const isNumber = members.some(({ type }) => type === "integer" || type === "number");
   const printed = members.filter(({ type, format }) => !(isNumber && type === "string" && format !== undefined));
-  return [...new Set(printed.map(inner))].join(" | ");
+  return [...new Set(printed.map(convert))].join(" | ");
 };
 
-const toObjectSource = ({ properties = {}, required = [] }: TSchema, inner: (one: TSchema) => string): string => {
+const toObjectSource = ({ properties = {}, required = [] }: TSchema, convert: (schema: TSchema) => string): string => {
   const members = Object.entries(properties as Record<string, TSchema>).map(
-    ([name, of]) =>
-      `${/^\w+$/.test(name) ? name : JSON.stringify(name)}${required.includes(name) ? "" : "?"}: ${inner(of)}`,
+    ([name, property]) => `${quoteName(name)}${required.includes(name) ? "" : "?"}: ${convert(property)}`,
   );
   return members.length === 0 ? "Record<string, unknown>" : `{ ${members.join("; ")} }`;
 };
+
+const quoteName = (name: string): string => (/^\w+$/.test(name) ? name : JSON.stringify(name));
 
 /** The routes by path segment; `{}` stands for any. */
 type Branch = { [segment: string]: Branch | string };
 
 type Hooks = { detail?: { hide?: boolean }; body?: TSchema; query?: TSchema };
 
-const routeType = (hooks: Hooks, exported: ExportedTypes, used: Set<string>): string => {
+const toRouteType = (hooks: Hooks, exported: ExportedTypes, used: Set<string>): string => {
   const { body, query } = hooks;
-  const answers = Object.entries(listSchemas(hooks)).filter(([status]) => status.startsWith("2"));
-  const answer =
-    [...new Set(answers.map(([, schema]) => toTypeSource(schema, exported, used)))].join(" | ") || "unknown";
+  const successSchemas = Object.entries(listSchemas(hooks)).filter(([status]) => status.startsWith("2"));
+  const responseType =
+    [...new Set(successSchemas.map(([, schema]) => toTypeSource(schema, exported, used)))].join(" | ") || "unknown";
   const isOptional = body?.type === "object" && !(body.required?.length > 0);
   const bytes = getOptions(hooks).accepts ? "Bytes" : "undefined";
   const bodyType = body ? toTypeSource(body, exported, used) + (isOptional ? " | undefined" : "") : bytes;
   const requested = query ? Object.keys(query.properties as object).map((name) => JSON.stringify(name)) : [];
-  return `Route<${answer}, ${bodyType}, ${requested.join(" | ") || "never"}>`;
+  return `Route<${responseType}, ${bodyType}, ${requested.join(" | ") || "never"}>`;
 };
 
 const formatBranch = (branch: Branch, depth: number): string =>
   Object.entries(branch)
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([segment, value]) => {
-      const name = `${"  ".repeat(depth)}readonly ${/^\w+$/.test(segment) ? segment : JSON.stringify(segment)}: `;
+      const name = `${"  ".repeat(depth)}readonly ${quoteName(segment)}: `;
       return typeof value === "string"
         ? `${name}${value};`
         : `${name}{\n${formatBranch(value, depth + 1)}\n${"  ".repeat(depth)}};`;
@@ -101,10 +102,11 @@ export const printRoutes = async (routes: readonly DeclaredRoute[]): Promise<str
     if (!path.startsWith("/api/v2/") || (hooks as Hooks).detail?.hide) continue;
     let branch = tree;
     for (const segment of path.slice("/api/v2/".length).replace(/\/$/, "").split("/")) {
-      branch[segment.startsWith(":") ? "{}" : segment] ??= {};
-      branch = branch[segment.startsWith(":") ? "{}" : segment] as Branch;
+      const key = segment.startsWith(":") ? "{}" : segment;
+      branch[key] ??= {};
+      branch = branch[key] as Branch;
     }
-    branch[method] = routeType(hooks as Hooks, exported, used);
+    branch[method] = toRouteType(hooks as Hooks, exported, used);
   }
   const imports = new Map<string, string[]>();
   for (const name of used) {

@@ -51,7 +51,7 @@ test("[WB-7] prints the type of each call from its route: shapes by their names,
 `);
 });
 
-testInside("[WB-7] a path resolves to its route: by names first, then by IDs, whatever the query", () => {
+testInside("[WB-7] resolves a path to its route by names first, then by IDs, and ignores the query", () => {
   const checked = [
     isSameType<AnswerOf<CallAt<"GET", "/workspaces/:workspace">>, Workspace>(true),
     isSameType<AnswerOf<CallAt<"GET", `/workspaces/${string}/builds?limit=${number}`>>, Build[]>(true),
@@ -76,17 +76,17 @@ const checkTypes = async (client: Client, id: string) => {
   const listed = await client.get<Workspace[]>(`${title}/workspaces`);
   // @ts-expect-error: the server has no such path
   await client.get("/api/v2/workspace");
-  // @ts-expect-error: nor this below a workspace
+  // @ts-expect-error: a workspace has no such path
   await client.get(`/api/v2/workspaces/${id}/build`);
-  // @ts-expect-error: nor this method there
+  // @ts-expect-error: the path has no such method
   await client.delete("/api/v2/workspaces");
   // @ts-expect-error: a build has no such member
   build?.transitions;
   // @ts-expect-error: a body has no such member
   await client.post(`/api/v2/workspaces/${id}/builds`, { transition: "start", loglevel: "debug" });
-  // @ts-expect-error: nor is this one of its values
+  // @ts-expect-error: the member has no such value
   await client.post(`/api/v2/workspaces/${id}/builds`, { transition: "begin" });
-  // @ts-expect-error: this body cannot be left away
+  // @ts-expect-error: the body is required
   await client.post(`/api/v2/workspaces/${id}/builds`);
   return listed;
 };

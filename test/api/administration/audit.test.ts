@@ -1,4 +1,4 @@
-// Following the audit log, its table, and the default permissions of chats.
+// Following and exporting the audit log, and the default permissions of chats.
 import { expect, test } from "bun:test";
 import type { AuditLog } from "#schema/audit.ts";
 import type { Chat } from "#schema/chats/chat.ts";
@@ -10,12 +10,12 @@ import { newPerson } from "../users/people.ts";
 /** Returns the next list of entries, skipping pings. */
 const nextEntries = async (socket: ClientSocket): Promise<AuditLog[]> => {
   for (;;) {
-    const one = await socket.json<AuditLog[] | { type: "ping" }>();
-    if (Array.isArray(one)) return one;
+    const message = await socket.json<AuditLog[] | { type: "ping" }>();
+    if (Array.isArray(message)) return message;
   }
 };
 
-test("[AD-10] new entries match the filter; the CSV has every entry and no formula", async () => {
+test("[AD-10] sends new entries that match the filter; the CSV has every entry and no formula", async () => {
   await using world = await openModelWorld();
   const { owner } = world;
   const auditor = await newPerson(owner, "grace", ["auditor"]);
@@ -30,9 +30,9 @@ test("[AD-10] new entries match the filter; the CSV has every entry and no formu
   expect(await nextEntries(socket)).toMatchObject([{ action: "delete", resource_target: "harbour" }]);
 
   await owner.post("/api/v2/users", { username: "eve", name: "=cmd()", service_account: true, login_type: "none" });
-  const sent = await auditor.client.fetch("GET", "/api/v2/audit/export?format=csv");
-  expect(sent.headers.get("content-type")).toStartWith("text/csv");
-  const rows = (await sent.text()).trimEnd().split("\r\n");
+  const exportResponse = await auditor.client.fetch("GET", "/api/v2/audit/export?format=csv");
+  expect(exportResponse.headers.get("content-type")).toStartWith("text/csv");
+  const rows = (await exportResponse.text()).trimEnd().split("\r\n");
   expect(rows[0]).toStartWith("time,user,action,resource_type,resource_target");
   const { count } = await auditor.client.get<{ count: number }>("/api/v2/audit?limit=1");
   expect(rows.length - 1).toBeGreaterThanOrEqual(count);
@@ -52,7 +52,7 @@ test("[AD-10] a follower of an empty audit log learns its starting point", async
   expect(await nextEntries(socket)).toMatchObject([{ action: "create", resource_target: "harbour" }]);
 });
 
-test("[AU-20] a chat's title and permissions are shown to people who may read it", async () => {
+test("[AU-20] shows a chat's title and permissions only to people who may read it", async () => {
   await using world = await openModelWorld();
   const { owner, organization_id } = world;
   await addModel(world);
@@ -96,19 +96,19 @@ test("[AU-20] a chat's title and permissions are shown to people who may read it
   for (const client of [owner, lea.client]) expect(JSON.stringify(await findCreateEntry(client))).not.toMatch(secrets);
 });
 
-test("[AD-9] chats of people who have set no permissions start with the deployment's", async () => {
+test("[AD-9] chats of people without permissions of their own start with the deployment's", async () => {
   await using world = await openModelWorld();
   const { owner, organization_id } = world;
   await addModel(world);
   const permissions = { default: "ask" as const, rules: [{ tool: "read_file", action: "allow" as const }] };
   await owner.put("/api/v2/chats/config/default-permissions", { permissions });
   expect(await owner.get("/api/v2/chats/config/default-permissions")).toEqual({ permissions });
-  const begin = () =>
+  const createChat = () =>
     owner.post<Chat>("/api/v2/chats", { organization_id, content: [{ type: "text", text: "hello" }] });
-  expect((await begin()).permissions).toEqual(permissions);
+  expect((await createChat()).permissions).toEqual(permissions);
   const ownPermissions = { default: "deny" as const, rules: [] };
   await owner.put("/api/v2/chats/config/user-permissions", { permissions: ownPermissions });
-  expect((await begin()).permissions).toEqual(ownPermissions);
+  expect((await createChat()).permissions).toEqual(ownPermissions);
   const invalidBody = { permissions: { default: "ask", rules: [{ tool: "execut", action: "deny" }] } };
   expect((await owner.fetch("PUT", "/api/v2/chats/config/default-permissions", invalidBody)).status).toBe(400);
 });

@@ -1,4 +1,4 @@
-// Model servers with responses as publicly documented.
+// Simulated model servers. Their responses follow the public documentation.
 const json = (value: unknown): Response => Response.json(value);
 
 type Handler = (request: Request) => Response | Promise<Response>;
@@ -18,8 +18,8 @@ const MODEL_DETAILS: Readonly<Record<string, object>> = {
   "gemma3:12b": { capabilities: ["completion", "vision"], model_info: { "gemma3.context_length": 131_072 } },
 };
 
-/** Ollama with two models, one of which uses tools; `more` are further routes, such as its chat. */
-export const startOllama = (more: Readonly<Record<string, Handler>> = {}) =>
+/** Ollama with two models, one of which uses tools; `extraRoutes` adds routes, such as its chat. */
+export const startOllama = (extraRoutes: Readonly<Record<string, Handler>> = {}) =>
   serve({
     "GET /api/version": () => json({ version: "0.13.1" }),
     "GET /api/tags": () =>
@@ -33,7 +33,7 @@ export const startOllama = (more: Readonly<Record<string, Handler>> = {}) =>
       const { model } = (await request.json()) as { model: string };
       return json(MODEL_DETAILS[model]);
     },
-    ...more,
+    ...extraRoutes,
   });
 
 export const startVllm = () =>

@@ -15,20 +15,28 @@ import { startOllama, startVllm } from "./model-servers.ts";
 
 const signInOwner = (server: TestServer): Promise<Client> => new Client(server.url).signIn(ADMIN.email, ADMIN.password);
 
-test("[AD-5] Ollama and vLLM on this machine are found with their models; silent and other servers are not", async () => {
+test("[AD-5] finds Ollama and vLLM on this machine with their models, and no silent or other servers", async () => {
   using ollama = startOllama();
   using vllm = startVllm();
-  using other = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("<h1>Somebody's page</h1>") });
-  const silent = Promise.withResolvers<void>();
-  using hanging = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => silent.promise.then(() => new Response()) });
-  const at = [ollama, vllm, other, hanging].map(({ port }) => `http://127.0.0.1:${port}`);
-  await using server = await startTestServer({ env: { SLIPWAY_LOCAL_MODEL_SERVERS: at.join(",") } });
+  using unrelated = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch: () => new Response("<h1>Somebody's page</h1>"),
+  });
+  const response = Promise.withResolvers<void>();
+  using hanging = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch: () => response.promise.then(() => new Response()),
+  });
+  const urls = [ollama, vllm, unrelated, hanging].map(({ port }) => `http://127.0.0.1:${port}`);
+  await using server = await startTestServer({ env: { SLIPWAY_LOCAL_MODEL_SERVERS: urls.join(",") } });
   const owner = await signInOwner(server);
   const getLocalServers = () => owner.get<LocalModelServers>("/api/v2/chats/providers/local");
   const { servers } = await getLocalServers();
   expect(servers.map(({ kind, version, base_url }) => [kind, version, base_url])).toEqual([
-    ["ollama", "0.13.1", `${at[0]}/v1`],
-    ["vllm", "0.11.0", `${at[1]}/v1`],
+    ["ollama", "0.13.1", `${urls[0]}/v1`],
+    ["vllm", "0.11.0", `${urls[1]}/v1`],
   ]);
   expect(servers[0]?.models).toEqual([
     { model: "qwen3-coder:30b", size_bytes: 19_000_000_000, parameters: "30.5B", context_limit: 262_144, tools: true },
@@ -36,41 +44,42 @@ test("[AD-5] Ollama and vLLM on this machine are found with their models; silent
   ]);
   expect(servers[1]?.models).toMatchObject([{ model: "mistral-small", context_limit: 32_768, tools: null }]);
 
-  const provider = { provider: "openai-compat", display_name: "Ollama", base_url: `${at[0]}/v1`, enabled: true };
+  const provider = { provider: "openai-compat", display_name: "Ollama", base_url: `${urls[0]}/v1`, enabled: true };
   const created = await owner.post<{ id: string }>("/api/v2/chats/providers", provider);
   expect((await getLocalServers()).servers.map(({ provider_id }) => provider_id)).toEqual([created.id, null]);
-  silent.resolve();
+  response.resolve();
 });
 
-test("[AD-6] testing an MCP server lists its tools and the tools that chats get, or says why the server does not respond", async () => {
+test("[AD-6] testing an MCP server lists its tools, marks the ones that chats get, or says why it fails", async () => {
   await using host = startMcpHost();
   await using server = await startTestServer({ env: LOCAL });
   const owner = await signInOwner(server);
   const base = "/api/v2/organizations/default/mcp-servers";
   const entry = { slug: "sums", url: `${host.url}/mcp`, tool_deny_list: ["fail"] };
   const { id } = await owner.post<McpServerConfig>(base, entry);
-  const tried = await owner.post<TriedMcpServer>(`${base}/${id}/try`);
-  expect(tried.works).toBe(true);
-  expect(tried.tools.find(({ name }) => name === "add")).toMatchObject({ description: "The tool add.", offered: true });
-  expect(tried.tools.find(({ name }) => name === "fail")?.offered).toBe(false);
+  const success = await owner.post<TriedMcpServer>(`${base}/${id}/try`);
+  expect(success.works).toBe(true);
+  const findTool = (name: string) => success.tools.find((tool) => tool.name === name);
+  expect(findTool("add")).toMatchObject({ description: "The tool add.", offered: true });
+  expect(findTool("fail")?.offered).toBe(false);
   host.refuse = () => new Response("no", { status: 500 });
-  const refused = await owner.post<TriedMcpServer>(`${base}/${id}/try`);
-  expect([refused.works, refused.tools, refused.problem]).toEqual([false, [], "it answered 500: no"]);
-  const problemAt = async (slug: string, url: string) => {
+  const failure = await owner.post<TriedMcpServer>(`${base}/${id}/try`);
+  expect([failure.works, failure.tools, failure.problem]).toEqual([false, [], "it answered 500: no"]);
+  const getProblem = async (slug: string, url: string) => {
     const created = await owner.post<McpServerConfig>(base, { slug, url });
     return (await owner.post<TriedMcpServer>(`${base}/${created.id}/try`)).problem;
   };
-  expect(await problemAt("other", `${server.url.origin}/api/v2/none`)).toBe("it answered 404: Route not found.");
-  expect(await problemAt("dead", "http://127.0.0.1:1/mcp")).toBe(
+  expect(await getProblem("other", `${server.url.origin}/api/v2/none`)).toBe("it answered 404: Route not found.");
+  expect(await getProblem("dead", "http://127.0.0.1:1/mcp")).toBe(
     "127.0.0.1:1 cannot be reached (nothing listens there).",
   );
   host.refuse = () => new Response("", { status: 502 });
-  expect(await problemAt("silent", `${host.url}/mcp`)).toBe("it answered 502");
+  expect(await getProblem("silent", `${host.url}/mcp`)).toBe("it answered 502");
 });
 
 testNeeding(
   [needs.python3],
-  "[AD-7] the hook consumer is shown without its secret, and testing it reports whether it can be reached",
+  "[AD-7] shows the hook consumer without its secret; testing it reports whether it is reachable",
   async () => {
     await using consumer = await Consumer.start();
     const env = consumer.env({ SLIPWAY_HOOK_URL: `${consumer.url}?key=hush` });
@@ -87,8 +96,8 @@ testNeeding(
     expect(await owner.post<TriedHookConsumer>("/api/v2/hooks/consumer/try")).toMatchObject({ works: true });
     expect(await consumer.listReceived("stop")).toHaveLength(1);
     await consumer.kill();
-    const tried = await owner.post<TriedHookConsumer>("/api/v2/hooks/consumer/try");
-    expect([tried.works, tried.problem?.startsWith("connection_failed")]).toEqual([false, true]);
+    const failure = await owner.post<TriedHookConsumer>("/api/v2/hooks/consumer/try");
+    expect([failure.works, failure.problem?.startsWith("connection_failed")]).toEqual([false, true]);
   },
 );
 

@@ -1,4 +1,4 @@
-// Builds by ID and number: their inputs, their resources, and who may access them.
+// Builds: their parameters, resources, access and logs.
 import { expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import type { Build, BuildTimings } from "#schema/workspaces/build.ts";
@@ -11,7 +11,7 @@ import { awaitStatus } from "#test/support/net/status.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { awaitBuild, createBuild, createWorkspace, ECHO, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 
-test("[BD-1] omitted parameters keep their value, immutable ones cannot change, ephemeral ones are asked for again", async () => {
+test("[BD-1] keeps omitted parameters, rejects changes of immutable ones, and resets ephemeral ones", async () => {
   await using world = await openWorld();
   const { admin } = world;
   const { template_id } = await seedTemplate(world.server, {
@@ -34,8 +34,8 @@ test("[BD-1] omitted parameters keep their value, immutable ones cannot change, 
     { name: "reset", value: "true" },
     { name: "size", value: "big" },
   ]);
-  const moved = createBuild(admin, id, "start", { rich_parameter_values: [{ name: "region", value: "us" }] });
-  expect(await awaitStatus(moved)).toBe(400);
+  const changedRegion = createBuild(admin, id, "start", { rich_parameter_values: [{ name: "region", value: "us" }] });
+  expect(await awaitStatus(changedRegion)).toBe(400);
   const secondStart = await createBuild(admin, id, "start");
   expect(await listParameters(secondStart.id)).toEqual([
     { name: "region", value: "eu" },
@@ -44,7 +44,7 @@ test("[BD-1] omitted parameters keep their value, immutable ones cannot change, 
   ]);
 });
 
-test("[BD-2] resources and timings of a build; sensitive metadata is blank; a preset fills its parameters in", async () => {
+test("[BD-2] returns a build's resources and timings with sensitive metadata blank; a preset sets its parameters", async () => {
   await using world = await openWorld();
   const { admin } = world;
   const metadata = [
@@ -60,10 +60,12 @@ test("[BD-2] resources and timings of a build; sensitive metadata is blank; a pr
       { name: "machine", daily_cost: 5, metadata, agents: [{ name: "dev", apps: [{ slug: "web", url: "http://x" }] }] },
     ],
   });
-  const preset = toPresetId(version_id, "Large");
-  const { id, latest_build } = await createWorkspace(admin, template_id, "dev", { template_version_preset_id: preset });
+  const presetId = toPresetId(version_id, "Large");
+  const { id, latest_build } = await createWorkspace(admin, template_id, "dev", {
+    template_version_preset_id: presetId,
+  });
   const running = await awaitBuild(admin, id);
-  expect(running.latest_build).toMatchObject({ daily_cost: 7, template_version_preset_id: preset });
+  expect(running.latest_build).toMatchObject({ daily_cost: 7, template_version_preset_id: presetId });
   const resources = await admin.get<Resource[]>(`/api/v2/workspacebuilds/${latest_build.id}/resources`);
   expect(resources.map(({ name }) => name)).toEqual(["machine", "disk"]);
   expect(resources[0]?.metadata).toEqual([
@@ -75,7 +77,7 @@ test("[BD-2] resources and timings of a build; sensitive metadata is blank; a pr
   expect(timings).toEqual({ provisioner_timings: [], agent_script_timings: [], agent_connection_timings: [] });
 });
 
-test("[BD-3] a build is 404 if not visible, 403 if visible but forbidden, and 400 if the request is invalid", async () => {
+test("[BD-3] returns 404 for a hidden build, 403 for a forbidden action, and 400 for an invalid request", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
   const { template_id, organization_id } = await seedTemplate(
@@ -86,40 +88,40 @@ test("[BD-3] a build is 404 if not visible, 403 if visible but forbidden, and 40
     },
   );
   const owner = await seedUser(server, { organization_id });
-  const mine = admin.withToken(owner.token);
-  const { id, latest_build } = await createWorkspace(mine, template_id);
+  const ownerClient = admin.withToken(owner.token);
+  const { id, latest_build } = await createWorkspace(ownerClient, template_id);
   const outsider = admin.withToken((await seedUser(server, { organization_id })).token);
   const build = `/api/v2/workspacebuilds/${latest_build.id}`;
   for (const path of [build, `${build}/logs`, `${build}/parameters`, `${build}/resources`, `${build}/timings`]) {
     expect([path, await awaitStatus(outsider.get(path))]).toEqual([path, 404]);
-    expect([path, await awaitStatus(mine.get(path))]).toEqual([path, 200]);
+    expect([path, await awaitStatus(ownerClient.get(path))]).toEqual([path, 200]);
   }
   expect(await awaitStatus(createBuild(outsider, id, "stop"))).toBe(404);
   expect(await awaitStatus(outsider.patch(`${build}/cancel`))).toBe(404);
-  expect(await awaitStatus(mine.patch(`${build}/cancel`))).toBe(403);
-  expect(await awaitStatus(mine.patch(`${build}/cancel?expect_status=soon`))).toBe(400);
-  const asks: [Client, object, number][] = [
-    [mine, { transition: "dance" }, 400],
-    [mine, { transition: "stop", orphan: true }, 400],
-    [mine, { transition: "delete", orphan: true }, 403],
-    [mine, { transition: "start", log_level: "debug" }, 403],
-    [mine, { transition: "start", dry_run: true }, 400],
-    [mine, { transition: "start", template_version_id: uuid() }, 404],
-    [mine, { transition: "start" }, 409],
+  expect(await awaitStatus(ownerClient.patch(`${build}/cancel`))).toBe(403);
+  expect(await awaitStatus(ownerClient.patch(`${build}/cancel?expect_status=soon`))).toBe(400);
+  const invalidRequests: [Client, object, number][] = [
+    [ownerClient, { transition: "dance" }, 400],
+    [ownerClient, { transition: "stop", orphan: true }, 400],
+    [ownerClient, { transition: "delete", orphan: true }, 403],
+    [ownerClient, { transition: "start", log_level: "debug" }, 403],
+    [ownerClient, { transition: "start", dry_run: true }, 400],
+    [ownerClient, { transition: "start", template_version_id: uuid() }, 404],
+    [ownerClient, { transition: "start" }, 409],
   ];
-  for (const [client, body, status] of asks) {
+  for (const [client, body, status] of invalidRequests) {
     expect([body, await awaitStatus(client.post<unknown>(`/api/v2/workspaces/${id}/builds`, body))]).toEqual([
       body,
       status,
     ]);
   }
   expect(await awaitStatus(admin.patch(`${build}/cancel`))).toBe(200);
-  const other = await seedTemplate(server);
-  const foreign = createBuild(admin, id, "start", { template_version_id: other.version_id });
-  expect(await awaitStatus(foreign)).toBe(404);
+  const otherTemplate = await seedTemplate(server);
+  const foreignBuild = createBuild(admin, id, "start", { template_version_id: otherTemplate.version_id });
+  expect(await awaitStatus(foreignBuild)).toBe(404);
 });
 
-test("[BD-4] an orphaning delete runs no provisioner and still ends the workspace", async () => {
+test("[BD-4] an orphaning delete deletes the workspace without a provisioner", async () => {
   await using world = await openWorld();
   const { template_id } = await seedTemplate(world.server);
   const { id } = await createWorkspace(world.admin, template_id);
@@ -127,11 +129,11 @@ test("[BD-4] an orphaning delete runs no provisioner and still ends the workspac
   const build = await createBuild(world.admin, id, "delete", { orphan: true });
   using follower = await world.admin.socket(`/api/v2/workspacebuilds/${build.id}/logs?follow=true`);
   expect((await follower.closed).code).toBe(1000);
-  const done = await world.admin.get<Build>(`/api/v2/workspacebuilds/${build.id}`);
-  expect(done.status).toBe("deleted");
+  const deletedBuild = await world.admin.get<Build>(`/api/v2/workspacebuilds/${build.id}`);
+  expect(deletedBuild.status).toBe("deleted");
 });
 
-test("[BD-7] the log as events: lines after the cursor, then each new line, and an end when the job has ended", async () => {
+test("[BD-7] streams log lines after the cursor as events, then new lines, and `end` after the job", async () => {
   await using world = await openWorld();
   const echo = { logs: ["one", "two", "three"], hang: true };
   const { template_id } = await seedTemplate(world.server, Object.assign({ echo }, ECHO));
@@ -143,23 +145,23 @@ test("[BD-7] the log as events: lines after the cursor, then each new line, and 
     });
   const outputs: string[] = [];
   const ids: number[] = [];
-  let last = "";
+  let lastEvent = "";
   for await (const { event, data } of readEvents<JobLog>(await follow(0))) {
-    last = event;
+    lastEvent = event;
     if (data === undefined || event === "end") continue;
     outputs.push(data.output);
     ids.push(data.id);
     if (data.output === "three") await world.admin.patch(`${build}/cancel`);
   }
-  expect(last).toBe("end");
+  expect(lastEvent).toBe("end");
   expect(outputs.slice(0, 3)).toEqual(["one", "two", "three"]);
   const stored = await world.admin.get<JobLog[]>(`${build}/logs`);
   expect(ids).toEqual(stored.map((line) => line.id));
-  const rest: string[] = [];
+  const remaining: string[] = [];
   for await (const { event, data } of readEvents<JobLog>(await follow(ids[1] as number))) {
-    if (event === "data") rest.push(data?.output ?? "");
+    if (event === "data") remaining.push(data?.output ?? "");
   }
-  expect(rest).toEqual(outputs.slice(2));
+  expect(remaining).toEqual(outputs.slice(2));
   const { organization_id } = await world.admin.get<{ organization_id: string }>(`/api/v2/workspaces/${id}`);
   const { token } = await seedUser(world.server, { organization_id });
   expect((await follow(0, world.admin.withToken(token))).status).toBe(404);

@@ -8,30 +8,32 @@ import { seedUser } from "#test/support/seed.ts";
 import { ECHO, followImport, makeTemplate, uniqueText, uploadFiles } from "#test/support/templates.ts";
 import { awaitBuild, awaitWorkspace, createWorkspace, openWorld } from "#test/support/workspaces.ts";
 
-const withSize = (words: string): string =>
-  `${uniqueText()}${ECHO}parameters:\n  - {name: size, default: small, mutable: true}\n${words}`;
+const createManifest = (moreParameters: string): string =>
+  `${uniqueText()}${ECHO}parameters:\n  - {name: size, default: small, mutable: true}\n${moreParameters}`;
 
-const builds = async (client: Client, id: string) =>
+const listTransitions = async (client: Client, id: string) =>
   (await client.get<Build[]>(`/api/v2/workspaces/${id}/builds`)).map(({ transition }) => transition).toReversed();
 
-test("[WK-31] a restart with another version and other values is one call; a stopped workspace is only started", async () => {
+test("[WK-31] restarts with another version and other values in one call, and only starts a stopped workspace", async () => {
   await using world = await openWorld();
   const { admin } = world;
-  const template = await makeTemplate(admin, withSize(""));
+  const template = await makeTemplate(admin, createManifest(""));
   const { id } = await createWorkspace(admin, template.id, "dev");
   await awaitBuild(admin, id);
-  const file_id = await uploadFiles(admin, { "template.yaml": withSize("  - {name: more, default: yes please}\n") });
-  const next = await admin.post<{ id: string }>("/api/v2/organizations/default/templateversions", {
+  const file_id = await uploadFiles(admin, {
+    "template.yaml": createManifest("  - {name: more, default: yes please}\n"),
+  });
+  const nextVersion = await admin.post<{ id: string }>("/api/v2/organizations/default/templateversions", {
     file_id,
     template_id: template.id,
   });
-  await followImport(admin, next.id);
-  const first = await admin.post<Build>(`/api/v2/workspaces/${id}/restart`, {
-    template_version_id: next.id,
+  await followImport(admin, nextVersion.id);
+  const stop = await admin.post<Build>(`/api/v2/workspaces/${id}/restart`, {
+    template_version_id: nextVersion.id,
     rich_parameter_values: [{ name: "size", value: "big" }],
     reason: "dashboard",
   });
-  expect(first).toMatchObject({ transition: "stop", build_number: 2, reason: "dashboard" });
+  expect(stop).toMatchObject({ transition: "stop", build_number: 2, reason: "dashboard" });
   const workspace = await awaitWorkspace(
     admin,
     id,
@@ -39,26 +41,26 @@ test("[WK-31] a restart with another version and other values is one call; a sto
   );
   expect(workspace.latest_build).toMatchObject({
     transition: "start",
-    template_version_id: next.id,
+    template_version_id: nextVersion.id,
     reason: "dashboard",
   });
   expect(await admin.get<object[]>(`/api/v2/workspacebuilds/${workspace.latest_build.id}/parameters`)).toEqual([
     { name: "more", value: "yes please" },
     { name: "size", value: "big" },
   ]);
-  expect(await builds(admin, id)).toEqual(["start", "stop", "start"]);
+  expect(await listTransitions(admin, id)).toEqual(["start", "stop", "start"]);
 
   await admin.post(`/api/v2/workspaces/${id}/builds`, { transition: "stop" });
   await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "stopped");
   expect(await admin.post<Build>(`/api/v2/workspaces/${id}/restart`, {})).toMatchObject({ transition: "start" });
   await awaitBuild(admin, id);
-  expect(await builds(admin, id)).toEqual(["start", "stop", "start", "stop", "start"]);
+  expect(await listTransitions(admin, id)).toEqual(["start", "stop", "start", "stop", "start"]);
 });
 
-test("[WK-31] a start that is not possible is refused before anything is stopped", async () => {
+test("[WK-31] rejects an impossible start before the workspace stops", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
-  const template = await makeTemplate(admin, withSize(""));
+  const template = await makeTemplate(admin, createManifest(""));
   const { id } = await createWorkspace(admin, template.id, "dev");
   await awaitBuild(admin, id);
   const restart = (body: object, client = admin) => awaitStatus(client.post(`/api/v2/workspaces/${id}/restart`, body));
@@ -67,5 +69,5 @@ test("[WK-31] a start that is not possible is refused before anything is stopped
   expect(await restart({ transition: "stop" })).toBe(400);
   const { token } = await seedUser(server);
   expect(await restart({}, admin.withToken(token))).toBe(404);
-  expect(await builds(admin, id)).toEqual(["start"]);
+  expect(await listTransitions(admin, id)).toEqual(["start"]);
 });

@@ -1,4 +1,4 @@
-// The state of builds: read, replaced after a repair, passed to the next build; and builds for which there is no worker.
+// The state of builds: reading it, replacing it, and passing it to the next build. Also deletes a workspace without its worker.
 import { expect, test } from "bun:test";
 import type { Build } from "#schema/workspaces/build.ts";
 import type { JobLog } from "#schema/workspaces/job.ts";
@@ -7,8 +7,8 @@ import { awaitStatus } from "#test/support/net/status.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { awaitBuild, createBuild, createWorkspace, ECHO, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 
-const textAt = async (client: Client, path: string): Promise<string> => (await client.fetch("GET", path)).text();
-const base64 = (text: string): string => Buffer.from(text).toString("base64");
+const getText = async (client: Client, path: string): Promise<string> => (await client.fetch("GET", path)).text();
+const encodeBase64 = (text: string): string => Buffer.from(text).toString("base64");
 
 test("[BD-5] template admins read and replace the state of a build; the next build keeps it", async () => {
   await using world = await openWorld();
@@ -18,21 +18,21 @@ test("[BD-5] template admins read and replace the state of a build; the next bui
   const { id, latest_build } = await createWorkspace(userClient, template_id);
   await awaitBuild(admin, id);
   const path = `/api/v2/workspacebuilds/${latest_build.id}/state`;
-  expect(await textAt(admin, path)).toBe("echo");
+  expect(await getText(admin, path)).toBe("echo");
   expect(await awaitStatus(userClient.get(path))).toBe(403);
-  expect(await awaitStatus(userClient.put(path, { state: base64("x") }))).toBe(403);
+  expect(await awaitStatus(userClient.put(path, { state: encodeBase64("x") }))).toBe(403);
   expect(await awaitStatus(admin.put(path, { state: "not base64!" }))).toBe(400);
-  await admin.put(path, { state: base64("repaired") });
-  expect(await textAt(admin, path)).toBe("repaired");
-  const next = await createBuild(admin, id, "start");
+  await admin.put(path, { state: encodeBase64("repaired") });
+  expect(await getText(admin, path)).toBe("repaired");
+  const nextBuild = await createBuild(admin, id, "start");
   await awaitBuild(admin, id);
   // The test provisioner returns what it was given.
-  expect(await textAt(admin, `/api/v2/workspacebuilds/${next.id}/state`)).toBe("repaired");
+  expect(await getText(admin, `/api/v2/workspacebuilds/${nextBuild.id}/state`)).toBe("repaired");
   await admin.put(path, { state: "" });
-  expect(await textAt(admin, path)).toBe("");
+  expect(await getText(admin, path)).toBe("");
 });
 
-test("[BD-5] a key with scopes neither reads nor replaces a state, which holds secrets of the workspace's owner", async () => {
+test("[BD-5] a scoped key can neither read nor replace a state, which contains the owner's secrets", async () => {
   await using world = await openWorld();
   const { admin } = world;
   const { template_id } = await seedTemplate(world.server);
@@ -40,15 +40,15 @@ test("[BD-5] a key with scopes neither reads nor replaces a state, which holds s
   await awaitBuild(admin, id);
   const scopes = ["workspace:update", "workspace:start", "workspace:read", "workspace:ssh"];
   const { key } = await admin.post<{ key: string }>("/api/v2/users/me/keys/tokens", { scopes });
-  const narrow = admin.withToken(key);
+  const scopedClient = admin.withToken(key);
   const path = `/api/v2/workspacebuilds/${latest_build.id}/state`;
-  expect(await awaitStatus(narrow.get(path))).toBe(403);
-  expect(await awaitStatus(narrow.put(path, { state: "" }))).toBe(403);
-  expect(await awaitStatus(createBuild(narrow, id, "start", { state: base64("x") }))).toBe(403);
-  expect(await textAt(admin, path)).toBe("echo");
+  expect(await awaitStatus(scopedClient.get(path))).toBe(403);
+  expect(await awaitStatus(scopedClient.put(path, { state: "" }))).toBe(403);
+  expect(await awaitStatus(createBuild(scopedClient, id, "start", { state: encodeBase64("x") }))).toBe(403);
+  expect(await getText(admin, path)).toBe("echo");
 });
 
-test("[BD-5] a state may have 16 MiB, the limit for builds; a larger one is refused and nothing changes", async () => {
+test("[BD-5] accepts a state of 16 MiB, the limit for builds, and rejects a larger one without a change", async () => {
   await using world = await openWorld();
   const { admin } = world;
   const { template_id } = await seedTemplate(world.server);
@@ -56,15 +56,15 @@ test("[BD-5] a state may have 16 MiB, the limit for builds; a larger one is refu
   await awaitBuild(admin, id);
   const path = `/api/v2/workspacebuilds/${latest_build.id}/state`;
   const largestState = "0123456789abcdef".repeat(1024 * 1024);
-  await admin.put(path, { state: base64(largestState) });
-  expect((await textAt(admin, path)) === largestState).toBe(true);
-  expect(await awaitStatus(admin.put(path, { state: base64(`${largestState}wxyz`) }))).toBe(400);
-  const answer = await admin.fetch("PUT", path, { state: base64(largestState + largestState.slice(0, 8192)) });
-  expect(answer.status).toBe(413);
-  expect((await textAt(admin, path)) === largestState).toBe(true);
+  await admin.put(path, { state: encodeBase64(largestState) });
+  expect((await getText(admin, path)) === largestState).toBe(true);
+  expect(await awaitStatus(admin.put(path, { state: encodeBase64(`${largestState}wxyz`) }))).toBe(400);
+  const response = await admin.fetch("PUT", path, { state: encodeBase64(largestState + largestState.slice(0, 8192)) });
+  expect(response.status).toBe(413);
+  expect((await getText(admin, path)) === largestState).toBe(true);
 });
 
-test("[BD-5] not while a build is active", async () => {
+test("[BD-5] rejects a new state while a build is active", async () => {
   await using world = await openWorld();
   const { template_id } = await seedTemplate(world.server, { ...ECHO, echo: { hang: true } });
   const { latest_build } = await createWorkspace(world.admin, template_id);
@@ -72,21 +72,21 @@ test("[BD-5] not while a build is active", async () => {
   expect(await awaitStatus(world.admin.put(path, { state: "" }))).toBe(409);
 });
 
-test("[BD-6] a build's state is replaced, and more is logged on request", async () => {
+test("[BD-6] template admins can start a build with another state and a verbose log", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
   const { template_id, organization_id } = await seedTemplate(server, {
     ...ECHO,
     parameters: [{ name: "size", default: "small" }],
   });
-  const mine = admin.withToken((await seedUser(server, { organization_id })).token);
-  const { id } = await createWorkspace(mine, template_id);
+  const ownerClient = admin.withToken((await seedUser(server, { organization_id })).token);
+  const { id } = await createWorkspace(ownerClient, template_id);
   await awaitBuild(admin, id);
-  expect(await awaitStatus(createBuild(mine, id, "start", { state: base64("other") }))).toBe(403);
+  expect(await awaitStatus(createBuild(ownerClient, id, "start", { state: encodeBase64("other") }))).toBe(403);
   expect(await awaitStatus(createBuild(admin, id, "start", { state: "?" }))).toBe(400);
-  const build = await createBuild(admin, id, "start", { state: base64("other"), log_level: "debug" });
+  const build = await createBuild(admin, id, "start", { state: encodeBase64("other"), log_level: "debug" });
   await awaitBuild(admin, id);
-  expect(await textAt(admin, `/api/v2/workspacebuilds/${build.id}/state`)).toBe("other");
+  expect(await getText(admin, `/api/v2/workspacebuilds/${build.id}/state`)).toBe("other");
   const logs = await admin.get<JobLog[]>(`/api/v2/workspacebuilds/${build.id}/logs`);
   expect(logs.filter(({ log_level }) => log_level === "debug").map(({ output }) => output)).toEqual([
     "Build 2, start, by the provisioner echo.",
@@ -96,7 +96,7 @@ test("[BD-6] a build's state is replaced, and more is logged on request", async 
   ]);
 });
 
-test("[BD-4] an orphaning delete of a workspace whose worker is permanently gone ends it immediately", async () => {
+test("[BD-4] an orphaning delete deletes a workspace whose worker no longer exists", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
   const external = { ...ECHO, provisioner: "external" as const, external: { provisioner: "echo" as const } };

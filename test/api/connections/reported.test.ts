@@ -1,4 +1,4 @@
-// The agents' entries in the connection log: a real server, agents that speak the real protocol, and a clock controlled by the test.
+// Connections that agents report. The agents speak the real protocol, and the test controls the clock.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { connectionUpkeep } from "#actors/connections/upkeep.ts";
@@ -34,10 +34,10 @@ beforeAll(async () => {
 });
 afterAll(async () => await server[Symbol.asyncDispose]());
 
-const list = (q: string, page = "", client = admin): Promise<Page> =>
+const searchConnections = (q: string, page = "", client = admin): Promise<Page> =>
   client.get<Page>(`/api/v2/connectionlog?${new URLSearchParams({ q })}${page}`);
 const listConnections = async ({ workspace_id }: SeededAgent): Promise<ConnectionLog[]> =>
-  (await list(`workspace_id:${workspace_id}`)).connection_logs;
+  (await searchConnections(`workspace_id:${workspace_id}`)).connection_logs;
 
 const reportConnections = async (seeded: SeededAgent, ...reports: ConnectionReport[]): Promise<void> => {
   await using connection = await connectAgent(server, seeded.agent_token);
@@ -63,7 +63,7 @@ const sweep = async (): Promise<void> => {
   await services.whenIdle();
 };
 
-test("[CG-2] [CG-4] logs each session once, with one end and its exit code; logs editors by name and ports by number", async () => {
+test("[CG-2] [CG-4] logs each session once with one end and exit code, editors by name, and ports by number", async () => {
   const seeded = await seedAgent(server);
   const id = uuid();
   await reportConnections(seeded, { id }, { id }, { action: Action.DISCONNECT, reason: "unknown" });
@@ -110,8 +110,8 @@ test("[CG-4] an agent's clock is used if it is within an hour, and nothing start
   const seeded = await seedAgent(server);
   const now = clock.now();
   for (const at of [now - 60_000, now + 60_000, now - 2 * 3_600_000]) await reportConnections(seeded, { at });
-  const started = (await listConnections(seeded)).map(({ connect_time }) => Date.parse(connect_time) - now);
-  expect(started.sort((a, b) => a - b)).toEqual([-60_000, 0, 0]);
+  const startOffsetsMs = (await listConnections(seeded)).map(({ connect_time }) => Date.parse(connect_time) - now);
+  expect(startOffsetsMs.sort((a, b) => a - b)).toEqual([-60_000, 0, 0]);
 });
 
 test("[CG-5] logs at most 300 connections per minute", async () => {
@@ -141,15 +141,15 @@ test("[CG-6] closes the open connections of an agent that restarts or whose buil
   expect((await listConnections(seeded))[0]?.disconnect_reason).toBe("the workspace's agent disconnected");
 });
 
-test("[CG-7] finds by type, state, people, workspace, connection and time, and refuses unknown keys", async () => {
+test("[CG-7] filters by type, state, people, workspace, connection and time, and rejects unknown keys", async () => {
   const seeded = await seedAgent(server);
   const id = uuid();
   clock.advance(1_000);
-  const before = new Date(clock.now()).toISOString().replace(/\.\d+/, "");
+  const startTime = new Date(clock.now()).toISOString().replace(/\.\d+/, "");
   clock.advance(1_000);
   await reportConnections(seeded, { id, type: Type.VSCODE }, { type: Type.SSH }, { id, action: Action.DISCONNECT });
   const countFound = async (q: string) =>
-    (await list(`workspace_id:${seeded.workspace_id} ${q}`)).connection_logs.length;
+    (await searchConnections(`workspace_id:${seeded.workspace_id} ${q}`)).connection_logs.length;
   const owner = (await listConnections(seeded))[0]?.workspace_owner_username ?? "";
   expect(await Promise.all(["", "type:vscode", "vscode", "type:jetbrains"].map(countFound))).toEqual([2, 1, 1, 0]);
   expect(await Promise.all(["status:ongoing", "status:completed"].map(countFound))).toEqual([1, 1]);
@@ -160,59 +160,59 @@ test("[CG-7] finds by type, state, people, workspace, connection and time, and r
   expect(await Promise.all([`organization:${seeded.organization_id}`, "organization:default"].map(countFound))).toEqual(
     [2, 0],
   );
-  expect(await Promise.all([`connected_after:"${before}"`, `connected_before:"${before}"`].map(countFound))).toEqual([
-    2, 0,
-  ]);
+  expect(
+    await Promise.all([`connected_after:"${startTime}"`, `connected_before:"${startTime}"`].map(countFound)),
+  ).toEqual([2, 0]);
   const invalidQuery = "cake:1 status:maybe workspace_id:7 connected_after:monday";
-  const answer = await admin.fetch("GET", `/api/v2/connectionlog?${new URLSearchParams({ q: invalidQuery })}`);
-  const { validations } = (await answer.json()) as { validations: { field: string }[] };
-  expect([answer.status, validations.map(({ field }) => field).sort()]).toEqual([
+  const response = await admin.fetch("GET", `/api/v2/connectionlog?${new URLSearchParams({ q: invalidQuery })}`);
+  const { validations } = (await response.json()) as { validations: { field: string }[] };
+  expect([response.status, validations.map(({ field }) => field).sort()]).toEqual([
     400,
     ["cake", "connected_after", "status", "workspace_id"],
   ]);
 });
 
-test("[CG-8] pages the connection log for readers of the audit log; an organization auditor sees only that organization", async () => {
-  const [one, two] = [await seedAgent(server), await seedAgent(server)];
-  await reportConnections(one, {}, {}, {});
-  await reportConnections(two, {});
-  const reader = async (roles: string[]) => new Client(server.url, (await seedUser(server, { roles })).token);
-  const member = await reader([]);
+test("[CG-8] auditors can page through the connection log; organization auditors see only their organization", async () => {
+  const [firstAgent, secondAgent] = [await seedAgent(server), await seedAgent(server)];
+  await reportConnections(firstAgent, {}, {}, {});
+  await reportConnections(secondAgent, {});
+  const createReader = async (roles: string[]) => new Client(server.url, (await seedUser(server, { roles })).token);
+  const member = await createReader([]);
   expect((await member.fetch("GET", "/api/v2/connectionlog")).status).toBe(403);
   expect((await member.fetch("GET", "/api/v2/connectionlog/retention")).status).toBe(403);
-  const auditor = await reader(["auditor"]);
-  expect((await list("", "", auditor)).count).toBe((await list("")).count);
-  const ownAuditor = await seedUser(server, { organization_id: one.organization_id });
-  await admin.put(`/api/v2/organizations/${one.organization_id}/members/${ownAuditor.user_id}/roles`, {
+  const auditor = await createReader(["auditor"]);
+  expect((await searchConnections("", "", auditor)).count).toBe((await searchConnections("")).count);
+  const organizationAuditor = await seedUser(server, { organization_id: firstAgent.organization_id });
+  await admin.put(`/api/v2/organizations/${firstAgent.organization_id}/members/${organizationAuditor.user_id}/roles`, {
     roles: ["organization-auditor"],
   });
-  const seen = await list("", "", new Client(server.url, ownAuditor.token));
-  expect([seen.count, new Set(seen.connection_logs.map(({ workspace_id }) => workspace_id))]).toEqual([
+  const visible = await searchConnections("", "", new Client(server.url, organizationAuditor.token));
+  expect([visible.count, new Set(visible.connection_logs.map(({ workspace_id }) => workspace_id))]).toEqual([
     3,
-    new Set([one.workspace_id]),
+    new Set([firstAgent.workspace_id]),
   ]);
-  const q = `workspace_id:${one.workspace_id}`;
-  const ids = (page: Page) => page.connection_logs.map(({ id }) => id);
-  const allIds = ids(await list(q));
-  const first = await list(q, "&limit=2");
-  expect([ids(first), first.count, first.count_cap]).toEqual([allIds.slice(0, 2), 3, 2_000]);
-  expect(ids(await list(q, `&limit=2&after_id=${allIds[1]}`))).toEqual(allIds.slice(2));
-  expect(ids(await list(q, "&limit=2&offset=2"))).toEqual(allIds.slice(2));
+  const q = `workspace_id:${firstAgent.workspace_id}`;
+  const listIds = (page: Page) => page.connection_logs.map(({ id }) => id);
+  const allIds = listIds(await searchConnections(q));
+  const first = await searchConnections(q, "&limit=2");
+  expect([listIds(first), first.count, first.count_cap]).toEqual([allIds.slice(0, 2), 3, 2_000]);
+  expect(listIds(await searchConnections(q, `&limit=2&after_id=${allIds[1]}`))).toEqual(allIds.slice(2));
+  expect(listIds(await searchConnections(q, "&limit=2&offset=2"))).toEqual(allIds.slice(2));
   expect((await admin.fetch("GET", `/api/v2/connectionlog?after_id=${uuid()}`)).status).toBe(400);
 });
 
-test("[CG-9] deletes entries after 90 days or the retention that an owner sets, and audits changes of the retention", async () => {
+test("[CG-9] deletes entries after the retention, by default 90 days, and audits changes of it", async () => {
   const seeded = await seedAgent(server);
   await reportConnections(seeded, {});
   const path = "/api/v2/connectionlog/retention";
   expect(await admin.get<{ days: number }>(path)).toEqual({ days: 90 });
-  // A separate clock: the server's would fire every timer of ninety days.
+  // A separate clock, because the server's would fire every timer of 90 days.
   let now = clock.now();
-  const chore = connectionUpkeep({ store: getContext(server).store, clock: { now: () => now } });
+  const upkeep = connectionUpkeep({ store: getContext(server).store, clock: { now: () => now } });
   const countAfterDays = async (days: number): Promise<number> => {
     now += days * DAY_MS;
-    chore.sweep();
-    await chore.whenIdle();
+    upkeep.sweep();
+    await upkeep.whenIdle();
     return (await listConnections(seeded)).length;
   };
   expect(await countAfterDays(89)).toBe(1);
