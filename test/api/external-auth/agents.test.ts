@@ -13,8 +13,8 @@ import { awaitRejection, getAgentToken, link, startWith } from "./world.ts";
 
 const ME = "/api/v2/workspaceagents/me";
 
-/** An account whose own addresses have https. */
-const TLS_ACCOUNT = {
+/** The settings of a provider whose own URLs use https. */
+const TLS_PROVIDER = {
   type: "generic",
   client_id: "x",
   client_secret: "y",
@@ -22,31 +22,31 @@ const TLS_ACCOUNT = {
   token_url: "https://auth.example/token",
 };
 
-test("[EA-12] a provider is selected by a repository URL, by its ID, or by both if they agree", async () => {
+test("[EA-12] an agent selects a provider by a repository URL, by its ID, or by both if they agree", async () => {
   using provider = new FakeProvider();
   await using server = await startWith([
     provider.setting("one"),
     provider.setting("two", { regex: "two\\.example/team" }),
     { id: "hub", type: "github", client_id: "x" },
     provider.setting("three", { regex: "^https://three\\.example", base_url: "https://three.example" }),
-    { id: "tls", ...TLS_ACCOUNT, regex: "^tls\\.example" },
-    { id: "plain", ...TLS_ACCOUNT, regex: "^https?://plain\\.example|^http://plain\\.example" },
+    { id: "tls", ...TLS_PROVIDER, regex: "^tls\\.example" },
+    { id: "plain", ...TLS_PROVIDER, regex: "^https?://plain\\.example|^http://plain\\.example" },
     { id: "loose", type: "github", client_id: "x", base_url: "https://loose.example", regex: "loose\\.example" },
   ]);
   const { agent_token } = await seedAgent(server);
-  const page = async (query: string): Promise<string> =>
+  const getLinkPath = async (query: string): Promise<string> =>
     new URL((await getAgentToken(server, agent_token, query)).url).pathname;
-  expect(await page("match=https://one.example/team/repo.git")).toBe("/external-auth/one");
-  expect(await page("match=two.example/team")).toBe("/external-auth/two");
-  expect(await page("match=github.com/team/repo")).toBe("/external-auth/hub");
-  expect(await page("match=https://ann@github.com")).toBe("/external-auth/hub");
-  expect(await page("match=https://loose.example/a")).toBe("/external-auth/loose");
-  expect(await page("match=https://tls.example/a")).toBe("/external-auth/tls");
-  expect(await page("match=http://plain.example/a")).toBe("/external-auth/plain");
+  expect(await getLinkPath("match=https://one.example/team/repo.git")).toBe("/external-auth/one");
+  expect(await getLinkPath("match=two.example/team")).toBe("/external-auth/two");
+  expect(await getLinkPath("match=github.com/team/repo")).toBe("/external-auth/hub");
+  expect(await getLinkPath("match=https://ann@github.com")).toBe("/external-auth/hub");
+  expect(await getLinkPath("match=https://loose.example/a")).toBe("/external-auth/loose");
+  expect(await getLinkPath("match=https://tls.example/a")).toBe("/external-auth/tls");
+  expect(await getLinkPath("match=http://plain.example/a")).toBe("/external-auth/plain");
   expect((await awaitRejection(getAgentToken(server, agent_token, "match=http://loose.example/a"))).detail).toBe(
     "Change the remote to https: git remote set-url origin https://loose.example/a",
   );
-  expect(await page("id=two&match=http://two.example/team")).toBe("/external-auth/two");
+  expect(await getLinkPath("id=two&match=http://two.example/team")).toBe("/external-auth/two");
   for (const [query, status] of [
     ["", 400],
     ["match=&id=", 400],
@@ -72,12 +72,12 @@ test("[EA-12] a provider is selected by a repository URL, by its ID, or by both 
   }
 });
 
-test("[EA-12] git gets the token in each host's format; before an account is linked, only the URL to link one", async () => {
+test("[EA-12] git gets the token in each host's format, or the URL to link an account", async () => {
   using provider = new FakeProvider();
   provider.forever = true;
   const types = ["github", "gitlab", "bitbucket-cloud", "bitbucket-server", "gitea", "generic"];
-  const plain = { device_code_url: undefined, base_url: provider.url.href };
-  await using server = await startWith(types.map((type) => provider.setting(type, { ...plain, type })));
+  const overrides = { device_code_url: undefined, base_url: provider.url.href };
+  await using server = await startWith(types.map((type) => provider.setting(type, { ...overrides, type })));
   const { agent_token, owner_token } = await seedAgent(server);
   const owner = new Client(server.url, owner_token);
   for (const type of types) {
@@ -92,23 +92,28 @@ test("[EA-12] git gets the token in each host's format; before an account is lin
     await link(owner, provider, type);
     const { access_token, username, password, ...rest } = await getAgentToken(server, agent_token, `id=${type}`);
     expect(rest).toEqual({ type, url: "", token_extra: { scope: "read write" } });
-    const named = { gitlab: "oauth2", "bitbucket-cloud": "x-token-auth", "bitbucket-server": "x-token-auth" }[type];
-    expect([type, username, password]).toEqual([type, ...(named ? [named, access_token] : [access_token, ""])]);
+    const fixedUsername = { gitlab: "oauth2", "bitbucket-cloud": "x-token-auth", "bitbucket-server": "x-token-auth" }[
+      type
+    ];
+    expect([type, username, password]).toEqual([
+      type,
+      ...(fixedUsername ? [fixedUsername, access_token] : [access_token, ""]),
+    ]);
   }
 });
 
-test("[EA-12] an expiring token has its expiry time", async () => {
+test("[EA-12] returns the expiry time of an expiring token", async () => {
   using provider = new FakeProvider();
   await using server = await startWith([provider.setting("git")]);
   const { agent_token, owner_token } = await seedAgent(server);
   const before = Date.now();
   await link(new Client(server.url, owner_token), provider, "git");
   const { expires_at = "" } = await getAgentToken(server, agent_token, "id=git");
-  const life = provider.life * 1000;
-  expect(Date.parse(expires_at)).toBeWithin(before + life - 1000, Date.now() + life + 1000);
+  const lifetimeMs = provider.life * 1000;
+  expect(Date.parse(expires_at)).toBeWithin(before + lifetimeMs - 1000, Date.now() + lifetimeMs + 1000);
 });
 
-test("[EA-13] an agent that may not read its owner's data is rejected; other agents and users do not get the token", async () => {
+test("[EA-13] returns the token only to the owner's agents that may read the owner's data", async () => {
   using provider = new FakeProvider();
   await using server = await startWith([provider.setting("git")]);
   const restrictedAgent = await seedAgent(server, { agent: { api_key_scope: "no_user_data" } });
@@ -132,35 +137,35 @@ test("[EA-14] a waiting agent gets the token when its owner links an account", a
   expect((await getAgentToken(server, agent_token, "id=git&listen=true")).access_token).toContain("access");
 });
 
-test("[EA-14] the wait ends with the caller, the agent's build or the server, and leaves nothing behind", async () => {
+test("[EA-14] the wait ends with the request, the agent's build or the server", async () => {
   using provider = new FakeProvider();
   await using server = await startWith([provider.setting("git")]);
   const { topics, streams } = getContext(server);
-  const awaitFollower = async (owner_id: string, is = true) => {
-    await until(() => topics.hasListeners("external_auth", owner_id) === is);
+  const awaitFollower = async (owner_id: string, isExpected = true) => {
+    await until(() => topics.hasListeners("external_auth", owner_id) === isExpected);
   };
   const agent = await seedAgent(server);
   const abort = new AbortController();
   const path = `${ME}/external-auth?id=git&listen=1`;
-  const left = new Client(server.url, agent.agent_token).get(path, { signal: abort.signal }).catch(() => "left");
+  const aborted = new Client(server.url, agent.agent_token).get(path, { signal: abort.signal }).catch(() => "aborted");
   await awaitFollower(agent.owner_id);
   abort.abort();
-  expect(await left).toBe("left");
+  expect(await aborted).toBe("aborted");
   await awaitFollower(agent.owner_id, false);
   const superseded = awaitRejection(getAgentToken(server, agent.agent_token, "id=git&listen=1"));
   await awaitFollower(agent.owner_id);
   await supersedeAgent(server, agent);
   expect((await superseded).status).toBe(503);
   expect(streams.size).toBe(0);
-  const other = await seedAgent(server);
-  const stopped = awaitRejection(getAgentToken(server, other.agent_token, "id=git&listen=1"));
-  await awaitFollower(other.owner_id);
+  const otherAgent = await seedAgent(server);
+  const stopped = awaitRejection(getAgentToken(server, otherAgent.agent_token, "id=git&listen=1"));
+  await awaitFollower(otherAgent.owner_id);
   streams.endAll();
   expect((await stopped).status).toBe(503);
   expect(streams.size).toBe(0);
 });
 
-test("[EA-15] a template names the accounts it needs; its version lists them with the URL to link each and whether it is linked", async () => {
+test("[EA-15] a template version lists the accounts that it needs, with link URLs and states", async () => {
   using provider = new FakeProvider();
   await using server = await startWith([provider.setting("git")]);
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
@@ -170,11 +175,11 @@ test("[EA-15] a template names the accounts it needs; its version lists them wit
   const listExternalAuth = () =>
     admin.get<unknown[]>(`/api/v2/templateversions/${template.active_version_id}/external-auth`);
   const git = { id: "git", type: "generic", display_name: "Git of git", display_icon: "", optional: false };
-  const elsewhere = { id: "elsewhere", type: "", display_name: "elsewhere", display_icon: "", optional: true };
-  const page = (name: string): string => new URL(`/external-auth/${name}`, server.url).href;
+  const unknownProvider = { id: "elsewhere", type: "", display_name: "elsewhere", display_icon: "", optional: true };
+  const getLinkUrl = (name: string): string => new URL(`/external-auth/${name}`, server.url).href;
   expect(await listExternalAuth()).toEqual([
-    { ...git, authenticate_url: page("git"), authenticated: false },
-    { ...elsewhere, authenticate_url: page("elsewhere"), authenticated: false },
+    { ...git, authenticate_url: getLinkUrl("git"), authenticated: false },
+    { ...unknownProvider, authenticate_url: getLinkUrl("elsewhere"), authenticated: false },
   ]);
   await link(admin, provider, "git");
   expect((await listExternalAuth())[0]).toMatchObject({ id: "git", authenticated: true });
@@ -190,8 +195,8 @@ test("[EA-16] removed endpoints name their replacement", async () => {
     detail: "Use workspaceagents/me/external-auth.",
   });
   const logs = `/api/v2/workspaceagents/${agent_id}/startup-logs`;
-  const old = await awaitRejection(new Client(server.url, owner_token).get(logs));
-  expect([old.status, old.detail.endsWith("/logs.")]).toEqual([410, true]);
+  const startupLogs = await awaitRejection(new Client(server.url, owner_token).get(logs));
+  expect([startupLogs.status, startupLogs.detail.endsWith("/logs.")]).toEqual([410, true]);
 });
 
 test("[EA-9] tokens appear in no file of the data directory, survive a restart, and are deleted with their user", async () => {

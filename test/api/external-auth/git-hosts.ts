@@ -6,7 +6,7 @@ import { createServer } from "node:net";
 import { userInfo } from "node:os";
 import { join } from "node:path";
 
-/** Runs a program to its end. */
+/** Runs a program until it exits, and returns its output. Throws if it fails. */
 export const runProgram = async (command: string[], env?: Record<string, string>): Promise<string> => {
   const child = Bun.spawn(command, { stdin: "ignore", stdout: "pipe", stderr: "pipe", ...(env ? { env } : {}) });
   const [out, errors] = await Promise.all([child.stdout.text(), child.stderr.text()]);
@@ -22,16 +22,21 @@ export const createBareRepository = async (git: string, path: string): Promise<s
 };
 
 /**
- * Serves the repositories below `root` for tokens accepted by `counts`, as user name or password; without a token, it gets an empty text.
+ * Serves the repositories below `root`. `isAccepted` receives the user name and password of a request, or an empty text.
  */
-export const httpGitHost = (git: string, root: string, counts: (token: string) => boolean, hostname = "127.0.0.1") => {
+export const httpGitHost = (
+  git: string,
+  root: string,
+  isAccepted: (token: string) => boolean,
+  hostname = "127.0.0.1",
+) => {
   const server = Bun.serve({
     hostname,
     port: 0,
     async fetch(request) {
       const basic = /^Basic (.+)$/.exec(request.headers.get("authorization") ?? "")?.[1] ?? "";
       const parts = Buffer.from(basic, "base64").toString().split(":");
-      if (!parts.some(counts)) {
+      if (!parts.some(isAccepted)) {
         return new Response("", { status: 401, headers: { "www-authenticate": 'Basic realm="git"' } });
       }
       const { pathname, search } = new URL(request.url);
@@ -53,11 +58,11 @@ export const httpGitHost = (git: string, root: string, counts: (token: string) =
         stderr: "ignore",
       });
       const bytes = Buffer.from(await child.stdout.bytes());
-      const end = bytes.indexOf("\r\n\r\n");
-      const lines = bytes.subarray(0, end).toString().split("\r\n");
+      const headEnd = bytes.indexOf("\r\n\r\n");
+      const lines = bytes.subarray(0, headEnd).toString().split("\r\n");
       const headers = lines.map((line) => line.split(": ") as [string, string]);
       const status = Number(headers.find(([name]) => name === "Status")?.[1]?.slice(0, 3) ?? 200);
-      return new Response(new Uint8Array(bytes.subarray(end + 4)), { status, headers });
+      return new Response(new Uint8Array(bytes.subarray(headEnd + 4)), { status, headers });
     },
   });
   return { url: new URL(server.url), [Symbol.dispose]: () => void server.stop(true) };

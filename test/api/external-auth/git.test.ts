@@ -1,5 +1,5 @@
-// Git in a real workspace: it clones and pushes over https with the owner's linked account and over ssh with the owner's key, without
-// setup. The hosts are git's own http-backend and OpenSSH's server.
+// Git in a real workspace: it clones and pushes over https with the owner's linked account, and over ssh with the owner's key, without
+// setup. The hosts are git's http-backend and OpenSSH's server.
 import { expect, test } from "bun:test";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -32,27 +32,27 @@ const buildPushScript = (url: string, name: string): string =>
 
 testNeeding(
   [needs.git, needs.ssh, needs.sshd, needs.sshKeygen, requireSingleServer("localOfProcess")],
-  "[EA-17] [EA-18] a startup script clones and pushes over https once the owner has linked an account, and over ssh with the owner's key",
+  "[EA-17] [EA-18] a startup script clones and pushes with the owner's linked account or ssh key",
   async () => {
     using provider = new FakeProvider();
-    await using place = await ServerPlace.make();
-    const root = join(place.scratch, "hosted");
+    await using serverPlace = await ServerPlace.make();
+    const root = join(serverPlace.scratch, "hosted");
     for (const name of ["", "/ssh"]) mkdirSync(root + name, { recursive: true });
     await createBareRepository(needs.git.file, join(root, "web.git"));
-    const overSsh = await createBareRepository(needs.git.file, join(root, "secure.git"));
+    const sshRepository = await createBareRepository(needs.git.file, join(root, "secure.git"));
     using web = httpGitHost(needs.git.file, root, (token) => provider.isActiveToken(token));
     const setting = provider.setting("git", { regex: `^${web.url.origin}/` });
-    await place.start({ env: { ...LOCAL, SLIPWAY_EXTERNAL_AUTH: JSON.stringify([setting]) } });
-    const admin = await place.client.signIn(ADMIN.email, ADMIN.password);
+    await serverPlace.start({ env: { ...LOCAL, SLIPWAY_EXTERNAL_AUTH: JSON.stringify([setting]) } });
+    const admin = await serverPlace.client.signIn(ADMIN.email, ADMIN.password);
     const { public_key } = await admin.get<GitSshKey>("/api/v2/users/me/gitsshkey");
     using secure = await sshHost(needs.sshd.file, needs.sshKeygen.file, join(root, "ssh"), public_key);
     const script = [
       ...["set -e", 'cd "$HOME"', 'export TMPDIR="$HOME/tmp"', 'mkdir "$TMPDIR"'],
       ...["git config --global user.email a@example.com", "git config --global user.name A"],
       buildPushScript(new URL("web.git", web.url).href, "web"),
-      buildPushScript(secure.url(overSsh), "secure"),
+      buildPushScript(secure.url(sshRepository), "secure"),
       `cat > .ssh/config <<END\n${secure.configuration("nick")}END`,
-      `git ls-remote ssh://nick${overSsh} main`,
+      `git ls-remote ssh://nick${sshRepository} main`,
       // The key file exists only while ssh runs.
       'echo "all done, $(ls "$TMPDIR" | wc -l) files left"',
     ].join("\n");
@@ -66,48 +66,48 @@ testNeeding(
     const build = await admin.get<Build>(`/api/v2/workspacebuilds/${latest_build.id}`);
     const agent = build.resources[0]?.agents?.[0];
     using follower = await admin.socket(`/api/v2/workspaceagents/${agent?.id}/logs?follow`);
-    const seen: string[] = [];
+    const received: string[] = [];
     const awaitLogLine = async (words: string): Promise<void> => {
-      while (!seen.some((line) => line.includes(words))) {
+      while (!received.some((line) => line.includes(words))) {
         const lines = (await follower.json<AgentLog[]>()).map(({ output }) => output);
-        seen.push(...lines);
-        if (lines.some((line) => /fatal|denied/.test(line))) throw new Error(`${seen.join("\n")}\n${secure.log()}`);
+        received.push(...lines);
+        if (lines.some((line) => /fatal|denied/.test(line))) throw new Error(`${received.join("\n")}\n${secure.log()}`);
       }
     };
     await awaitLogLine("link your account at");
-    expect(seen.at(-1)).toContain(new URL("/external-auth/git", place.client.url).href);
+    expect(received.at(-1)).toContain(new URL("/external-auth/git", serverPlace.client.url).href);
     await link(admin, provider, "git");
     await awaitLogLine("all done");
     for (const name of ["web", "secure"]) {
       const repository = join(root, `${name}.git`);
       expect(await runProgram([needs.git.file, "-C", repository, "show", "main:file"])).toBe(`of ${name}`);
     }
-    expect(seen.at(-1)).toContain("done, 0 files left");
+    expect(received.at(-1)).toContain("done, 0 files left");
     // No token has leaked into the log.
-    expect(seen.filter((line) => line.includes("canary"))).toEqual([]);
+    expect(received.filter((line) => line.includes("canary"))).toEqual([]);
   },
 );
 
 testNeeding(
   [needs.git, needs.ssh, needs.sshd, needs.sshKeygen, requireSingleServer("localOfProcess")],
-  "[DF-4] private dotfiles are installed with the owner's linked account or SSH key; without either, the workspace starts and its log says why",
+  "[DF-4] installs private dotfiles with the owner's account or key; without them, the log says why it failed",
   async () => {
     using provider = new FakeProvider();
-    await using place = await ServerPlace.make();
-    const root = join(place.scratch, "hosted");
+    await using serverPlace = await ServerPlace.make();
+    const root = join(serverPlace.scratch, "hosted");
     for (const name of ["", "/ssh"]) mkdirSync(root + name, { recursive: true });
     for (const name of ["web", "secure"]) {
-      const bare = await createBareRepository(needs.git.file, join(root, `${name}.git`));
-      const work = makeRepository(join(root, "work", name), { empty: true });
-      work.write(".vimrc", `of ${name}`);
-      work.git("add", ".");
-      work.git("commit", "-qm", "first");
-      work.git("push", "-q", bare, "main");
+      const bareRepository = await createBareRepository(needs.git.file, join(root, `${name}.git`));
+      const repository = makeRepository(join(root, "work", name), { empty: true });
+      repository.write(".vimrc", `of ${name}`);
+      repository.git("add", ".");
+      repository.git("commit", "-qm", "first");
+      repository.git("push", "-q", bareRepository, "main");
     }
     using web = httpGitHost(needs.git.file, root, (token) => provider.isActiveToken(token));
     const setting = provider.setting("git", { regex: `^${web.url.origin}/` });
-    await place.start({ env: { ...LOCAL, SLIPWAY_EXTERNAL_AUTH: JSON.stringify([setting]) } });
-    const admin = await place.client.signIn(ADMIN.email, ADMIN.password);
+    await serverPlace.start({ env: { ...LOCAL, SLIPWAY_EXTERNAL_AUTH: JSON.stringify([setting]) } });
+    const admin = await serverPlace.client.signIn(ADMIN.email, ADMIN.password);
     const { public_key } = await admin.get<GitSshKey>("/api/v2/users/me/gitsshkey");
     using secure = await sshHost(needs.sshd.file, needs.sshKeygen.file, join(root, "ssh"), public_key);
     const scripts = [{ display_name: "Own", script: 'cat "$HOME/.vimrc" || true', run_on_start: true }];
@@ -119,8 +119,8 @@ testNeeding(
      * Returns the agent, the status of the dotfiles script, and the log.
      */
     const awaitStartLog = async (id: string, words = "") => {
-      const { latest_build } = await awaitWorkspace(admin, id, (one) =>
-        listAgents(one).some(
+      const { latest_build } = await awaitWorkspace(admin, id, (workspace) =>
+        listAgents(workspace).some(
           ({ scripts, lifecycle_state }) => lifecycle_state === "ready" && scripts.every(({ status }) => status),
         ),
       );
@@ -136,15 +136,17 @@ testNeeding(
       name: "dev",
       template_id: template.id,
     });
-    const refused = await awaitStartLog(id, "link your account at");
-    expect([refused.status, refused.agent?.lifecycle_state]).toEqual(["exit_failure", "ready"]);
-    expect(refused.output).toContain(`link your account at ${new URL("/external-auth/git", place.client.url).href}`);
+    const unlinked = await awaitStartLog(id, "link your account at");
+    expect([unlinked.status, unlinked.agent?.lifecycle_state]).toEqual(["exit_failure", "ready"]);
+    expect(unlinked.output).toContain(
+      `link your account at ${new URL("/external-auth/git", serverPlace.client.url).href}`,
+    );
 
     const restart = async () => {
       for (const transition of ["stop", "start"] as const) {
         await createBuild(admin, id, transition);
-        const is = transition === "stop" ? "stopped" : "running";
-        await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === is);
+        const status = transition === "stop" ? "stopped" : "running";
+        await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === status);
       }
       return awaitStartLog(id, "of ");
     };
@@ -162,14 +164,14 @@ const listAgents = ({ latest_build }: Pick<Workspace, "latest_build">) =>
   latest_build.resources.flatMap(({ agents = [] }) => agents);
 
 /** Runs the verb as git calls it, against a server that the test simulates. */
-const runAskpass = async (prompt: string, answer: (url: URL) => Response | Promise<Response>) =>
-  runVerb(askpass, [prompt], answer);
+const runAskpass = async (prompt: string, respond: (url: URL) => Response | Promise<Response>) =>
+  runVerb(askpass, [prompt], respond);
 
 const runVerb = async (
   verb: RunVerb,
   argv: string[],
-  answer: (url: URL) => Response | Promise<Response>,
-  more: Readonly<Record<string, string>> = {},
+  respond: (url: URL) => Response | Promise<Response>,
+  env: Readonly<Record<string, string>> = {},
 ) => {
   const urls: URL[] = [];
   await using server = {
@@ -178,7 +180,7 @@ const runVerb = async (
       port: 0,
       fetch(request) {
         urls.push(new URL(request.url));
-        return answer(new URL(request.url));
+        return respond(new URL(request.url));
       },
     }),
     [Symbol.asyncDispose]: () => server.running.stop(true),
@@ -190,7 +192,7 @@ const runVerb = async (
     env: {
       SLIPWAY_AGENT_URL: server.running.url.origin,
       SLIPWAY_AGENT_TOKEN: "11111111-2222-4333-8444-555555555555",
-      ...more,
+      ...env,
     },
     readFile: () => "",
     signal: new AbortController().signal,
@@ -211,7 +213,7 @@ const linked = {
   token_extra: {},
 };
 
-test("[EA-18] answers git's username and password prompts, never with the token as the username; a token in the prompt's URL is not sent to the server", async () => {
+test("[EA-18] answers git's username and password prompts, without exposing a token as the username", async () => {
   const name = await runAskpass("Username for 'https://git.example': ", () => Response.json(linked));
   expect([name.code, name.printed, name.errors]).toEqual([EXIT.ok, ["oauth2"], []]);
   const password = await runAskpass("Password for 'https://t0ken:x@git.example/a/b.git': ", () =>
@@ -219,73 +221,73 @@ test("[EA-18] answers git's username and password prompts, never with the token 
   );
   expect([password.code, password.printed]).toEqual([EXIT.ok, ["t0ken"]]);
   expect(password.urls.map(({ searchParams }) => searchParams.get("match"))).toEqual(["https://git.example/a/b.git"]);
-  // A user name that looks like another host, as older versions of git print it, and text around the prompt.
+  // User names that look like another host, as older versions of git print them, and text around the prompt.
   for (const prompt of [
     "Password for 'https://git.example/@evil.example': ",
     "Password for 'https://evil.example/@git.example': ",
     "Username for 'https://evil.example' 'https://git.example': ",
   ]) {
-    const unclear = await runAskpass(prompt, () => Response.json(linked));
-    expect([unclear.printed, unclear.urls]).toEqual([[], []]);
+    const ambiguous = await runAskpass(prompt, () => Response.json(linked));
+    expect([ambiguous.printed, ambiguous.urls]).toEqual([[], []]);
   }
   // Git shows the username in the next prompt, which is visible in the process list.
   const generic = { ...linked, type: "generic", username: "t0ken", password: "" };
-  for (const [prompt, answer] of [
+  for (const [prompt, printed] of [
     ["Username for 'https://git.example': ", "x-access-token"],
     ["Password for 'https://x-access-token@git.example': ", "t0ken"],
   ] as const) {
-    expect((await runAskpass(prompt, () => Response.json(generic))).printed).toEqual([answer]);
+    expect((await runAskpass(prompt, () => Response.json(generic))).printed).toEqual([printed]);
   }
 });
 
 test("[DF-4] prints where to link an account and fails when SLIPWAY_GIT_NO_WAIT is set", async () => {
-  const none = {
+  const unlinked = {
     ...linked,
     username: "",
     password: "",
     access_token: "",
     url: "https://slipway.example/external-auth/git",
   };
-  const found = await runVerb(askpass, ["Username for 'https://git.example': "], () => Response.json(none), {
+  const result = await runVerb(askpass, ["Username for 'https://git.example': "], () => Response.json(unlinked), {
     SLIPWAY_GIT_NO_WAIT: "1",
   });
-  expect([found.code, found.errors.join(""), found.urls.length]).toEqual([
+  expect([result.code, result.errors.join(""), result.urls.length]).toEqual([
     EXIT.failed,
     "slipway: to continue, link your account at https://slipway.example/external-auth/git\n",
     1,
   ]);
 });
 
-test("[EA-19] prints nothing for a URL without a provider, reports other rejections, and keeps waiting across a server restart", async () => {
-  const none = await runAskpass("Username for 'https://elsewhere.example': ", () =>
+test("[EA-19] prints nothing for an unknown host, reports other rejections, and waits across a server restart", async () => {
+  const unlinked = await runAskpass("Username for 'https://elsewhere.example': ", () =>
     Response.json({ message: "no" }, { status: 404 }),
   );
-  expect([none.code, none.printed, none.errors]).toEqual([EXIT.failed, [], []]);
-  const plain = await runAskpass("Username for 'http://git.example': ", () =>
+  expect([unlinked.code, unlinked.printed, unlinked.errors]).toEqual([EXIT.failed, [], []]);
+  const withoutTls = await runAskpass("Username for 'http://git.example': ", () =>
     Response.json({ message: "No TLS.", detail: "Use https." }, { status: 404 }),
   );
-  expect([plain.code, plain.errors]).toEqual([EXIT.failed, ["slipway gitaskpass: No TLS. Use https.\n"]]);
+  expect([withoutTls.code, withoutTls.errors]).toEqual([EXIT.failed, ["slipway gitaskpass: No TLS. Use https.\n"]]);
   const refused = await runAskpass("Username for 'https://git.example': ", () =>
     Response.json({ message: "No." }, { status: 403 }),
   );
   expect([refused.code, refused.printed, refused.errors]).toEqual([EXIT.failed, [], ["slipway gitaskpass: No.\n"]]);
-  let waits = 0;
-  const patient = await runAskpass("Username for 'https://git.example': ", (url) => {
+  let waitCount = 0;
+  const success = await runAskpass("Username for 'https://git.example': ", (url) => {
     if (!url.searchParams.has("listen"))
       return Response.json({ ...linked, url: "https://slipway.example/external-auth/git" });
-    return ++waits < 3 ? Response.json({ message: "Stopping." }, { status: 503 }) : Response.json(linked);
+    return ++waitCount < 3 ? Response.json({ message: "Stopping." }, { status: 503 }) : Response.json(linked);
   });
-  expect([patient.code, patient.printed, waits]).toEqual([EXIT.ok, ["oauth2"], 3]);
-  expect(patient.errors.join("")).toContain("https://slipway.example/external-auth/git");
+  expect([success.code, success.printed, waitCount]).toEqual([EXIT.ok, ["oauth2"], 3]);
+  expect(success.errors.join("")).toContain("https://slipway.example/external-auth/git");
 });
 
-test("[EA-21] a script gets the owner's token by provider ID, and otherwise learns where to link an account", async () => {
+test("[EA-21] prints the owner's token by provider ID, or where to link an account", async () => {
   const argv = ["access-token", "github"];
-  const found = await runVerb(externalAuth, argv, () => Response.json(linked));
-  expect([found.code, found.printed, found.urls[0]?.search]).toEqual([EXIT.ok, ["t0ken"], "?id=github"]);
+  const result = await runVerb(externalAuth, argv, () => Response.json(linked));
+  expect([result.code, result.printed, result.urls[0]?.search]).toEqual([EXIT.ok, ["t0ken"], "?id=github"]);
   const page = "https://slipway.example/external-auth/github";
-  const none = await runVerb(externalAuth, argv, () => Response.json({ ...linked, access_token: "", url: page }));
-  expect([none.code, none.printed]).toEqual([EXIT.failed, [page]]);
+  const unlinked = await runVerb(externalAuth, argv, () => Response.json({ ...linked, access_token: "", url: page }));
+  expect([unlinked.code, unlinked.printed]).toEqual([EXIT.failed, [page]]);
   const missing = await runVerb(externalAuth, argv, () => Response.json({ message: "Not found." }, { status: 404 }));
   expect([missing.code, missing.printed, missing.errors]).toEqual([
     EXIT.failed,

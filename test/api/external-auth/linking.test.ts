@@ -1,4 +1,4 @@
-// Linking an account, by signing in at the provider and by device code, and what people may see and do.
+// Linking an account by signing in at the provider or by device code, and unlinking it.
 import { expect, test } from "bun:test";
 import type {
   ExternalAuth,
@@ -15,9 +15,9 @@ import { CLIENT, FakeProvider } from "./provider.ts";
 import { awaitRejection, link, startWith } from "./world.ts";
 
 const EA = "/api/v2/external-auth";
-const codes = { device_flow: true };
+const DEVICE_FLOW = { device_flow: true };
 
-test("[EA-5][ID-13] users are found by their linked github.com account, and no longer once it is unlinked", async () => {
+test("[EA-5][ID-13] finds users by their linked github.com account until they unlink it", async () => {
   using provider = new FakeProvider();
   const github = provider.setting("github", { type: "github" });
   await using server = await startWith([github, provider.setting("git")]);
@@ -38,9 +38,9 @@ test("[EA-5][ID-13] users are found by their linked github.com account, and no l
   expect((await awaitRejection(searchUsers("github_com_user_id:octo"))).status).toBe(400);
 });
 
-test("[EA-5] signing in at the provider links an account; the page shows it, and unlinking revokes the token", async () => {
+test("[EA-5] signing in at the provider links an account; unlinking revokes the token", async () => {
   using provider = new FakeProvider();
-  await using server = await startWith([provider.setting("git"), provider.setting("codes", codes)]);
+  await using server = await startWith([provider.setting("git"), provider.setting("codes", DEVICE_FLOW)]);
   const ann = new Client(server.url, (await seedUser(server)).token);
   const before = await ann.get<ExternalAuthList>(EA);
   expect(before.providers.map(({ id, device }) => [id, device])).toEqual([
@@ -50,9 +50,9 @@ test("[EA-5] signing in at the provider links an account; the page shows it, and
   expect(before.links).toEqual([]);
   expect(JSON.stringify(before)).not.toContain(CLIENT.secret);
   const { url } = await ann.post<{ url: string }>(`${EA}/git/start`);
-  const requested = Object.fromEntries(new URL(url).searchParams);
-  expect(requested).toMatchObject({ client_id: CLIENT.id, response_type: "code", scope: "read write", kept: "1" });
-  expect(requested).toMatchObject({
+  const query = Object.fromEntries(new URL(url).searchParams);
+  expect(query).toMatchObject({ client_id: CLIENT.id, response_type: "code", scope: "read write", kept: "1" });
+  expect(query).toMatchObject({
     code_challenge_method: "S256",
     redirect_uri: new URL("/external-auth/git/callback", server.url).href,
   });
@@ -81,23 +81,23 @@ test("[EA-5] signing in at the provider links an account; the page shows it, and
   expect((await awaitRejection(ann.get(`${EA}/none`))).status).toBe(404);
 });
 
-test("[EA-5] a callback is valid only for the session, user and provider that started it, for ten minutes, and once", async () => {
+test("[EA-5] a callback is valid once, for ten minutes, for the session and provider that started it", async () => {
   using provider = new FakeProvider();
   const clock = new ManualClock();
   await using server = await startWith([provider.setting("git"), provider.setting("other")], { clock });
   const ann = new Client(server.url, (await seedUser(server)).token);
   const eve = new Client(server.url, (await seedUser(server)).token);
-  const begin = async () => provider.agree((await ann.post<{ url: string }>(`${EA}/git/start`)).url);
-  const other = ann.withToken((await ann.post<{ key: string }>("/api/v2/users/me/keys")).key);
-  const { code, state } = await begin();
-  for (const [who, id, body] of [
+  const startLogin = async () => provider.agree((await ann.post<{ url: string }>(`${EA}/git/start`)).url);
+  const otherSession = ann.withToken((await ann.post<{ key: string }>("/api/v2/users/me/keys")).key);
+  const { code, state } = await startLogin();
+  for (const [client, id, body] of [
     [eve, "git", { code, state }],
-    [other, "git", { code, state }],
+    [otherSession, "git", { code, state }],
     [ann, "other", { code, state }],
     [ann, "git", { code, state: `${state.slice(0, -2)}AA` }],
     [ann, "git", { code, state: "made-up" }],
   ] as const) {
-    expect((await awaitRejection(who.post(`${EA}/${id}/callback`, body))).status).toBe(400);
+    expect((await awaitRejection(client.post(`${EA}/${id}/callback`, body))).status).toBe(400);
   }
   expect(provider.countRequests("/token")).toBe(0);
   clock.advance(599_000);
@@ -106,23 +106,23 @@ test("[EA-5] a callback is valid only for the session, user and provider that st
     status: 400,
     detail: "invalid_grant",
   });
-  const expiredLogin = await begin();
+  const expiredLogin = await startLogin();
   clock.advance(600_000);
   expect(
     (await awaitRejection(ann.post(`${EA}/git/callback`, { code: expiredLogin.code, state: expiredLogin.state })))
       .status,
   ).toBe(400);
-  const swapped = { code: (await begin()).code, state: (await begin()).state };
-  // Another flow's verifier: the provider itself rejects it.
-  expect(await awaitRejection(ann.post(`${EA}/git/callback`, swapped))).toEqual({
+  const mixed = { code: (await startLogin()).code, state: (await startLogin()).state };
+  // The provider rejects the code, because the verifier belongs to another sign-in.
+  expect(await awaitRejection(ann.post(`${EA}/git/callback`, mixed))).toEqual({
     status: 400,
     detail: "invalid_grant",
   });
 });
 
-test("[EA-6] a device code links once the person has entered it; other users cannot use it, and refusals have the provider's message", async () => {
+test("[EA-6] a device code links the account once its owner has entered it; other users cannot use it", async () => {
   using provider = new FakeProvider();
-  await using server = await startWith([provider.setting("codes", codes), provider.setting("git")]);
+  await using server = await startWith([provider.setting("codes", DEVICE_FLOW), provider.setting("git")]);
   const ann = new Client(server.url, (await seedUser(server)).token);
   const eve = new Client(server.url, (await seedUser(server)).token);
   const path = `${EA}/codes/device`;
@@ -132,7 +132,8 @@ test("[EA-6] a device code links once the person has entered it; other users can
     interval: 5,
     verification_uri: new URL("/device", provider.url).href,
   });
-  const poll = (who: Client, { device_code }: ExternalAuthDevice) => awaitRejection(who.post(path, { device_code }));
+  const poll = (client: Client, { device_code }: ExternalAuthDevice) =>
+    awaitRejection(client.post(path, { device_code }));
   expect(await poll(ann, started)).toEqual({ status: 400, detail: "authorization_pending" });
   provider.typeIn(started.user_code);
   expect((await poll(eve, started)).status).toBe(400);
@@ -148,31 +149,31 @@ test("[EA-6] a device code links once the person has entered it; other users can
   expect((await awaitRejection(ann.post(`${EA}/codes/start`))).status).toBe(400);
 });
 
-const INVALID_ANSWERS: [string, () => Response][] = [
+const INVALID_RESPONSES: [string, () => Response][] = [
   ["a page of HTML", () => new Response("<html>502 from a proxy</html>", { headers: { "content-type": "text/html" } })],
   ["5xx", () => new Response("oh no", { status: 502 })],
-  ["cut JSON", () => new Response('{"access_token": "x')],
+  ["truncated JSON", () => new Response('{"access_token": "x')],
   ["a list", () => Response.json(["access_token"])],
   ["no token", () => Response.json({ token_type: "bearer" })],
   ["a token that is a number", () => Response.json({ access_token: 42 })],
   ["a token with a line end", () => Response.json({ access_token: "x\r\nSet-Cookie: a=b" })],
   ["a redirect", () => new Response(null, { status: 302, headers: { location: "http://127.0.0.1:1/steal" } })],
-  ["more than anybody reads", () => new Response("x".repeat(1_100_000))],
-  ["an empty answer", () => new Response("")],
+  ["an oversized response", () => new Response("x".repeat(1_100_000))],
+  ["an empty response", () => new Response("")],
 ];
 
-test("[EA-8] a provider that sends any invalid response links nothing, and the person may try again", async () => {
+test("[EA-8] an invalid response of the provider links nothing, and the person can try again", async () => {
   using provider = new FakeProvider();
   await using server = await startWith([provider.setting("git")]);
   const ann = new Client(server.url, (await seedUser(server)).token);
-  for (const [what, answer] of INVALID_ANSWERS) {
+  for (const [name, respond] of INVALID_RESPONSES) {
     const { url } = await ann.post<{ url: string }>(`${EA}/git/start`);
     const { code, state } = provider.agree(url);
-    provider.mishaps.push({ path: "/token", answer });
-    expect([what, (await awaitRejection(ann.post(`${EA}/git/callback`, { code, state }))).status]).toEqual([what, 503]);
-    expect([what, (await ann.get<ExternalAuthList>(EA)).links]).toEqual([what, []]);
+    provider.mishaps.push({ path: "/token", answer: respond });
+    expect([name, (await awaitRejection(ann.post(`${EA}/git/callback`, { code, state }))).status]).toEqual([name, 503]);
+    expect([name, (await ann.get<ExternalAuthList>(EA)).links]).toEqual([name, []]);
     await ann.post(`${EA}/git/callback`, { code, state });
-    expect([what, (await ann.get<ExternalAuthList>(EA)).links.length]).toEqual([what, 1]);
+    expect([name, (await ann.get<ExternalAuthList>(EA)).links.length]).toEqual([name, 1]);
     await ann.delete(`${EA}/git`);
   }
 });
@@ -191,13 +192,13 @@ testInside("[EA-8] a silent provider times out after ten seconds", async () => {
       return new Response(new ReadableStream({ start: () => {} }));
     },
   });
-  const answered = awaitRejection(ann.post(`${EA}/git/callback`, { code, state }));
+  const rejection = awaitRejection(ann.post(`${EA}/git/callback`, { code, state }));
   await received.promise;
   clock.advance(10_000);
-  expect((await answered).status).toBe(503);
+  expect((await rejection).status).toBe(503);
 });
 
-test("[EA-11] if the provider does not revoke a token, the link is still removed here, and the response says so", async () => {
+test("[EA-11] unlinks the account even if the provider does not revoke the token, and says so", async () => {
   using provider = new FakeProvider();
   await using server = await startWith([provider.setting("git"), provider.setting("bare", { revoke_url: undefined })]);
   const ann = new Client(server.url, (await seedUser(server)).token);

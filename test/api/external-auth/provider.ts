@@ -7,7 +7,7 @@ export const CLIENT = { id: "slipway-client", secret: "the client's s3cret/+&" }
 type Grant = { challenge: string; redirect: string; used: boolean };
 type Device = { agreed: boolean; denied: boolean };
 
-/** Answers the next request to this path instead of the provider; `silence` never answers. */
+/** Answers the next request to this path instead of the provider; `silence` never responds. */
 type Mishap = { path: string; answer: (() => Response) | "silence" };
 
 export class FakeProvider implements Disposable {
@@ -42,7 +42,7 @@ export class FakeProvider implements Disposable {
   }
 
   /** Returns an entry of the setting external_auth. */
-  setting(id: string, more: Record<string, unknown> = {}): Record<string, unknown> {
+  setting(id: string, overrides: Record<string, unknown> = {}): Record<string, unknown> {
     const toUrl = (path: string): string => new URL(path, this.url).href;
     return {
       id,
@@ -57,7 +57,7 @@ export class FakeProvider implements Disposable {
       device_code_url: toUrl("/device/code"),
       regex: `^https?://${id}\\.example/`,
       scopes: ["read", "write"],
-      ...more,
+      ...overrides,
     };
   }
 
@@ -77,7 +77,7 @@ export class FakeProvider implements Disposable {
   /** Enters the user code and approves or denies. */
   typeIn(user_code: string, answer: "agreed" | "denied" = "agreed"): void {
     const device = this.#devices.get(`device-${user_code}`);
-    if (!device) throw new Error("this code was not requested");
+    if (!device) throw new Error("unknown user code");
     device[answer] = true;
   }
 
@@ -135,15 +135,16 @@ export class FakeProvider implements Disposable {
       const challenge = createHash("sha256")
         .update(form.get("code_verifier") ?? "")
         .digest("base64url");
-      const fits = grant && !grant.used && grant.challenge === challenge && grant.redirect === form.get("redirect_uri");
-      if (!fits) return toErrorResponse("invalid_grant");
+      const isValid =
+        grant && !grant.used && grant.challenge === challenge && grant.redirect === form.get("redirect_uri");
+      if (!isValid) return toErrorResponse("invalid_grant");
       grant.used = true;
       return this.#issueTokens();
     }
     if (kind === "refresh_token") {
-      const old = form.get("refresh_token") ?? "";
-      if (!this.#refresh.has(old)) return toErrorResponse("invalid_grant");
-      if (this.rotates) this.#refresh.delete(old);
+      const refreshToken = form.get("refresh_token") ?? "";
+      if (!this.#refresh.has(refreshToken)) return toErrorResponse("invalid_grant");
+      if (this.rotates) this.#refresh.delete(refreshToken);
       return this.#issueTokens(this.rotates);
     }
     if (kind !== "urn:ietf:params:oauth:grant-type:device_code") return toErrorResponse("unsupported_grant_type");

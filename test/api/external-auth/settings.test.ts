@@ -1,4 +1,4 @@
-// The setting external_auth: lists of mappings in the file and as JSON, the defaults of each provider type, and errors without secrets.
+// The setting external_auth: its forms in the file and as JSON, the defaults of each provider type, and errors without secrets.
 import { expect, test } from "bun:test";
 import { describeSettings } from "#base/config/describe.ts";
 import type { ProviderSetting } from "#base/config/external-auth-settings.ts";
@@ -23,13 +23,13 @@ const getProblems = (list: unknown): string => {
 
 const HUB = { id: "hub", type: "github", client_id: "abc", client_secret: "hush-hush" } as const;
 
-test("[EA-4] providers are read from a list in the settings file or from JSON, and a list of settings hides their values", () => {
+test("[EA-4] reads providers from the settings file or from JSON, and hides their values in listings", () => {
   const yaml = "external_auth:\n  - id: hub\n    type: github\n    client_id: abc\n    client_secret: hush-hush\n";
   const loaded = load({}, yaml);
   expect(loaded.config.external_auth).toEqual([HUB]);
   expect(loadProviders([HUB]).external_auth).toEqual([HUB]);
-  const shown = describeSettings(SERVER_SETTINGS, loaded).find(({ key }) => key === "external_auth");
-  expect(shown).toMatchObject({ value: "(hidden)", from: "file" });
+  const described = describeSettings(SERVER_SETTINGS, loaded).find(({ key }) => key === "external_auth");
+  expect(described).toMatchObject({ value: "(hidden)", from: "file" });
   expect(load({}).config.external_auth).toEqual([]);
 });
 
@@ -49,53 +49,57 @@ test.each([
   [[{ ...HUB, type: "generic" }], "needs auth_url"],
   [[{ ...HUB, type: "bitbucket-server" }], "needs base_url"],
   [[{ ...HUB, type: "gitea", device_flow: true }], "needs device_code_url"],
-])("[EA-4] an invalid setting is reported without its value: %j", (list, words) => {
+])("[EA-4] reports an invalid setting without its value: %j", (list, expected) => {
   const text = getProblems(list);
-  expect(text).toContain(words);
+  expect(text).toContain(expected);
   expect(text).not.toContain("hush-hush");
 });
 
-const provider = (more: Partial<ProviderSetting>) => toProvider({ ...HUB, ...more } as ProviderSetting);
+const createProvider = (overrides: Partial<ProviderSetting>) => toProvider({ ...HUB, ...overrides } as ProviderSetting);
 
-test("[EA-4] each type knows its addresses, on the public service and on a self-hosted server", () => {
+test("[EA-4] each type has default URLs for the public service and for a self-hosted server", () => {
   const selfHosted = "https://git.corp.example/base/";
-  const addresses = (more: Partial<ProviderSetting>) => {
-    const { auth_url, token_url, validate_url, revocation } = provider(more);
+  const listUrls = (overrides: Partial<ProviderSetting>) => {
+    const { auth_url, token_url, validate_url, revocation } = createProvider(overrides);
     return [auth_url, token_url, validate_url, revocation?.url].map((url) => url?.href ?? "-");
   };
-  expect(addresses({})).toEqual([
+  expect(listUrls({})).toEqual([
     "https://github.com/login/oauth/authorize",
     "https://github.com/login/oauth/access_token",
     "https://api.github.com/user",
     "https://api.github.com/applications/abc/token",
   ]);
-  expect(addresses({ base_url: selfHosted })).toEqual([
+  expect(listUrls({ base_url: selfHosted })).toEqual([
     "https://git.corp.example/base/login/oauth/authorize",
     "https://git.corp.example/base/login/oauth/access_token",
     "https://git.corp.example/base/api/v3/user",
     "https://git.corp.example/base/api/v3/applications/abc/token",
   ]);
-  expect(addresses({ type: "gitlab", token_url: "https://else.example/t" })).toEqual([
+  expect(listUrls({ type: "gitlab", token_url: "https://else.example/t" })).toEqual([
     "https://gitlab.com/oauth/authorize",
     "https://else.example/t",
     "https://gitlab.com/oauth/token/info",
     "https://gitlab.com/oauth/revoke",
   ]);
-  expect(addresses({ type: "bitbucket-cloud" })[2]).toBe("https://api.bitbucket.org/2.0/user");
-  expect(addresses({ type: "gitea", base_url: "https://codeberg.org" })[0]).toBe(
+  expect(listUrls({ type: "bitbucket-cloud" })[2]).toBe("https://api.bitbucket.org/2.0/user");
+  expect(listUrls({ type: "gitea", base_url: "https://codeberg.org" })[0]).toBe(
     "https://codeberg.org/login/oauth/authorize",
   );
   expect(
-    provider({ type: "gitea", base_url: "https://codeberg.org:8443" }).pattern?.test("https://codeberg.org:8443/a"),
+    createProvider({ type: "gitea", base_url: "https://codeberg.org:8443" }).pattern?.test(
+      "https://codeberg.org:8443/a",
+    ),
   ).toBe(true);
-  expect(provider({ type: "gitea" }).pattern?.test("https://giteaXcom/a")).toBe(false);
-  expect(provider({ type: "gitea", base_url: "http://gitea.lan" }).pattern?.test("http://gitea.lan/a")).toBe(true);
+  expect(createProvider({ type: "gitea" }).pattern?.test("https://giteaXcom/a")).toBe(false);
+  expect(createProvider({ type: "gitea", base_url: "http://gitea.lan" }).pattern?.test("http://gitea.lan/a")).toBe(
+    true,
+  );
 });
 
-test("[EA-5] the authorization URL keeps its own query and includes the challenge, but neither the verifier nor a secret", () => {
-  const created = provider({ auth_url: "https://h.example/a?tenant=7", scopes: ["a b", "c"] });
+test("[EA-5] the authorization URL keeps its query and has the challenge, but no verifier or secret", () => {
+  const provider = createProvider({ auth_url: "https://h.example/a?tenant=7", scopes: ["a b", "c"] });
   const redirect = new URL("https://slipway.example/external-auth/hub/callback");
-  const url = authorizeUrl(created, {
+  const url = authorizeUrl(provider, {
     redirect,
     state: "s&t",
     verifier: "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk",

@@ -1,4 +1,4 @@
-// A server with external-auth providers, and people who link accounts as on the pages.
+// Starts servers with providers of external accounts, and links accounts as a person on the pages does.
 import type { Clock } from "#base/clock.ts";
 import type { AgentExternalAuth } from "#schema/users/external-auth.ts";
 import { ApiError, Client } from "#src/client.ts";

@@ -1,5 +1,5 @@
-// A software authenticator for tests: it creates passkeys and responds like a browser (WebAuthn level 3, ES256, attestation "none"), and
-// can send false data on request.
+// A software authenticator for tests. It creates passkeys and responds like a browser (WebAuthn level 3, ES256, attestation "none"). On
+// request, it sends false data.
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
 
 type Options = Readonly<Record<string, unknown>>;
@@ -17,21 +17,24 @@ export type Answer = {
 };
 
 const sha256 = (data: string | Buffer): Buffer => createHash("sha256").update(data).digest();
-const b64 = (data: Uint8Array | string): string => Buffer.from(data).toString("base64url");
+const encodeBase64 = (data: Uint8Array | string): string => Buffer.from(data).toString("base64url");
 
 /** Encodes the part of CBOR needed for attestation: small integers, bytes, texts, maps. */
-const cbor = (value: unknown): Buffer => {
-  const head = (major: number, length: number): Buffer =>
+const encodeCbor = (value: unknown): Buffer => {
+  const encodeHead = (major: number, length: number): Buffer =>
     length < 24
       ? Buffer.from([(major << 5) | length])
       : length < 256
         ? Buffer.from([(major << 5) | 24, length])
         : Buffer.from([(major << 5) | 25, length >> 8, length & 255]);
-  if (typeof value === "number") return value < 0 ? head(1, -1 - value) : head(0, value);
-  if (typeof value === "string") return Buffer.concat([head(3, Buffer.byteLength(value)), Buffer.from(value)]);
-  if (Buffer.isBuffer(value)) return Buffer.concat([head(2, value.length), value]);
+  if (typeof value === "number") return value < 0 ? encodeHead(1, -1 - value) : encodeHead(0, value);
+  if (typeof value === "string") return Buffer.concat([encodeHead(3, Buffer.byteLength(value)), Buffer.from(value)]);
+  if (Buffer.isBuffer(value)) return Buffer.concat([encodeHead(2, value.length), value]);
   const entries = [...(value as Map<unknown, unknown>)];
-  return Buffer.concat([head(5, entries.length), ...entries.flatMap(([key, one]) => [cbor(key), cbor(one)])]);
+  return Buffer.concat([
+    encodeHead(5, entries.length),
+    ...entries.flatMap(([key, item]) => [encodeCbor(key), encodeCbor(item)]),
+  ]);
 };
 
 export class Authenticator {
@@ -50,7 +53,7 @@ export class Authenticator {
     const { x = "", y = "" } = publicKey.export({ format: "jwk" });
     const credential = { id: randomBytes(32), key: privateKey, user: user.id, rp: rp.id, counter: 1 };
     this.#credentials.push(credential);
-    const cose = cbor(
+    const cose = encodeCbor(
       new Map<number, unknown>([
         [1, 2],
         [3, -7],
@@ -61,7 +64,7 @@ export class Authenticator {
     );
     const attested = Buffer.concat([Buffer.alloc(16), Buffer.from([0, 32]), credential.id, cose]);
     const authData = Buffer.concat([this.#head(lies.rp ?? rp.id, lies, 0x40, 1), attested]);
-    const attestation = cbor(
+    const attestation = encodeCbor(
       new Map<string, unknown>([
         ["fmt", "none"],
         ["attStmt", new Map()],
@@ -69,8 +72,8 @@ export class Authenticator {
       ]),
     );
     return this.#answer(credential, {
-      clientDataJSON: b64(this.#client("webauthn.create", challenge, lies)),
-      attestationObject: b64(attestation),
+      clientDataJSON: encodeBase64(this.#client("webauthn.create", challenge, lies)),
+      attestationObject: encodeBase64(attestation),
       transports: ["internal"],
     });
   }
@@ -79,15 +82,15 @@ export class Authenticator {
   get(options: Options, lies: Lies = {}): Answer {
     const { challenge, allowCredentials = [] } = options as { challenge: string; allowCredentials?: { id: string }[] };
     const ids = allowCredentials.map(({ id }) => id);
-    const credential = this.#credentials.findLast(({ id }) => ids.length === 0 || ids.includes(b64(id)));
-    if (!credential) throw new Error("it has no such passkey");
+    const credential = this.#credentials.findLast(({ id }) => ids.length === 0 || ids.includes(encodeBase64(id)));
+    if (!credential) throw new Error("the authenticator has no such passkey");
     credential.counter = lies.counter ?? credential.counter + 1;
     const authData = this.#head(lies.rp ?? credential.rp, lies, 0, credential.counter);
     const client = this.#client("webauthn.get", challenge, lies);
     return this.#answer(credential, {
-      clientDataJSON: b64(client),
-      authenticatorData: b64(authData),
-      signature: b64(sign("sha256", Buffer.concat([authData, sha256(client)]), credential.key)),
+      clientDataJSON: encodeBase64(client),
+      authenticatorData: encodeBase64(authData),
+      signature: encodeBase64(sign("sha256", Buffer.concat([authData, sha256(client)]), credential.key)),
       userHandle: credential.user,
     });
   }
@@ -104,6 +107,6 @@ export class Authenticator {
   }
 
   #answer({ id }: Credential, response: Record<string, unknown>): Answer {
-    return { id: b64(id), rawId: b64(id), type: "public-key", response, clientExtensionResults: {} };
+    return { id: encodeBase64(id), rawId: encodeBase64(id), type: "public-key", response, clientExtensionResults: {} };
   }
 }

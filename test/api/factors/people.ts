@@ -1,4 +1,4 @@
-// People with second factors, for the stories of this folder: they enroll and sign in as an app and a person at a page do.
+// Helpers for tests of second factors: they enroll and sign in like a person with an authenticator app.
 import type { Generic } from "#schema/generic.ts";
 import type { LoginRefused, TotpEnrolment } from "#schema/users/second-factor.ts";
 import { computeCode, toStep } from "#src/authentication/totp.ts";
@@ -15,15 +15,15 @@ export type FactorsWorld = AsyncDisposable & {
   readonly server: TestServer;
   readonly clock: ManualClock;
   readonly admin: Client;
-  readonly anybody: Client;
+  readonly anonymous: Client;
 };
 
 export const openWorld = async (env: Record<string, string> = {}): Promise<FactorsWorld> => {
   const clock = new ManualClock();
   const server = await startTestServer({ clock, env });
-  const anybody = new Client(server.url);
-  const admin = await anybody.signIn(ADMIN.email, ADMIN.password);
-  return { server, clock, anybody, admin, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
+  const anonymous = new Client(server.url);
+  const admin = await anonymous.signIn(ADMIN.email, ADMIN.password);
+  return { server, clock, anonymous, admin, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
 };
 
 /** An authenticator app with one account. */
@@ -74,21 +74,22 @@ export const createEnrolledPerson = async (
 };
 
 /** Returns the challenge of a sign-in with the right password. */
-export const startLogin = async (anybody: Client, email: string, password = PASSWORD): Promise<string> => {
-  const response = await anybody.fetch("POST", LOGIN, { email, password });
+export const startLogin = async (anonymous: Client, email: string, password = PASSWORD): Promise<string> => {
+  const response = await anonymous.fetch("POST", LOGIN, { email, password });
   const { second_factor } = (await response.json()) as LoginRefused;
-  if (response.status !== 401 || !second_factor) throw new Error(`no second factor was asked for: ${response.status}`);
+  if (response.status !== 401 || !second_factor)
+    throw new Error(`the server did not request a second factor: ${response.status}`);
   return second_factor.challenge;
 };
 
 /** Returns the status of the second step of a sign-in. */
-export const finishLogin = async (anybody: Client, challenge: string, code: string): Promise<number> => {
-  const response = await anybody.fetch("POST", SECOND_FACTOR_PATH, { challenge, code });
+export const finishLogin = async (anonymous: Client, challenge: string, code: string): Promise<number> => {
+  const response = await anonymous.fetch("POST", SECOND_FACTOR_PATH, { challenge, code });
   await response.body?.cancel();
   return response.status;
 };
 
-/** Returns status and named fields of an error; status 200 if there was none. */
+/** Returns the status and fields of an error; status 200 if there was none. */
 export const awaitRejection = (
   requested: Promise<unknown>,
 ): Promise<{ status: number; fields: string[]; body?: Generic }> =>

@@ -1,4 +1,4 @@
-// A required second factor: by the deployment, by an administrator; and what happens to people who have lost theirs.
+// A second factor that the deployment or an administrator requires, and the reset of lost factors.
 import { expect, test } from "bun:test";
 import type { Factors } from "#schema/users/second-factor.ts";
 import { Client } from "#src/client.ts";
@@ -12,8 +12,8 @@ import { awaitRejection, createEnrolledPerson, enrollApp, openWorld } from "./pe
 test("[FA-10] if everyone needs a second factor, users without one can only enroll one", async () => {
   await using world = await openWorld({ SLIPWAY_REQUIRE_SECOND_FACTOR: "everyone" });
   const { admin, clock } = world;
-  const requested = await awaitRejection(admin.get("/api/v2/workspaces"));
-  expect(requested).toMatchObject({ status: 403, fields: ["second_factor"] });
+  const rejection = await awaitRejection(admin.get("/api/v2/workspaces"));
+  expect(rejection).toMatchObject({ status: 403, fields: ["second_factor"] });
   for (const [method, path] of [
     ["GET", "/users"],
     ["POST", "/users"],
@@ -34,13 +34,13 @@ test("[FA-10] if everyone needs a second factor, users without one can only enro
   expect(await awaitRejection(client.get("/api/v2/workspaces"))).toMatchObject({ status: 403 });
   await enrollApp(clock, client);
   expect(await fetchStatus(client, "GET", "/workspaces")).toBe(200);
-  // Disabled: back to the initial state.
+  // Without a factor, the user is restricted again.
   await admin.delete("/api/v2/users/me/factors/totp", { password: ADMIN.password, code: app.next() });
   expect(await fetchStatus(admin, "GET", "/workspaces")).toBe(403);
   expect(await fetchStatus(admin, "POST", "/users/logout")).toBe(200);
 });
 
-test("[FA-10] if administrators need one, it applies to users with a role; service accounts and members are exempt", async () => {
+test("[FA-10] if administrators need a second factor, it applies to users with a role, not to members", async () => {
   await using world = await openWorld({ SLIPWAY_REQUIRE_SECOND_FACTOR: "administrators" });
   const { admin, clock } = world;
   expect(await fetchStatus(admin, "GET", "/workspaces")).toBe(403);
@@ -53,7 +53,7 @@ test("[FA-10] if administrators need one, it applies to users with a role; servi
   expect(await fetchStatus(member.client, "GET", "/workspaces")).toBe(403);
 });
 
-test("[FA-11] an administrator requires it for one user; tokens are blocked too, and open connections end", async () => {
+test("[FA-11] an administrator's requirement for one user also blocks tokens and ends open connections", async () => {
   await using world = await openWorld();
   const { admin, clock } = world;
   const { client } = await newPerson(admin, "ben");
@@ -61,50 +61,54 @@ test("[FA-11] an administrator requires it for one user; tokens are blocked too,
   using socket = await client.socket("/api/v2/chats/watch");
   expect(await fetchStatus(client, "PUT", "/users/me/factors/required", { required: true })).toBe(403);
   expect(await fetchStatus(admin, "PUT", "/users/me/factors/required", { required: true })).toBe(400);
-  const set = (required: boolean) => admin.put<Factors>("/api/v2/users/ben/factors/required", { required });
-  expect(await set(true)).toMatchObject({ required: true, required_by_administrator: true });
+  const setRequired = (required: boolean) => admin.put<Factors>("/api/v2/users/ben/factors/required", { required });
+  expect(await setRequired(true)).toMatchObject({ required: true, required_by_administrator: true });
   expect((await socket.closed).code).toBe(1008);
-  for (const by of [client, client.withToken(key)]) expect(await fetchStatus(by, "GET", "/workspaces")).toBe(403);
+  for (const caller of [client, client.withToken(key)])
+    expect(await fetchStatus(caller, "GET", "/workspaces")).toBe(403);
   await enrollApp(clock, client);
-  for (const by of [client, client.withToken(key)]) expect(await fetchStatus(by, "GET", "/workspaces")).toBe(200);
-  expect(await set(false)).toMatchObject({ required: false });
+  for (const caller of [client, client.withToken(key)])
+    expect(await fetchStatus(caller, "GET", "/workspaces")).toBe(200);
+  expect(await setRequired(false)).toMatchObject({ required: false });
 });
 
 test("[FA-11] only an owner lifts the requirement for a user with roles", async () => {
   await using world = await openWorld();
   const { admin } = world;
-  const boss = await newPerson(admin, "boss", ["user-admin"]);
+  const userAdmin = await newPerson(admin, "boss", ["user-admin"]);
   await newPerson(admin, "eve", ["auditor"]);
   await newPerson(admin, "ben");
   await newPerson(admin, "kim");
   await admin.put("/api/v2/organizations/default/members/kim/roles", { roles: ["organization-admin"] });
-  const set = (who: Client, name: string, required: boolean) =>
-    fetchStatus(who, "PUT", `/users/${name}/factors/required`, { required });
+  const setRequired = (client: Client, name: string, required: boolean) =>
+    fetchStatus(client, "PUT", `/users/${name}/factors/required`, { required });
   for (const name of ["eve", "kim"]) {
-    expect([name, await set(boss.client, name, true)]).toEqual([name, 200]);
-    expect([name, await set(boss.client, name, false)]).toEqual([name, 403]);
+    expect([name, await setRequired(userAdmin.client, name, true)]).toEqual([name, 200]);
+    expect([name, await setRequired(userAdmin.client, name, false)]).toEqual([name, 403]);
     expect(await admin.get(`/api/v2/users/${name}/factors`)).toMatchObject({ required_by_administrator: true });
-    expect([name, await set(admin, name, false)]).toEqual([name, 200]);
+    expect([name, await setRequired(admin, name, false)]).toEqual([name, 200]);
   }
-  for (const required of [true, false]) expect(await set(boss.client, "ben", required)).toBe(200);
+  for (const required of [true, false]) expect(await setRequired(userAdmin.client, "ben", required)).toBe(200);
 });
 
-test("[FA-11] anyone who may set the password resets a lost second factor, after confirming their own identity", async () => {
+test("[FA-11] an administrator who may set the password resets lost factors, after confirming their identity", async () => {
   await using world = await openWorld();
-  const { admin, anybody, clock } = world;
-  const lost = await createEnrolledPerson(world, "lost");
-  const boss = await newPerson(admin, "boss", ["user-admin"]);
+  const { admin, anonymous, clock } = world;
+  const lockedOut = await createEnrolledPerson(world, "lost");
+  const userAdmin = await newPerson(admin, "boss", ["user-admin"]);
   const eve = await createEnrolledPerson(world, "eve", ["auditor"]);
   expect(await fetchStatus(eve.client, "DELETE", "/users/lost/factors")).toBe(403);
-  expect(await fetchStatus(lost.client, "DELETE", "/users/me/factors")).toBe(403);
-  expect(await fetchStatus(boss.client, "DELETE", "/users/eve/factors")).toBe(403);
+  expect(await fetchStatus(lockedOut.client, "DELETE", "/users/me/factors")).toBe(403);
+  expect(await fetchStatus(userAdmin.client, "DELETE", "/users/eve/factors")).toBe(403);
   clock.advance(15 * 60_000);
-  const unproved = await awaitRejection(boss.client.delete("/api/v2/users/lost/factors"));
-  expect(unproved).toMatchObject({ status: 403, fields: ["confirmation"] });
-  await boss.client.post("/api/v2/users/me/confirm", { password: PASSWORD });
-  await boss.client.delete("/api/v2/users/lost/factors");
-  expect(await fetchStatus(anybody, "POST", "/users/login", { email: lost.email, password: PASSWORD })).toBe(201);
-  expect(await fetchStatus(boss.client, "DELETE", "/users/lost/factors")).toBe(409);
+  const unconfirmed = await awaitRejection(userAdmin.client.delete("/api/v2/users/lost/factors"));
+  expect(unconfirmed).toMatchObject({ status: 403, fields: ["confirmation"] });
+  await userAdmin.client.post("/api/v2/users/me/confirm", { password: PASSWORD });
+  await userAdmin.client.delete("/api/v2/users/lost/factors");
+  expect(await fetchStatus(anonymous, "POST", "/users/login", { email: lockedOut.email, password: PASSWORD })).toBe(
+    201,
+  );
+  expect(await fetchStatus(userAdmin.client, "DELETE", "/users/lost/factors")).toBe(409);
   type Entry = { action: string; additional_fields: object; user: { username: string } | null };
   const path = "/api/v2/audit?limit=1&q=resource_type:second_factor%20resource_target:lost";
   const [entry] = (await admin.get<{ audit_logs: Entry[] }>(path)).audit_logs;
@@ -115,20 +119,20 @@ test("[FA-11] anyone who may set the password resets a lost second factor, after
   });
 });
 
-test("[FA-12] second factors can be reset on the machine while no server runs", async () => {
+test("[FA-12] the command line resets second factors while no server runs", async () => {
   using directory = tempDirectory();
   const options = { directory: directory.path, clock: new ManualClock() };
   {
     await using server = await startTestServer(options);
-    const anybody = new Client(server.url);
-    await enrollApp(options.clock, await anybody.signIn(ADMIN.email, ADMIN.password));
-    expect(await fetchStatus(anybody, "POST", "/users/login", ADMIN)).toBe(401);
+    const anonymous = new Client(server.url);
+    await enrollApp(options.clock, await anonymous.signIn(ADMIN.email, ADMIN.password));
+    expect(await fetchStatus(anonymous, "POST", "/users/login", ADMIN)).toBe(401);
   }
   const resetCommand = ["offline", "users", "reset-factors", "admin", "--data-dir", directory.path];
   const database = usesPostgres ? ["--database-url", await ensureDatabase(directory.path)] : [];
   const { code, printed, errors } = await runVerb([...resetCommand, ...database]);
   expect([code, printed, errors]).toEqual([0, "admin can now sign in with only the password.\n", ""]);
-  await using again = await startTestServer(options);
-  const owner = await new Client(again.url).signIn(ADMIN.email, ADMIN.password);
+  await using restarted = await startTestServer(options);
+  const owner = await new Client(restarted.url).signIn(ADMIN.email, ADMIN.password);
   expect(await owner.get<Factors>("/api/v2/users/me/factors")).toMatchObject({ totp: null, recovery_codes_left: 0 });
 });
