@@ -1,5 +1,5 @@
 // Creates a month of usage from a seed and compares every figure of every report with its slow recomputation. Tests use a few seeds; `bun
-// test/api/insights/check-seed.ts 200` runs many and names the seed that fails; test/README.md has the last result.
+// test/api/insights/check-seed.ts 200` runs many and prints the seed that fails; test/README.md has the last result.
 import { expect } from "bun:test";
 import { openLocalStore } from "#db/engine/local.ts";
 import type { ReportName } from "#db/engine/sql.ts";
@@ -30,18 +30,18 @@ export const checkSeed = async (seed: number, people = 500, offsets = ZONE_OFFSE
     const drawBelow = (n: number): number => Math.floor(random() * n);
     const report = async (name: ReportName, args: ReportArgs): Promise<unknown> =>
       JSON.parse((await store.scan(usageReport(name, args)))[0] as string);
-    const others = ZONE_OFFSETS.slice(1).sort(() => random() - 0.5);
-    for (const hours of [0, ...others.slice(0, offsets - 1)]) {
+    const otherOffsets = ZONE_OFFSETS.slice(1).sort(() => random() - 0.5);
+    for (const hours of [0, ...otherOffsets.slice(0, offsets - 1)]) {
       const midnight = Math.floor((NOW + hours * HOUR) / DAY) * DAY - hours * HOUR;
-      const length = hours === 0 ? DAYS : 7 + drawBelow(DAYS - 7);
-      const open = hours === 0 || random() < 0.3;
-      const to = open ? Math.floor(NOW / HOUR) * HOUR + HOUR : midnight - drawBelow(DAYS - length + 1) * DAY;
-      const from = (open ? midnight : to) - length * DAY;
+      const lengthDays = hours === 0 ? DAYS : 7 + drawBelow(DAYS - 7);
+      const isOpen = hours === 0 || random() < 0.3;
+      const to = isOpen ? Math.floor(NOW / HOUR) * HOUR + HOUR : midnight - drawBelow(DAYS - lengthDays + 1) * DAY;
+      const from = (isOpen ? midnight : to) - lengthDays * DAY;
       const templates = hours === 0 ? undefined : month.templates.filter(() => random() < 0.6);
       const requested = { from, to, templates: templates?.length ? templates : undefined };
       const interval = random() < 0.5 ? "day" : "week";
       const edges: number[] = [];
-      for (let at = from; at < to; at += interval === "day" ? DAY : 7 * DAY) edges.push(at);
+      for (let edge = from; edge < to; edge += interval === "day" ? DAY : 7 * DAY) edges.push(edge);
       edges.push(to);
       const args = { ...requested, open: to > NOW, interval, edges };
       expect(await report("user_activity", args)).toEqual(computeActivity(month, requested));

@@ -1,4 +1,4 @@
-// Generated months of use, with every figure of every report compared with its slow recomputation. More seeds: check-seed.ts.
+// Compares every figure of every report with its slow recomputation, for generated months of use. check-seed.ts runs more seeds.
 import { expect, test } from "bun:test";
 import {
   ANY_APP,
@@ -26,12 +26,11 @@ test.each([
   [1, 500],
   [Math.floor(Math.random() * 2 ** 31), 60],
   [Math.floor(Math.random() * 2 ** 31), 8],
-])(
-  "[IN-6] a month of seed %i with %i people in three zones: every figure agrees with the slow recomputation",
-  (seed, people) => checkSeed(seed, people, people > 100 ? 2 : undefined),
+])("[IN-6] every figure of a month with seed %i and %i people matches the slow recomputation", (seed, people) =>
+  checkSeed(seed, people, people > 100 ? 2 : undefined),
 );
 
-test("[IN-6] packed data is decoded unchanged, and digests match the buckets", () => {
+test("[IN-6] unpacks packed data unchanged, and digests match the buckets", () => {
   const random = randomFrom(7);
   const block = createBlock();
   for (const app of [ANY_APP, 3, 70_000]) {
@@ -45,16 +44,16 @@ test("[IN-6] packed data is decoded unchanged, and digests match the buckets", (
   const { bits } = digest;
   for (let i = 0; i < BLOCK; i++) expect(hasBitIn(bits, i, i + 1)).toBe(getMinutes(block, ANY_APP)[i] !== 0);
   const apps: number[] = [];
-  digest.eachApp((app, minutes, runs, atStart, atEnd) => {
-    const own = getMinutes(block, app);
+  digest.eachApp((app, minutes, runs, startsInUse, endsInUse) => {
+    const appMinutes = getMinutes(block, app);
     apps.push(app);
-    expect([minutes, runs]).toEqual([own.reduce((a, b) => a + b, 0), countRuns(own)]);
-    expect([atStart, atEnd]).toEqual([own[0] !== 0, own[BLOCK - 1] !== 0]);
+    expect([minutes, runs]).toEqual([appMinutes.reduce((a, b) => a + b, 0), countRuns(appMinutes)]);
+    expect([startsInUse, endsInUse]).toEqual([appMinutes[0] !== 0, appMinutes[BLOCK - 1] !== 0]);
   });
   expect(apps).toEqual([3, 70_000]);
 });
 
-test("[IN-6] row numbers keep their three parts, up to the largest", () => {
+test("[IN-6] row IDs keep their three parts, up to the largest", () => {
   const rows: [number, number, number][] = [
     [0, 1, 1],
     [685, 2 ** 24 - 1, 2 ** 18 - 1],
@@ -67,13 +66,13 @@ test("[IN-6] row numbers keep their three parts, up to the largest", () => {
   }
 });
 
-test("[IN-6] adjoining bits touch, also across a byte boundary; medians lie between two", () => {
+test("[IN-6] adjacent bits touch, even across a byte boundary; medians average two values", () => {
   const toBit = (i: number): Uint8Array => {
     const bits = createBits();
     bits[i >> 3] = 1 << (i & 7);
     return bits;
   };
-  for (const [a, b, is] of [
+  for (const [a, b, expected] of [
     [31, 32, true],
     [32, 31, true],
     [1535, 1534, true],
@@ -81,7 +80,7 @@ test("[IN-6] adjoining bits touch, also across a byte boundary; medians lie betw
     [5, 7, false],
     [1535, 0, false],
   ] as const) {
-    expect([a, b, touches(toBit(a), toBit(b))]).toEqual([a, b, is]);
+    expect([a, b, touches(toBit(a), toBit(b))]).toEqual([a, b, expected]);
   }
   expect(computeMedian([])).toBe(0);
   expect(

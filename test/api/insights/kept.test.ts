@@ -1,4 +1,4 @@
-// The reports' cache of past blocks, compared with reports that read everything again.
+// Compares reports that use the cache of past blocks with reports that read everything again.
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { join } from "node:path";
@@ -17,16 +17,16 @@ import { DAY, makeMonth, NOW } from "./month.ts";
 const NAMES = Object.keys(REPORTS) as ReportName[];
 const ROUNDS = 12;
 
-/** Returns a range in days before now, by day. */
+/** Returns the arguments of a report by day, from `first` to `last` days ago. */
 const daysAgo = (first: number, last: number): ReportArgs => {
   const today = Math.floor(NOW / DAY) * DAY;
   const edges = Array.from({ length: first - last + 1 }, (_, i) => today - (first - i) * DAY);
-  const dates = edges.slice(0, -1).map((at) => new Date(at).toISOString().slice(0, 10));
+  const dates = edges.slice(0, -1).map((edge) => new Date(edge).toISOString().slice(0, 10));
   return { from: today - first * DAY, to: today - last * DAY, interval: "day", edges, dates, tz_hour_offset: 0 };
 };
 
 const seed = Math.floor(Math.random() * 2 ** 31);
-test(`[IN-13] usage that is written later is in the next report, in any block, folded or not (seed ${seed})`, async () => {
+test(`[IN-13] the next report contains usage written later in any block (seed ${seed})`, async () => {
   using directory = tempDirectory();
   const fatal = (error: Error): void => {
     throw error;
@@ -42,8 +42,8 @@ test(`[IN-13] usage that is written later is in the next report, in any block, f
       map: (row) => row.map(Number),
     });
     const pickKey = (kind: number): number => {
-      const all = rows.filter(([, one]) => one === kind);
-      return all[drawBelow(all.length)]?.[0] as number;
+      const keys = rows.filter(([, keyKind]) => keyKind === kind);
+      return keys[drawBelow(keys.length)]?.[0] as number;
     };
     using db = new Database(join(directory.path, "slipway.db"), { readonly: true });
     for (let round = 0; round < ROUNDS; round++) {

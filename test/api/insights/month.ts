@@ -15,12 +15,12 @@ import { randomFrom } from "#test/support/random.ts";
 
 export const MINUTE = 60_000;
 export const DAY = 86_400_000;
-/** Half past nine, UTC; the month before it includes the end of daylight saving in Berlin and in New York. */
+/** 09:30 UTC. Daylight saving in Berlin and New York ends in the month before. */
 export const NOW = Date.UTC(2030, 10, 10, 9, 30);
 export const DAYS = 40;
 
 export type Person = { readonly id: string; readonly username: string; readonly hours: number };
-/** One minute of work with one app (undefined: none with a name). */
+/** One minute of work with one app; undefined is use without a named app. */
 export type Minute = { user: string; template: string; app: string | undefined; minute: number };
 export type Sample = { user: string; template: string; at: number; ms: number };
 
@@ -31,19 +31,19 @@ export type Month = {
   readonly samples: readonly Sample[];
 };
 
-/** Hours from UTC, outside of daylight saving, for the people's homes. */
+/** The UTC offsets of people's homes in hours, outside of daylight saving. */
 const ZONES = [5.5, 1, -5];
 const APPS = ["vscode", "ssh", "reconnecting-pty", "jetbrains", "code", undefined] as const;
 
 type SeededAgent = { workspace_id: string; agent_id: string; owner: Person; template: string };
 
-const people500 = (count: number): Person[] =>
+const createPeople = (count: number): Person[] =>
   Array.from({ length: count }, (_, i) => ({ id: uuid(), username: `p-${i}`, hours: ZONES[i % 3] as number }));
 
 export const makeMonth = async (store: Store, seed: number, count = 500): Promise<Month> => {
   const random = randomFrom(seed);
   const drawBelow = (n: number): number => Math.floor(random() * n);
-  const people = people500(count);
+  const people = createPeople(count);
   const templates = [uuid(), uuid(), uuid()].sort();
   const organization_id = uuid();
   const times = { created_at: NOW - 90 * DAY, updated_at: NOW - 90 * DAY };
@@ -84,15 +84,15 @@ export const makeMonth = async (store: Store, seed: number, count = 500): Promis
       insertAgentApp({ id: uuid(), agent_id, slug: "code", display_name: "Code", icon: "/icon/code.svg" }),
     );
   }
-  for (let at = 0; at < writes.length; at += 400) await store.commit(writes.slice(at, at + 400));
+  for (let i = 0; i < writes.length; i += 400) await store.commit(writes.slice(i, i + 400));
   const collector = new UsageCollector(store, () => {});
   const minutes: Minute[] = [];
   const samples: Sample[] = [];
-  const work = ({ workspace_id, agent_id, owner, template }: SeededAgent, from: number, length: number): void => {
+  const recordWork = ({ workspace_id, agent_id, owner, template }: SeededAgent, from: number, length: number): void => {
     const app = APPS[drawBelow(APPS.length)];
     for (let minute = from; minute < from + length && minute * MINUTE < NOW; minute++) {
       if (random() < 0.1) continue;
-      // An occasional visitor, whose use is their own.
+      // Sometimes another person uses the workspace; this counts for that person.
       const user_id = random() < 0.01 ? (people[drawBelow(count)] as Person).id : owner.id;
       collector.note({ workspace_id, agent_id, user_id, app, at: minute * MINUTE + drawBelow(MINUTE) });
       minutes.push({ user: user_id, template, app, minute });
@@ -104,15 +104,16 @@ export const makeMonth = async (store: Store, seed: number, count = 500): Promis
     }
   };
   for (const owner of people) {
-    const own = agents.filter((agent) => agent.owner === owner);
+    const ownAgents = agents.filter((agent) => agent.owner === owner);
     for (let sessions = drawBelow(7); sessions > 0; sessions--) {
       const day = Math.floor((NOW - drawBelow(DAYS) * DAY) / DAY);
       const from = Math.floor((day * DAY - owner.hours * 3_600_000) / MINUTE) + drawBelow(24 * 60);
       const length = 1 + drawBelow(random() < 0.2 ? 300 : 90);
       // Some people work in several workspaces at the same time, or with two apps.
-      const first = own[drawBelow(own.length)] as SeededAgent;
-      work(first, from, length);
-      if (random() < 0.4) work(own[drawBelow(own.length)] as SeededAgent, from + drawBelow(40), length);
+      const first = ownAgents[drawBelow(ownAgents.length)] as SeededAgent;
+      recordWork(first, from, length);
+      if (random() < 0.4)
+        recordWork(ownAgents[drawBelow(ownAgents.length)] as SeededAgent, from + drawBelow(40), length);
     }
   }
   // The first half of the month is folded while the second half is still being recorded.

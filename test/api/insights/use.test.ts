@@ -1,4 +1,4 @@
-// Counting of use: its definition, its storage, and that it is neither lost nor counted twice.
+// Counting usage: what counts, how it is stored, and that no usage is lost or counted twice.
 import { expect, test } from "bun:test";
 import { UsageCollector } from "#actors/usage/collector.ts";
 import { uuid } from "#base/ids.ts";
@@ -44,23 +44,23 @@ testInside("[IN-1] apps, ports, terminals and client reports mark active minutes
     isPublic: false,
   };
   const activity = new AppActivity(context);
-  const typed = trackUse(context, workspace_id, {
+  const recordTyping = trackUse(context, workspace_id, {
     reason: "terminal",
     agent_id,
     by: { kind: "user", id: owner_id, name: "o" },
   });
   for (let minute = 0; minute < 5; minute++) {
-    // Two uses in a minute count once; two kinds of use in a minute are one minute of work.
-    for (let twice = 0; twice < 2; twice++) {
+    // Two uses in a minute count once, even if they are of different kinds.
+    for (let i = 0; i < 2; i++) {
       await admin.post(`/api/v2/workspaces/${workspace_id}/usage`, { agent_id, app_name: "vscode" });
-      typed();
+      recordTyping();
     }
     if (minute < 2) activity.note({ ...app, isPort: false, slug: "code" }, caller);
     if (minute < 3) activity.note({ ...app, isPort: true, slug: undefined }, caller);
     clock.advance(MINUTE);
   }
   const { activity: users, templates } = await readAll(admin);
-  const seconds = Object.fromEntries(users.report.users.map((one) => [one.user_id, one.seconds]));
+  const seconds = Object.fromEntries(users.report.users.map(({ user_id, seconds }) => [user_id, seconds]));
   expect(seconds).toEqual({ [owner_id]: 300, [visitor.user_id]: 180 });
   expect(secondsIn(templates)).toEqual({ vscode: 300, "reconnecting-pty": 300, code: 120 });
   expect(templates.report?.apps_usage.map(({ slug, type }) => `${slug} ${type}`)).toEqual([
@@ -69,64 +69,58 @@ testInside("[IN-1] apps, ports, terminals and client reports mark active minutes
   ]);
 });
 
-testInside(
-  "[IN-3] an agent's report with connections counts as five minutes for the owner, with their latency; a report without any counts nothing",
-  async () => {
-    await using world = await openInsights();
-    const { server, admin, clock, seeded } = world;
-    const { usage } = getContext(server);
-    const report = (ssh: number, sftp: number, latency: number): void =>
-      usage.noteReport(seeded.workspace_id, seeded.agent_id, {
-        connection_count: ssh + sftp,
-        connection_median_latency_ms: latency,
-        session_counts: { ssh, sftp },
-      });
-    report(0, 0, 50);
-    expect((await readAll(admin)).activity.report.users).toEqual([]);
-    // Three reports in this half hour, then one in the next.
-    for (const latency of [10, 40, 21]) {
-      clock.advance(5 * MINUTE);
-      report(2, 0, latency);
-    }
-    clock.advance(20 * MINUTE);
-    report(1, 1, -1);
-    const { activity, latency, templates } = await readAll(admin, RANGE_TO_11);
-    expect(activity.report.users.map(({ user_id, seconds }) => [user_id, seconds])).toEqual([[seeded.owner_id, 1200]]);
-    expect(secondsIn(templates)).toEqual({ ssh: 1200, sftp: 300 });
-    expect(latency.report.users[0]?.latency_ms).toEqual({ p50: 21, p95: 21 });
-  },
-);
+testInside("[IN-3] an agent's report counts five minutes for the owner, or nothing without connections", async () => {
+  await using world = await openInsights();
+  const { server, admin, clock, seeded } = world;
+  const { usage } = getContext(server);
+  const report = (ssh: number, sftp: number, latency: number): void =>
+    usage.noteReport(seeded.workspace_id, seeded.agent_id, {
+      connection_count: ssh + sftp,
+      connection_median_latency_ms: latency,
+      session_counts: { ssh, sftp },
+    });
+  report(0, 0, 50);
+  expect((await readAll(admin)).activity.report.users).toEqual([]);
+  // Three reports in this half hour, then one in the next.
+  for (const latency of [10, 40, 21]) {
+    clock.advance(5 * MINUTE);
+    report(2, 0, latency);
+  }
+  clock.advance(20 * MINUTE);
+  report(1, 1, -1);
+  const { activity, latency, templates } = await readAll(admin, RANGE_TO_11);
+  expect(activity.report.users.map(({ user_id, seconds }) => [user_id, seconds])).toEqual([[seeded.owner_id, 1200]]);
+  expect(secondsIn(templates)).toEqual({ ssh: 1200, sftp: 300 });
+  expect(latency.report.users[0]?.latency_ms).toEqual({ p50: 21, p95: 21 });
+});
 const RANGE_TO_11 = "start_time=2030-01-15T00:00:00Z&end_time=2030-01-16T11:00:00Z";
 
-testInside(
-  "[IN-3] the latency that an agent reports over its connection counts for the owner, at least one millisecond",
-  async () => {
-    await using world = await openInsights();
-    const { server, admin, clock, seeded } = world;
-    await using connection = await connectAgent(server, seeded.agent_token);
-    const report = (connectionMedianLatencyMs: number) =>
-      connection.agent.updateStats({ stats: { connectionCount: 1n, sessionCountSsh: 1n, connectionMedianLatencyMs } });
-    await report(0.2);
-    clock.advance(5 * MINUTE);
-    const { latency } = await readAll(admin);
-    expect(latency.report.users[0]?.latency_ms).toEqual({ p50: 1, p95: 1 });
-  },
-);
+testInside("[IN-3] counts the latency that an agent reports for the owner, as at least one millisecond", async () => {
+  await using world = await openInsights();
+  const { server, admin, clock, seeded } = world;
+  await using connection = await connectAgent(server, seeded.agent_token);
+  const report = (connectionMedianLatencyMs: number) =>
+    connection.agent.updateStats({ stats: { connectionCount: 1n, sessionCountSsh: 1n, connectionMedianLatencyMs } });
+  await report(0.2);
+  clock.advance(5 * MINUTE);
+  const { latency } = await readAll(admin);
+  expect(latency.report.users[0]?.latency_ms).toEqual({ p50: 1, p95: 1 });
+});
 
-testInside("[IN-3] the latency of terminal users is the measured one, not the one that the agent reports", async () => {
+testInside("[IN-3] uses the measured latency of terminal users, not the one that the agent reports", async () => {
   await using world = await openInsights();
   const { server, admin, clock, seeded } = world;
   const { workspace_id, agent_id } = seeded;
   const { workspaces, usage, clock: now } = getContext(server);
   const dialer = { roundTrip: (id: string) => (id === agent_id ? 0.4 : undefined) };
-  const used = trackUse({ clock: now, workspaces, usage, dialer }, workspace_id, { reason: "terminal", agent_id });
-  used();
+  const recordUse = trackUse({ clock: now, workspaces, usage, dialer }, workspace_id, { reason: "terminal", agent_id });
+  recordUse();
   clock.advance(MINUTE);
   const { latency } = await readAll(admin);
   expect(latency.report.users[0]?.latency_ms).toEqual({ p50: 1, p95: 1 });
 });
 
-testInside("[IN-4] anonymous visitors and prebuilt workspaces are not counted", async () => {
+testInside("[IN-4] does not count anonymous visitors and prebuilt workspaces", async () => {
   await using world = await openInsights();
   const { server, admin, store, seeded } = world;
   const { workspace_id, agent_id, owner_id } = seeded;
@@ -151,7 +145,7 @@ testInside("[IN-4] anonymous visitors and prebuilt workspaces are not counted", 
   expect(daus.entries.every(({ amount }) => amount === 0)).toBe(true);
 });
 
-testInside("[IN-5] reports are identical before and after completed buckets are folded, however often", async () => {
+testInside("[IN-5] reports are identical before and after completed buckets are folded", async () => {
   await using world = await openInsights(START - 6 * 60 * MINUTE);
   const { server, admin, clock, seeded, store } = world;
   const { usage } = getContext(server);
@@ -161,7 +155,7 @@ testInside("[IN-5] reports are identical before and after completed buckets are 
     if (i % 9 !== 0)
       usage.noteReport(seeded.workspace_id, seeded.agent_id, { ...stats, connection_median_latency_ms: i });
   }
-  const rows = async (): Promise<number> => {
+  const countRows = async (): Promise<number> => {
     const [row] = await store.scan({ sql: "select count(*) from usage_minutes", params: [], map: ([n]) => Number(n) });
     return row ?? -1;
   };
@@ -169,61 +163,58 @@ testInside("[IN-5] reports are identical before and after completed buckets are 
   const before = await readAll(admin);
   expect(before.activity.report.users[0]?.seconds).toBeGreaterThan(10_000);
   await usage.fold();
-  const left = await rows();
-  expect(left).toBeGreaterThan(0);
+  const remainingRows = await countRows();
+  expect(remainingRows).toBeGreaterThan(0);
   expect(await readAll(admin)).toEqual(before);
   await usage.fold();
   clock.advance(90 * MINUTE);
   await usage.fold();
-  expect(await rows()).toBe(0);
+  expect(await countRows()).toBe(0);
   expect(await readAll(admin)).toEqual(before);
 });
 
-testInside(
-  "[IN-2] a failed write is retried and counted once; a server that stops has written everything",
-  async () => {
-    await using world = await openInsights();
-    const { admin, store, seeded } = world;
-    let refusals = 2;
-    const failing: Store = Object.create(store, {
-      commit: {
-        value: async (batch: Parameters<Store["commit"]>[0]) => {
-          // The second failure occurs after a first part was written.
-          if (refusals > 0 && (refusals === 2 || batch[0]?.sql.includes("usage_latencies"))) {
-            refusals -= 1;
-            throw new Error("no space");
-          }
-          return store.commit(batch);
-        },
+testInside("[IN-2] retries a failed write and counts it once; writes everything before the server stops", async () => {
+  await using world = await openInsights();
+  const { admin, store, seeded } = world;
+  let remainingFailures = 2;
+  const failingStore: Store = Object.create(store, {
+    commit: {
+      value: async (batch: Parameters<Store["commit"]>[0]) => {
+        // The second failure occurs after the first part is written.
+        if (remainingFailures > 0 && (remainingFailures === 2 || batch[0]?.sql.includes("usage_latencies"))) {
+          remainingFailures -= 1;
+          throw new Error("no space");
+        }
+        return store.commit(batch);
       },
-      scan: { value: (query: Parameters<Store["scan"]>[0]) => store.scan(query) },
-    });
-    const collector = new UsageCollector(failing, () => {});
-    const { workspace_id, agent_id } = seeded;
-    collector.note({ workspace_id, agent_id, app: "ssh", at: START, minutes: 3 });
-    collector.note({ workspace_id: uuid(), agent_id, app: "ssh", at: START });
-    collector.noteLatency(workspace_id, 12, START);
-    await collector.flush();
-    expect((await readAll(admin)).activity.report.users).toEqual([]);
-    await collector.flush();
-    await collector.flush();
-    expect(refusals).toBe(0);
-    const { activity, latency } = await readAll(admin);
-    expect(activity.report.users.map(({ seconds }) => seconds)).toEqual([180]);
-    expect(latency.report.users[0]?.latency_ms.p50).toBe(12);
-    const { usage } = getContext(world.server);
-    usage.note({ workspace_id, agent_id, app: "ssh" });
-    await usage.stop();
-    const [row] = await store.scan({ sql: "select count(*) from usage_minutes", params: [], map: ([n]) => Number(n) });
-    expect(row).toBeGreaterThan(0);
-  },
-);
+    },
+    scan: { value: (query: Parameters<Store["scan"]>[0]) => store.scan(query) },
+  });
+  const collector = new UsageCollector(failingStore, () => {});
+  const { workspace_id, agent_id } = seeded;
+  collector.note({ workspace_id, agent_id, app: "ssh", at: START, minutes: 3 });
+  collector.note({ workspace_id: uuid(), agent_id, app: "ssh", at: START });
+  collector.noteLatency(workspace_id, 12, START);
+  await collector.flush();
+  expect((await readAll(admin)).activity.report.users).toEqual([]);
+  await collector.flush();
+  await collector.flush();
+  expect(remainingFailures).toBe(0);
+  const { activity, latency } = await readAll(admin);
+  expect(activity.report.users.map(({ seconds }) => seconds)).toEqual([180]);
+  expect(latency.report.users[0]?.latency_ms.p50).toBe(12);
+  const { usage } = getContext(world.server);
+  usage.note({ workspace_id, agent_id, app: "ssh" });
+  await usage.stop();
+  const [row] = await store.scan({ sql: "select count(*) from usage_minutes", params: [], map: ([n]) => Number(n) });
+  expect(row).toBeGreaterThan(0);
+});
 
-test("[IN-2] recorded usage is bounded, and much of it triggers a write", () => {
-  let full = 0;
+test("[IN-2] limits the recorded usage in memory, and writes it when the limit is reached", () => {
+  let writeCount = 0;
   const collector = new UsageCollector({} as Store, () => {
-    full += 1;
+    writeCount += 1;
   });
   for (let i = 0; i < 50_000; i++) collector.note({ workspace_id: String(i), at: START });
-  expect(full).toBe(1);
+  expect(writeCount).toBe(1);
 });

@@ -1,4 +1,4 @@
-// A server with a clock controlled by the test and workspaces of a few people, for insights stories.
+// A server with a manual clock and a workspace with an agent, for tests of insights.
 import type { Store } from "#db/engine/store.ts";
 import { ApiError, type Client } from "#src/client.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";

@@ -1,4 +1,4 @@
-// Prometheus metrics as a scraper reads them, strictly parsed, from a server in a separate process.
+// Prometheus metrics of a server in a separate process, strictly parsed.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { Buckets } from "#base/buckets.ts";
 import { Client } from "#src/client.ts";
@@ -13,7 +13,7 @@ import { type Family, parseMetrics } from "./parse.ts";
 let directory: ReturnType<typeof tempDirectory>;
 let child: Bun.Subprocess<"ignore", "pipe", "ignore">;
 let url: URL;
-let metrics: URL;
+let metricsUrl: URL;
 let admin: Client;
 
 beforeAll(async () => {
@@ -32,13 +32,13 @@ beforeAll(async () => {
     stdout: "pipe",
     stderr: "ignore",
   });
-  let printed = "";
+  let output = "";
   for await (const piece of child.stdout.pipeThrough(new TextDecoderStream() as never)) {
-    printed += piece;
-    if (printed.includes("Data directory:")) break;
+    output += piece;
+    if (output.includes("Data directory:")) break;
   }
-  url = new URL(/ is listening on (\S+)/.exec(printed)?.[1] ?? "");
-  metrics = new URL(/^Metrics: (\S+)$/m.exec(printed)?.[1] ?? "");
+  url = new URL(/ is listening on (\S+)/.exec(output)?.[1] ?? "");
+  metricsUrl = new URL(/^Metrics: (\S+)$/m.exec(output)?.[1] ?? "");
   admin = await new Client(url).signIn(ADMIN.email, ADMIN.password);
 });
 
@@ -49,7 +49,7 @@ afterAll(async () => {
 });
 
 const scrape = async (): Promise<Map<string, Family>> => {
-  const response = await fetch(metrics);
+  const response = await fetch(metricsUrl);
   expect(response.headers.get("content-type")).toStartWith("text/plain; version=0.0.4");
   return parseMetrics(await response.text());
 };
@@ -62,9 +62,9 @@ const findValue = (
 ): number | undefined =>
   [...families.values()]
     .flatMap(({ samples }) => samples)
-    .find((one) => one.name === name && Bun.deepEquals(one.labels, labels))?.value;
+    .find((sample) => sample.name === name && Bun.deepEquals(sample.labels, labels))?.value;
 
-const requestsTo = (families: Map<string, Family>, route: string, status: number): number =>
+const countRequests = (families: Map<string, Family>, route: string, status: number): number =>
   findValue(families, "slipway_http_requests_total", { method: "GET", route, status: `${status}` }) ?? 0;
 
 test("[OP-6] serves Prometheus metrics only at /metrics of the metrics address", async () => {
@@ -72,25 +72,25 @@ test("[OP-6] serves Prometheus metrics only at /metrics of the metrics address",
   expect([...families.keys()].filter((name) => name.startsWith("slipway_")).length).toBeGreaterThan(20);
   for (const name of ["slipway_event_loop_delay_seconds", "process_resident_memory_bytes"])
     expect(families.has(name)).toBe(true);
-  expect((await fetch(new URL("/", metrics))).status).toBe(404);
-  expect((await fetch(metrics, { method: "POST" })).status).toBe(405);
+  expect((await fetch(new URL("/", metricsUrl))).status).toBe(404);
+  expect((await fetch(metricsUrl, { method: "POST" })).status).toBe(405);
   expect((await fetch(new URL("/metrics", url))).headers.get("content-type")).not.toContain("version=0.0.4");
 });
 
-test("[OP-7] requests are counted by their route template, and caller-supplied values are never labels", async () => {
+test("[OP-7] counts requests by route template, and never uses caller-supplied values as labels", async () => {
   const before = await scrape();
   const ids = Array.from({ length: 20 }, () => crypto.randomUUID());
   for (const id of ids) await admin.fetch("GET", `/api/v2/workspaces/${id}`);
   for (const id of ids) await admin.fetch("GET", `/made-up/${id}`);
   const after = await scrape();
   const route = "/api/v2/workspaces/:workspace";
-  expect(requestsTo(after, route, 404) - requestsTo(before, route, 404)).toBe(20);
-  expect(requestsTo(after, "none", 404) - requestsTo(before, "none", 404)).toBe(20);
-  const text = await (await fetch(metrics)).text();
+  expect(countRequests(after, route, 404) - countRequests(before, route, 404)).toBe(20);
+  expect(countRequests(after, "none", 404) - countRequests(before, "none", 404)).toBe(20);
+  const text = await (await fetch(metricsUrl)).text();
   for (const id of ids) expect(text).not.toContain(id);
 });
 
-test("[OP-7] commits, mailboxes, sockets, model calls and tokens are counted as they happen", async () => {
+test("[OP-7] counts commits, mailboxes, sockets, model calls and tokens", async () => {
   const before = await scrape();
   const [organization] = await admin.get<{ id: string }[]>("/api/v2/users/me/organizations");
   using socket = await admin.socket("/api/v2/chats/watch");
@@ -132,7 +132,7 @@ test("[OP-7] buckets are cumulative and include their upper bound", () => {
   ]);
 });
 
-test("[OP-6] the parser of these tests detects invalid formats", () => {
+test("[OP-6] the parser of these tests rejects invalid formats", () => {
   const head = "# HELP a_total Help.\n# TYPE a_total counter\n";
   expect(parseMetrics(`${head}a_total{b="c\\"d"} 1\n`).get("a_total")?.samples[0]?.labels).toEqual({ b: 'c"d' });
   for (const wrong of [
@@ -151,11 +151,11 @@ test("[OP-6] the parser of these tests detects invalid formats", () => {
 });
 
 test("[OP-6] accepts IP addresses and the server's own names as the Host header, and rejects others with 421", async () => {
-  const statusFor = async (host: string): Promise<number> => (await fetch(metrics, { headers: { host } })).status;
-  expect(await statusFor("evil.example")).toBe(421);
-  expect(await statusFor("localhost.evil.example:9100")).toBe(421);
-  for (const host of [metrics.host, "localhost", "10.1.2.3:9100", "[::1]:9100"])
-    expect(await statusFor(host)).toBe(200);
+  const getStatus = async (host: string): Promise<number> => (await fetch(metricsUrl, { headers: { host } })).status;
+  expect(await getStatus("evil.example")).toBe(421);
+  expect(await getStatus("localhost.evil.example:9100")).toBe(421);
+  for (const host of [metricsUrl.host, "localhost", "10.1.2.3:9100", "[::1]:9100"])
+    expect(await getStatus(host)).toBe(200);
 });
 
 test("[GW-12] counts calls through the gateway by dialect, model and outcome, without caller-supplied names", async () => {
@@ -175,15 +175,15 @@ test("[GW-12] counts calls through the gateway by dialect, model and outcome, wi
     200, 200, 404,
   ]);
   const families = await scrape();
-  const calls = (model: string) =>
+  const countCalls = (model: string) =>
     findValue(families, "slipway_gateway_calls_total", { dialect: "anthropic", model, outcome: "ok" });
-  expect([calls("test-model"), calls("other")]).toEqual([1, 1]);
-  const refused = { dialect: "anthropic", reason: "model_not_found" };
-  expect(findValue(families, "slipway_gateway_refusals_total", refused)).toBe(1);
+  expect([countCalls("test-model"), countCalls("other")]).toEqual([1, 1]);
+  const refusalLabels = { dialect: "anthropic", reason: "model_not_found" };
+  expect(findValue(families, "slipway_gateway_refusals_total", refusalLabels)).toBe(1);
   for (const name of ["slipway_gateway_first_byte_seconds", "slipway_gateway_call_seconds"]) {
     expect(findValue(families, `${name}_count`, { dialect: "anthropic" })).toBe(2);
     expect(findValue(families, `${name}_bucket`, { dialect: "anthropic", le: "+Inf" })).toBe(2);
   }
   expect(findValue(families, "slipway_gateway_calls_open")).toBe(0);
-  expect(await (await fetch(metrics)).text()).not.toContain("secret-name");
+  expect(await (await fetch(metricsUrl)).text()).not.toContain("secret-name");
 });

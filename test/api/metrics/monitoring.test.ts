@@ -1,6 +1,6 @@
-// The dashboard and the alert rules name existing metrics.
+// The dashboard and the alert rules use existing metrics.
 import { expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+
 import { fileURLToPath } from "node:url";
 import { ALERTS, PANELS } from "#src/api/metrics/monitoring.ts";
 import { dashboardJson } from "#src/api/metrics/print-monitoring.ts";
@@ -9,28 +9,28 @@ import { testNeeding } from "#test/support/needs.ts";
 import { findFreePort } from "#test/support/net/free-port.ts";
 import { tempDirectory } from "#test/support/server.ts";
 
-const file = (path: string): string => fileURLToPath(new URL(`../../../${path}`, import.meta.url));
-const _text = (path: string): string => readFileSync(file(path), "utf8");
+const resolvePath = (path: string): string => fileURLToPath(new URL(`../../../${path}`, import.meta.url));
+
 const promtool = {
   found: Bun.which("promtool") !== null,
   reason: "needs promtool of the Debian package prometheus",
   file: "",
 };
 
-test("[OP-23] every metric in the dashboard or an alert is served", async () => {
+test("[OP-23] the server has every metric of the dashboard and the alerts", async () => {
   using directory = tempDirectory();
   const address = `127.0.0.1:${findFreePort()}`;
   await using _serve = await startServe(directory.path, { SLIPWAY_METRICS_ADDRESS: address });
-  const served = await (await fetch(`http://${address}/metrics`)).text();
-  const requests = [
+  const metrics = await (await fetch(`http://${address}/metrics`)).text();
+  const expressions = [
     ...PANELS.flatMap(({ queries }) => queries.map(({ expr }) => expr)),
     ...ALERTS.map(({ expr }) => expr),
   ];
-  const names = new Set(requests.flatMap((expr) => expr.match(/\b(?:slipway|process)_\w+/g) ?? []));
-  // Only for nodes of a cluster.
-  const ofNodes = ["slipway_database_answers", "slipway_database_standbys", "slipway_database_standby_required"];
+  const names = new Set(expressions.flatMap((expr) => expr.match(/\b(?:slipway|process)_\w+/g) ?? []));
+  // Only nodes of a cluster have these metrics.
+  const clusterMetrics = ["slipway_database_answers", "slipway_database_standbys", "slipway_database_standby_required"];
   const missing = [...names].filter(
-    (name) => !ofNodes.includes(name) && !served.includes(`# TYPE ${name.replace(/_bucket$/, "")} `),
+    (name) => !clusterMetrics.includes(name) && !metrics.includes(`# TYPE ${name.replace(/_bucket$/, "")} `),
   );
   expect(missing).toEqual([]);
 });
@@ -41,8 +41,8 @@ test("[OP-23] the dashboard's panels are side by side with unique IDs", () => {
   expect(new Set(panels.map(({ gridPos: { x, y } }) => `${x} ${y}`)).size).toBe(panels.length);
 });
 
-testNeeding([promtool], "[OP-23] promtool takes the rules", async () => {
-  const child = Bun.spawn(["promtool", "check", "rules", file("deploy/monitoring/alerts.yaml")], {
+testNeeding([promtool], "[OP-23] promtool accepts the alert rules", async () => {
+  const child = Bun.spawn(["promtool", "check", "rules", resolvePath("deploy/monitoring/alerts.yaml")], {
     stdout: "pipe",
     stderr: "pipe",
   });

@@ -11,7 +11,7 @@ const TYPES = ["counter", "gauge", "histogram", "summary", "untyped"];
 
 /** Returns the families by name. Throws for anything malformed, duplicated, or against the rules of its type. */
 export const parseMetrics = (text: string): Map<string, Family> => {
-  if (!text.endsWith("\n")) throw new Error("the last line does not end");
+  if (!text.endsWith("\n")) throw new Error("the last line has no line end");
   const families = new Map<string, Family>();
   const helped = new Set<string>();
   let current = "";
@@ -19,7 +19,7 @@ export const parseMetrics = (text: string): Map<string, Family> => {
     if (line === "") continue;
     const [, keyword, name = "", rest = ""] = /^# (HELP|TYPE) (\S+) ?(.*)$/.exec(line) ?? [];
     if (keyword === "HELP") {
-      if (helped.has(name) || families.has(name)) throw new Error(`${name} is explained twice or late`);
+      if (helped.has(name) || families.has(name)) throw new Error(`${name} has a second or late HELP line`);
       helped.add(name);
     } else if (keyword === "TYPE") {
       if (families.has(name) || !TYPES.includes(rest)) throw new Error(`the type of ${name} is wrong: ${rest}`);
@@ -28,45 +28,46 @@ export const parseMetrics = (text: string): Map<string, Family> => {
     } else {
       const family = families.get(current);
       const sample = parseSample(line);
-      if (!family || !belongsTo(sample.name, current, family.type)) throw new Error(`${line} stands under ${current}`);
-      if (family.samples.some((one) => one.name === sample.name && Bun.deepEquals(one.labels, sample.labels))) {
-        throw new Error(`twice: ${line}`);
+      if (!family || !belongsTo(sample.name, current, family.type))
+        throw new Error(`${line} does not belong to ${current}`);
+      if (family.samples.some(({ name, labels }) => name === sample.name && Bun.deepEquals(labels, sample.labels))) {
+        throw new Error(`duplicate: ${line}`);
       }
       family.samples.push(sample);
     }
   }
-  for (const [name, family] of families) check(name, family);
+  for (const [name, family] of families) checkFamily(name, family);
   return families;
 };
 
 const parseSample = (line: string): Sample => {
   const [, name = "", text = "", value = ""] = SAMPLE.exec(line) ?? [];
-  if (name === "" || !NUMBER.test(value)) throw new Error(`no sample: ${line}`);
+  if (name === "" || !NUMBER.test(value)) throw new Error(`not a sample: ${line}`);
   const labels: Record<string, string> = {};
   for (let rest = text; rest !== ""; ) {
-    const [whole, label = "", quoted = ""] = LABEL.exec(rest) ?? [];
-    if (whole === undefined || label in labels) throw new Error(`labels: ${line}`);
-    labels[label] = quoted.replace(/\\(.)/g, (_, one) => (one === "n" ? "\n" : one));
-    rest = rest.slice(whole.length);
+    const [match, label = "", quoted = ""] = LABEL.exec(rest) ?? [];
+    if (match === undefined || label in labels) throw new Error(`invalid labels: ${line}`);
+    labels[label] = quoted.replace(/\\(.)/g, (_, char) => (char === "n" ? "\n" : char));
+    rest = rest.slice(match.length);
   }
   return { name, labels, value: Number(value.replace(/Inf$/i, "Infinity")) };
 };
 
 const belongsTo = (sample: string, family: string, type: string): boolean => {
-  if (type === "histogram") return ["_bucket", "_sum", "_count"].some((end) => sample === family + end);
+  if (type === "histogram") return ["_bucket", "_sum", "_count"].some((suffix) => sample === family + suffix);
   if (type === "summary") return [family, `${family}_sum`, `${family}_count`].includes(sample);
   return sample === family;
 };
 
-const check = (name: string, { type, samples }: Family): void => {
-  if (type === "counter" && samples.some(({ value }) => !(value >= 0))) throw new Error(`${name} goes down`);
+const checkFamily = (name: string, { type, samples }: Family): void => {
+  if (type === "counter" && samples.some(({ value }) => !(value >= 0))) throw new Error(`${name} has a negative value`);
   if (type !== "histogram") return;
   const groups = Map.groupBy(samples, ({ labels: { le: _, ...rest } }) => JSON.stringify(rest));
   for (const group of groups.values()) {
-    const buckets = group.filter((one) => one.name === `${name}_bucket`);
-    const count = group.find((one) => one.name === `${name}_count`)?.value;
+    const buckets = group.filter((sample) => sample.name === `${name}_bucket`);
+    const count = group.find((sample) => sample.name === `${name}_count`)?.value;
     if (buckets.some(({ value }, i) => value < (buckets[i - 1]?.value ?? 0)))
-      throw new Error(`${name}: buckets shrink`);
+      throw new Error(`${name}: the buckets are not cumulative`);
     if (buckets.at(-1)?.labels.le !== "+Inf" || buckets.at(-1)?.value !== count) throw new Error(`${name}: no +Inf`);
   }
 };

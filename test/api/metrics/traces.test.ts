@@ -1,4 +1,4 @@
-// Traces as a collector receives them. The server, the MCP server and all requests are real; the test controls the model server.
+// Traces as a collector receives them. The test controls only the model server; everything else is real.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { beginSpan, runInNewSpan } from "#base/spans.ts";
@@ -16,9 +16,11 @@ import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, createWorkspace } from "#test/support/workspaces.ts";
 
-const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
-const CALLER = "00f067aa0ba902b7";
-const toTraceHeaders = (trace = TRACE): Record<string, string> => ({ traceparent: `00-${trace}-${CALLER}-01` });
+const TRACE_ID = "4bf92f3577b34da6a3ce929d0e0e4736";
+const CALLER_SPAN_ID = "00f067aa0ba902b7";
+const toTraceHeaders = (trace = TRACE_ID): Record<string, string> => ({
+  traceparent: `00-${trace}-${CALLER_SPAN_ID}-01`,
+});
 
 let receiver: OtlpReceiver;
 let host: McpHost;
@@ -48,12 +50,12 @@ const awaitSpan = (name: string | RegExp): Promise<ReceivedSpan> =>
 const listChildren = ({ span_id }: ReceivedSpan): string[] =>
   receiver.spans.filter(({ parent_id }) => parent_id === span_id).map(({ name }) => name);
 
-test("[OP-24] a request is a span that continues its caller's trace, named by its route, without path, query or key", async () => {
+test("[OP-24] a request's span continues the caller's trace, and has the route but no path, query or key", async () => {
   const id = crypto.randomUUID();
   const headers = { ...toTraceHeaders(), "x-request-id": "mine" };
   await world.owner.fetch("GET", `/api/v2/workspaces/${id}?canary=query-canary`, undefined, { headers });
   const span = await awaitSpan("GET /api/v2/workspaces/:workspace");
-  expect(span).toMatchObject({ trace_id: TRACE, parent_id: CALLER, kind: "server", failed: false });
+  expect(span).toMatchObject({ trace_id: TRACE_ID, parent_id: CALLER_SPAN_ID, kind: "server", failed: false });
   expect(span.attributes).toEqual({
     "http.request.method": "GET",
     "http.route": "/api/v2/workspaces/:workspace",
@@ -67,13 +69,13 @@ test("[OP-24] a request is a span that continues its caller's trace, named by it
   await world.owner.fetch("GET", `/made-up-canary/${id}`);
   await world.owner.fetch("GET", "/api/v2/buildinfo", undefined, { headers: { traceparent: "00-no-trace-01" } });
   expect((await awaitSpan("GET /api/v2/buildinfo")).parent_id).toBeUndefined();
-  const sent = receiver.texts.join("\n");
+  const exported = receiver.texts.join("\n");
   for (const canary of [id, "canary", "mine", world.owner.token as string, "s3cret"])
-    expect(sent).not.toContain(canary);
+    expect(exported).not.toContain(canary);
   expect(receiver.find(/healthz|readyz/)).toBeUndefined();
 });
 
-test("[OP-25] a build is part of its request's trace: queue, plan, apply, and commits with their wait", async () => {
+test("[OP-25] a build is part of its request's trace, with queue, plan, apply and commits", async () => {
   const { id: template_id } = await makeTemplate(world.owner);
   const workspace = await createWorkspace(world.owner, template_id);
   await awaitBuild(world.owner, workspace.id);
@@ -91,19 +93,20 @@ test("[OP-25] a build is part of its request's trace: queue, plan, apply, and co
   expect(commit?.attributes["db.operation.batch.size"]).toBeGreaterThan(1);
 });
 
-test("[OP-25] a turn has its model calls with tokens, its tools and MCP calls, without any message content", async () => {
+test("[OP-25] a turn's span has model calls, tools and MCP calls, without message content", async () => {
   const base = `/api/v2/organizations/${world.organization_id}/mcp-servers`;
   const server = await world.owner.post<McpServerConfig>(base, { slug: "sums", url: `${host.url}/mcp` });
   const chat: Chat = await createChat(world, "prompt-canary", { mcp_server_ids: [server.id] });
   const first = await world.upstream.next();
   expect(first.headers.get("traceparent")).toMatch(/^00-[\da-f]{32}-[\da-f]{16}-01$/);
-  const call = { index: 0, id: "c1", function: { name: "sums__echo", arguments: '{"a":7139317193}' } };
-  const chunk = (more: object) => `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", ...more })}\n\n`;
+  const toolCall = { index: 0, id: "c1", function: { name: "sums__echo", arguments: '{"a":7139317193}' } };
+  const toChunk = (members: object) =>
+    `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", ...members })}\n\n`;
   const toDelta = (delta: object, finish_reason: string | null = null) =>
-    chunk({ choices: [{ index: 0, delta, finish_reason }] });
-  const usage = chunk({ choices: [], usage: { prompt_tokens: 12, completion_tokens: 3, total_tokens: 15 } });
+    toChunk({ choices: [{ index: 0, delta, finish_reason }] });
+  const usage = toChunk({ choices: [], usage: { prompt_tokens: 12, completion_tokens: 3, total_tokens: 15 } });
   first
-    .sendRaw(toDelta({ tool_calls: [call] }))
+    .sendRaw(toDelta({ tool_calls: [toolCall] }))
     .sendRaw(toDelta({}, "tool_calls"))
     .sendRaw(usage)
     .sendRaw("data: [DONE]\n\n")
@@ -137,9 +140,9 @@ test("[OP-25] a turn has its model calls with tokens, its tools and MCP calls, w
     expect(receiver.texts.join("\n")).not.toContain(canary);
 });
 
-test("[OP-25] an AI gateway call is a span with provider, model and tokens; model servers get the trace only if the setting allows it", async () => {
+test("[OP-25] an AI gateway call has a span with tokens; model servers get the trace only if allowed", async () => {
   const trace = "aaaabbbbccccddddaaaabbbbccccdddd";
-  const requested = fetch(`${world.base}/openai/v1/chat/completions`, {
+  const responsePromise = fetch(`${world.base}/openai/v1/chat/completions`, {
     method: "POST",
     headers: { authorization: `Bearer ${world.token}`, "content-type": "application/json", ...toTraceHeaders(trace) },
     body: JSON.stringify({ model: "test-model", messages: [{ role: "user", content: "gateway-canary" }] }),
@@ -151,7 +154,7 @@ test("[OP-25] an AI gateway call is a span with provider, model and tokens; mode
     choices: [{ index: 0, message: { role: "assistant", content: "yes" }, finish_reason: "stop" }],
     usage: { prompt_tokens: 7, completion_tokens: 2, total_tokens: 9 },
   });
-  expect((await requested).status).toBe(200);
+  expect((await responsePromise).status).toBe(200);
   const span = await until(() =>
     receiver.spans.find(({ name, trace_id }) => name === "chat test-model" && trace_id === trace),
   );
@@ -160,15 +163,15 @@ test("[OP-25] an AI gateway call is a span with provider, model and tokens; mode
   expect(receiver.texts.join("\n")).not.toContain("gateway-canary");
 
   const untracedFetch = createGuardedFetch({ private: true, hosts: [] });
-  const work = () => untracedFetch(`${world.upstream.url}/v1/chat/completions`, { method: "POST", body: "{}" });
-  const pending = runInNewSpan(() => ({ name: "untraced" }), work);
+  const callModel = () => untracedFetch(`${world.upstream.url}/v1/chat/completions`, { method: "POST", body: "{}" });
+  const pending = runInNewSpan(() => ({ name: "untraced" }), callModel);
   const call = await world.upstream.next();
   expect(call.headers.has("traceparent")).toBe(false);
   call.answer(200);
   await pending;
 });
 
-test("[OP-26] a collector that refuses or hangs affects no request: spans are dropped, and a metric counts them", async () => {
+test("[OP-26] a failing or hanging collector affects no request; a metric counts dropped spans", async () => {
   const countDropped = async (reason: string): Promise<number> => {
     const text = (await getContext(world.server).metrics?.text()) ?? "";
     return Number(new RegExp(`^slipway_spans_dropped_total\\{reason="${reason}"\\} (\\d+)$`, "m").exec(text)?.[1]);
@@ -192,17 +195,17 @@ test("[OP-26] a collector that refuses or hangs affects no request: spans are dr
   });
 });
 
-test("[OP-26] stopping sends the remaining spans, and only the configured share of new traces is kept", async () => {
-  await using own = new OtlpReceiver();
+test("[OP-26] sends the remaining spans when it stops, and keeps only the configured share of new traces", async () => {
+  await using ownReceiver = new OtlpReceiver();
   const config = { otlp_headers: undefined, otlp_service_name: "mine", otlp_sample_percent: 0 };
   {
-    await using _ = openTelemetry(new URL(own.url), config, systemClock);
+    await using _ = openTelemetry(new URL(ownReceiver.url), config, systemClock);
     beginSpan({ name: "left out" })?.end();
   }
   {
-    await using _ = openTelemetry(new URL(`${own.url}/`), { ...config, otlp_sample_percent: 100 }, systemClock);
+    await using _ = openTelemetry(new URL(`${ownReceiver.url}/`), { ...config, otlp_sample_percent: 100 }, systemClock);
     beginSpan({ name: "the last" })?.end();
   }
-  expect(own.spans.map(({ name }) => name)).toEqual(["the last"]);
-  expect(own.resources).toMatchObject([{ "service.name": "mine" }]);
+  expect(ownReceiver.spans.map(({ name }) => name)).toEqual(["the last"]);
+  expect(ownReceiver.resources).toMatchObject([{ "service.name": "mine" }]);
 });

@@ -1,4 +1,4 @@
-// Notifications that workspaces, templates and chats send to their owners automatically.
+// Notifications that the server sends about workspaces, templates and chats.
 import { expect, test } from "bun:test";
 import type { Inbox } from "#schema/notifications/notification.ts";
 import { Client } from "#src/client.ts";
@@ -14,7 +14,7 @@ import { awaitBuild, createBuild, createWorkspace, ECHO, seedTemplate } from "#t
 const listTitles = async (client: Client): Promise<string[]> =>
   (await client.get<Inbox>("/api/v2/notifications/inbox")).notifications.map(({ title }) => title);
 
-test("[NO-1] [NO-3] a failed build is reported once, with its error", async () => {
+test("[NO-1] [NO-3] notifies the owner once of a failed build, with its error", async () => {
   await using server = await startTestServer();
   const { template_id, organization_id } = await seedTemplate(server, { ...ECHO, echo: { error: "no room left" } });
   const { token } = await seedUser(server, { organization_id });
@@ -31,19 +31,19 @@ test("[NO-1] [NO-3] a failed build is reported once, with its error", async () =
   expect(notifications[0]?.content).toContain("no room left");
 });
 
-test("[NO-3] the owner is notified when another person deletes the workspace, and not when they do", async () => {
+test("[NO-3] notifies the owner when another person deletes the workspace", async () => {
   await using server = await startTestServer();
   const { template_id, organization_id } = await seedTemplate(server);
   const { token } = await seedUser(server, { organization_id });
   const ada = new Client(server.url, token);
   const admin = await ada.withToken(undefined).signIn(ADMIN.email, ADMIN.password);
-  for (const [name, by] of [
+  for (const [name, deleter] of [
     ["own", ada],
     ["taken", admin],
   ] as const) {
     const { id } = await createWorkspace(ada, template_id, name);
     await awaitBuild(ada, id);
-    await createBuild(by, id, "delete");
+    await createBuild(deleter, id, "delete");
     await awaitBuild(admin, id);
   }
   const { notifications } = await ada.get<Inbox>("/api/v2/notifications/inbox");
@@ -52,7 +52,7 @@ test("[NO-3] the owner is notified when another person deletes the workspace, an
   ]);
 });
 
-test("[NO-4] an approaching deadline is reported once, and again when it was moved", async () => {
+test("[NO-4] notifies the owner once of an approaching deadline", async () => {
   const clock = new ManualClock();
   await using server = await startTestServer({ clock });
   const { template_id, organization_id } = await seedTemplate(server);
@@ -66,18 +66,18 @@ test("[NO-4] an approaching deadline is reported once, and again when it was mov
   await awaitBuild(ada, id);
   clock.advance(30 * 60_000);
   expect(await listTitles(ada)).toEqual([]);
-  const tick = async (count: number): Promise<true | undefined> => {
+  const advanceMinute = async (count: number): Promise<true | undefined> => {
     clock.advance(60_000);
     const titles = await listTitles(ada);
     expect(titles.length).toBeLessThanOrEqual(count);
     return titles.length === count ? true : undefined;
   };
-  await until(() => tick(1));
-  for (let i = 0; i < 3; i++) await tick(1);
+  await until(() => advanceMinute(1));
+  for (let i = 0; i < 3; i++) await advanceMinute(1);
   expect(await listTitles(ada)).toEqual(["Workspace dev stops soon"]);
 });
 
-test("[NO-6] owners of workspaces are notified that their template is deprecated", async () => {
+test("[NO-6] notifies owners of workspaces that their template is deprecated", async () => {
   await using server = await startTestServer();
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   const { template_id, organization_id } = await seedTemplate(server);
@@ -92,31 +92,31 @@ test("[NO-6] owners of workspaces are notified that their template is deprecated
   expect(await listTitles(bob)).toEqual([]);
 });
 
-test("[NO-5] a chat notifies when it is done, once per chat, and not while a client follows it", async () => {
+test("[NO-5] notifies the owner once when a chat is done, unless a client follows it", async () => {
   await using world = await openChatWorld();
   const { owner, models } = world;
-  const finish = async (): Promise<unknown> => (await models.next()).finish();
+  const finishTurn = async (): Promise<unknown> => (await models.next()).finish();
   const chat = await createChat(world);
-  await finish();
+  await finishTurn();
   await until(async () => (await listTitles(owner)).length === 1);
   expect((await listTitles(owner))[0]).toEndWith("is done");
   const secondMessage = { content: [{ type: "text", text: "more" }] };
   await owner.post(`/api/v2/chats/${chat.id}/messages`, secondMessage);
-  const answer = await models.next();
-  // It continues, so there is no notification.
+  const response = await models.next();
+  // The notification is removed, because the chat continues.
   expect(await listTitles(owner)).toEqual([]);
-  answer.finish();
+  response.finish();
   await until(async () => (await listTitles(owner)).length === 1);
 
   using follower = await owner.socket(`/api/v2/chats/${chat.id}/stream`);
   await follower.json();
   await owner.post(`/api/v2/chats/${chat.id}/messages`, secondMessage);
-  await finish();
+  await finishTurn();
   await until(async () => (await owner.get<{ status: string }>(`/api/v2/chats/${chat.id}`)).status === "waiting");
   expect(await listTitles(owner)).toEqual([]);
 });
 
-test("[NO-14] a person with whom a workspace is shared is notified once, with a link, also by email, but not after the share has ended", async () => {
+test("[NO-14] notifies a person once when a workspace is shared with them, until the share ends", async () => {
   using smtp = startSmtpServer();
   await using shared = await openSharedWorkspace({
     env: {
@@ -158,7 +158,7 @@ test("[NO-14] a person with whom a workspace is shared is notified once, with a 
   expect(await listTitles(bob)).toEqual([]);
 });
 
-test("[NO-14] a person with whom a chat is shared is notified, with a link", async () => {
+test("[NO-14] notifies a person when a chat is shared with them, with a link", async () => {
   await using world = await openChatWorld();
   const { owner, organization_id } = world;
   const { token, user_id } = await seedUser(world.server, { organization_id });

@@ -14,14 +14,14 @@ import { fetchStatus, newPerson } from "../users/people.ts";
 const getInbox = (client: Client, query = ""): Promise<Inbox> =>
   client.get<Inbox>(`/api/v2/notifications/inbox${query}`);
 
-test("[NO-6] [NO-10] [NO-11] user admins are notified of new users, watchers receive it immediately, and users read only their own inbox", async () => {
+test("[NO-6] [NO-10] [NO-11] notifies user admins of new users, who read and watch only their own inboxes", async () => {
   await using server = await startTestServer();
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   const helper = await newPerson(admin, "helper", ["user-admin"]);
   using watch = await admin.socket("/api/v2/notifications/inbox/watch?format=plaintext");
   await admin.post("/api/v2/notifications/test");
-  const test = await watch.json<{ notification: InboxNotification; unread_count: number }>();
-  expect(test.notification.title).toBe("Test notification");
+  const testMessage = await watch.json<{ notification: InboxNotification; unread_count: number }>();
+  expect(testMessage.notification.title).toBe("Test notification");
   const mia = await helper.client.post<{ id: string }>("/api/v2/users", {
     email: "mia@example.com",
     username: "mia",
@@ -40,49 +40,56 @@ test("[NO-6] [NO-10] [NO-11] user admins are notified of new users, watchers rec
   expect((await getInbox(helper.client)).notifications).toEqual([]);
 
   const { id } = received.notification;
-  const mark = `/notifications/inbox/${id}/read-status`;
-  expect(await fetchStatus(helper.client, "PUT", mark, { is_read: true })).toBe(404);
+  const readStatusPath = `/notifications/inbox/${id}/read-status`;
+  expect(await fetchStatus(helper.client, "PUT", readStatusPath, { is_read: true })).toBe(404);
   expect((await getInbox(helper.client, "?read_status=all")).notifications).toEqual([]);
   expect(await fetchStatus(helper.client, "GET", `/notifications/inbox?starting_before=${id}`)).toBe(400);
-  const read = await admin.put<{ notification: InboxNotification; unread_count: number }>(`/api/v2${mark}`, {
-    is_read: true,
-  });
-  expect(read.notification.read_at).not.toBeNull();
-  expect(read.unread_count).toBe(1);
+  const marked = await admin.put<{ notification: InboxNotification; unread_count: number }>(
+    `/api/v2${readStatusPath}`,
+    {
+      is_read: true,
+    },
+  );
+  expect(marked.notification.read_at).not.toBeNull();
+  expect(marked.unread_count).toBe(1);
   expect(await watch.json<object>()).toEqual({ unread_count: 1 });
-  expect((await getInbox(admin, "?read_status=unread")).notifications.map((one) => one.id)).toEqual([
-    test.notification.id,
+  expect((await getInbox(admin, "?read_status=unread")).notifications.map((notification) => notification.id)).toEqual([
+    testMessage.notification.id,
   ]);
-  expect((await getInbox(admin, "?read_status=read")).notifications.map((one) => one.id)).toEqual([id]);
-  expect((await getInbox(admin, `?targets=${mia.id}`)).notifications.map((one) => one.id)).toEqual([id]);
+  expect((await getInbox(admin, "?read_status=read")).notifications.map((notification) => notification.id)).toEqual([
+    id,
+  ]);
+  expect((await getInbox(admin, `?targets=${mia.id}`)).notifications.map((notification) => notification.id)).toEqual([
+    id,
+  ]);
   expect((await getInbox(admin, `?templates=${NOTICE_KINDS.test.id}`)).notifications).toHaveLength(1);
-  expect((await getInbox(admin, `?starting_before=${id}`)).notifications.map((one) => one.id)).toEqual([
-    test.notification.id,
-  ]);
+  expect(
+    (await getInbox(admin, `?starting_before=${id}`)).notifications.map((notification) => notification.id),
+  ).toEqual([testMessage.notification.id]);
   expect(await fetchStatus(admin, "GET", "/notifications/inbox?templates=x")).toBe(400);
   await admin.put("/api/v2/notifications/inbox/mark-all-as-read");
   expect((await getInbox(admin)).unread_count).toBe(0);
 });
 
-test("[NO-11] pages continue where the last one ended", async () => {
+test("[NO-11] the next page continues where the last one ended", async () => {
   await using server = await startTestServer();
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   for (let i = 0; i < 30; i++) await admin.post("/api/v2/notifications/test");
-  const first = await getInbox(admin);
-  expect(first.notifications).toHaveLength(25);
-  const olderPage = await getInbox(admin, `?starting_before=${first.notifications.at(-1)?.id}`);
+  const firstPage = await getInbox(admin);
+  expect(firstPage.notifications).toHaveLength(25);
+  const olderPage = await getInbox(admin, `?starting_before=${firstPage.notifications.at(-1)?.id}`);
   expect(olderPage.notifications).toHaveLength(5);
-  const ids = [...first.notifications, ...olderPage.notifications].map(({ id }) => id);
+  const ids = [...firstPage.notifications, ...olderPage.notifications].map(({ id }) => id);
   expect(new Set(ids).size).toBe(30);
-  expect(first.unread_count).toBe(30);
+  expect(firstPage.unread_count).toBe(30);
 });
 
-test("[NO-2] a disabled kind is not sent", async () => {
+test("[NO-2] does not send a disabled kind", async () => {
   await using server = await startTestServer();
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   const path = "/api/v2/users/me/notifications/preferences";
-  const off = { template_disabled_map: { [NOTICE_KINDS.test.id]: true } };
-  expect(await admin.put<object[]>(path, off)).toMatchObject([{ id: NOTICE_KINDS.test.id, disabled: true }]);
+  const preferences = { template_disabled_map: { [NOTICE_KINDS.test.id]: true } };
+  expect(await admin.put<object[]>(path, preferences)).toMatchObject([{ id: NOTICE_KINDS.test.id, disabled: true }]);
   await admin.post("/api/v2/notifications/test");
   expect((await getInbox(admin)).notifications).toEqual([]);
   await admin.put(path, { template_disabled_map: { [NOTICE_KINDS.test.id]: false } });
@@ -92,8 +99,8 @@ test("[NO-2] a disabled kind is not sent", async () => {
   expect(await fetchStatus(admin, "PUT", "/users/me/notifications/preferences", invalidBody)).toBe(400);
 });
 
-describeInside("what is kept", () => {
-  test("[NO-9] old notifications are deleted", async () => {
+describeInside("retention", () => {
+  test("[NO-9] deletes old notifications", async () => {
     const clock = new ManualClock();
     await using server = await startTestServer({ clock });
     const { user_id, token } = await seedUser(server);

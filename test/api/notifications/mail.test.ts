@@ -1,4 +1,4 @@
-// Email to people, through a server that speaks SMTP on a real socket.
+// Notifications by email, through an SMTP server on a real socket.
 import { expect, test } from "bun:test";
 import { NOTICE_KINDS } from "#schema/notifications/kinds.ts";
 import { Client } from "#src/client.ts";
@@ -7,7 +7,7 @@ import { ADMIN, startTestServer, tempDirectory } from "#test/support/server.ts";
 import { startSmtpServer } from "#test/support/smtp-server.ts";
 import { until } from "#test/support/until.ts";
 
-const settings = (port: number): Record<string, string> => ({
+const toSmtpEnv = (port: number): Record<string, string> => ({
   SLIPWAY_SMTP_HOST: "127.0.0.1",
   SLIPWAY_SMTP_PORT: String(port),
   SLIPWAY_SMTP_TLS: "none",
@@ -16,9 +16,9 @@ const settings = (port: number): Record<string, string> => ({
   SLIPWAY_SMTP_PASSWORD: "pass",
 });
 
-test("[NO-7] an email arrives, authenticated, only at its owner", async () => {
+test("[NO-7] sends an email to its recipient over an authenticated connection", async () => {
   using smtp = startSmtpServer();
-  await using server = await startTestServer({ env: settings(smtp.port) });
+  await using server = await startTestServer({ env: toSmtpEnv(smtp.port) });
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   await admin.post("/api/v2/notifications/test");
   const letter = await until(() => smtp.letters[0]);
@@ -33,12 +33,12 @@ test("[NO-7] an email arrives, authenticated, only at its owner", async () => {
   expect(smtp.letters).toHaveLength(1);
 });
 
-test("[NO-7] a refused email is retried later; waiting ones survive a restart", async () => {
+test("[NO-7] retries a rejected email later, even after a restart", async () => {
   const clock = new ManualClock();
   using smtp = startSmtpServer();
   using directory = tempDirectory();
   smtp.wishes.refuse = 1_000;
-  const options = { clock, directory: directory.path, env: settings(smtp.port) };
+  const options = { clock, directory: directory.path, env: toSmtpEnv(smtp.port) };
   {
     await using server = await startTestServer(options);
     const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
