@@ -1,4 +1,4 @@
-// Claims in the forms that real providers use, and what administrators see of them.
+// Claims in the forms that real providers use, and how administrators test them.
 import { expect, test } from "bun:test";
 import { configureLogging, resetLogging } from "#base/log.ts";
 import type { Inbox } from "#schema/notifications/notification.ts";
@@ -24,31 +24,31 @@ const world = await forFile(
     },
   ]),
 );
-const { admin, idp, server, signIn, me } = world;
+const { admin, idp, server, signIn, getUser } = world;
 await admin.post("/api/v2/organizations", { name: "crew", display_name: "Crew" });
 
-const person = (name: string, more: object = {}): Person => ({
+const person = (name: string, overrides: object = {}): Person => ({
   sub: name,
   email: `${name}@example.com`,
   email_verified: true,
   preferred_username: name,
-  ...more,
+  ...overrides,
 });
 
-const rolesAfter = async (id: string, identity: Person): Promise<string[]> =>
-  (await me((await signIn(identity, id)).client)).roles.map(({ name }) => name);
+const signInAndListRoles = async (id: string, identity: Person): Promise<string[]> =>
+  (await getUser((await signIn(identity, id)).client)).roles.map(({ name }) => name);
 
-test("[OI-4] an address that the provider has not verified is accepted only with trust_unverified_email, which the refusal names", async () => {
-  const silent = person("entra", { email_verified: undefined });
-  const refused = await signIn(silent, "strict");
+test("[OI-4] accepts an unverified address only with trust_unverified_email, which the error names", async () => {
+  const unverified = person("entra", { email_verified: undefined });
+  const refused = await signIn(unverified, "strict");
   expect(refused.token).toBeUndefined();
   expect(refused.text).toContain("does not say whether your email address is verified");
   expect(refused.text).toContain("trust_unverified_email");
   expect((await signIn(person("auth0", { email_verified: false }), "strict")).text).toContain("trust_unverified_email");
-  expect((await me((await signIn(silent, "trusting")).client)).username).toBe("entra");
+  expect((await getUser((await signIn(unverified, "trusting")).client)).username).toBe("entra");
 });
 
-test("[OI-5] a trusted address that is not verified links no account", async () => {
+test("[OI-5] an unverified address links no account, even if it is trusted", async () => {
   await newPerson(admin, "boss", ["owner"]);
   const refused = await signIn(person("boss", { sub: "intruder", email_verified: undefined }), "trusting");
   expect(refused.token).toBeUndefined();
@@ -56,16 +56,18 @@ test("[OI-5] a trusted address that is not verified links no account", async () 
   expect((await signIn(person("boss", { sub: "boss" }), "trusting")).token).toBeDefined();
 });
 
-test("[OI-7] groups are read from nested claims, names with dots, and beyond the first thousand", async () => {
-  expect(await rolesAfter("keycloak", person("kay", { realm_access: { roles: ["platform"] } }))).toEqual([
+test("[OI-7] reads groups from nested claims, from names with dots, and beyond the first thousand", async () => {
+  expect(await signInAndListRoles("keycloak", person("kay", { realm_access: { roles: ["platform"] } }))).toEqual([
     "template-admin",
   ]);
-  expect(await rolesAfter("urls", person("uma", { "https://acme.example/groups": ["audit"] }))).toEqual(["auditor"]);
-  const many = [...Array.from({ length: 3_000 }, (_, i) => `group-${i}`), "audit"];
-  expect(await rolesAfter("mapped", person("max", { groups: many }))).toEqual(["auditor"]);
+  expect(await signInAndListRoles("urls", person("uma", { "https://acme.example/groups": ["audit"] }))).toEqual([
+    "auditor",
+  ]);
+  const groups = [...Array.from({ length: 3_000 }, (_, i) => `group-${i}`), "audit"];
+  expect(await signInAndListRoles("mapped", person("max", { groups: groups }))).toEqual(["auditor"]);
 });
 
-testInside("[OI-11] groups without effect are explained in the log, once an hour", async () => {
+testInside("[OI-11] the log explains groups without effect, once an hour", async () => {
   const lines: string[] = [];
   configureLogging({ level: "warn", format: "text", write: (line) => lines.push(line) });
   /** Returns what is logged when someone with these groups signs in. */
@@ -81,35 +83,35 @@ testInside("[OI-11] groups without effect are explained in the log, once an hour
     expect(await signInAndReadLog({ groups: "platform,audit" })).toContain(
       '"platform,audit" does not match "platform"',
     );
-    const odd = await signInAndReadLog({ groups: ["staff", { name: "platform" }] });
-    expect(odd).toContain("values that are not texts (1)");
-    expect(odd).toContain('None of the groups matches the mapping: "staff".');
+    const mixedTypes = await signInAndReadLog({ groups: ["staff", { name: "platform" }] });
+    expect(mixedTypes).toContain("values that are not texts (1)");
+    expect(mixedTypes).toContain('None of the groups matches the mapping: "staff".');
     expect(await signInAndReadLog({})).toContain("The claim groups is missing");
     expect(await signInAndReadLog({ _claim_names: { groups: "src1" } })).toContain("too many groups");
     expect(await signInAndReadLog({})).toBe("");
     world.clock.advance(3_600_000);
     expect(await signInAndReadLog({})).toContain("The claim groups is missing");
-    expect((await me((await signIn(person("wes"))).client)).roles).toEqual([]);
+    expect((await getUser((await signIn(person("wes"))).client)).roles).toEqual([]);
   } finally {
     resetLogging();
   }
 });
 
-test("[OI-7] a user whose groups grant less than before is notified of what they have lost", async () => {
+test("[OI-7] notifies a user of the roles and organizations that they have lost", async () => {
   const leo = person("leo", { groups: ["platform", "crew"] });
   await signIn(leo, "mapped");
   const { client } = await signIn(person("leo", { groups: ["crew", "audit"] }), "mapped");
-  const titles = async () =>
+  const listContents = async () =>
     (await client.get<Inbox>("/api/v2/notifications/inbox")).notifications.map(({ content }) => content);
-  expect(await titles()).toEqual([
+  expect(await listContents()).toEqual([
     "mapped no longer gives you the role template-admin. If that is a mistake, ask an administrator.",
   ]);
   world.clock.advance(60_000);
   await signIn(person("leo", { groups: ["audit"] }), "mapped");
-  expect((await titles())[0]).toContain("the organization crew");
+  expect((await listContents())[0]).toContain("the organization crew");
 });
 
-test("[NO-6] owners are notified of a user who signed up through a provider", async () => {
+test("[NO-6] notifies owners of a user who signed up through a provider", async () => {
   await signIn(person("neu"));
   const { notifications } = await admin.get<Inbox>("/api/v2/notifications/inbox");
   expect(notifications.find(({ title }) => title === "User neu was created")?.content).toBe(
@@ -118,14 +120,14 @@ test("[NO-6] owners are notified of a user who signed up through a provider", as
 });
 
 /** Simulates the trial page: starts, follows the browser to the provider and back, and completes the trial. */
-const trial = async (id: string, identity: Person | undefined) => {
+const runTrial = async (id: string, identity: Person | undefined) => {
   idp.person = identity;
   const browser = new Browser();
   const started = await admin.fetch("POST", `/api/v2/users/oidc/${id}/try`);
   const { url } = (await started.json()) as { url: string };
   browser.accept(server.url, started.headers);
-  const { url: page } = await browser.followRedirects(url, world.isOurs);
-  const answer = await fetch(new URL(`/api/v2/users/oidc/${id}/try/complete`, server.url), {
+  const { url: page } = await browser.followRedirects(url, world.isServerPage);
+  const response = await fetch(new URL(`/api/v2/users/oidc/${id}/try/complete`, server.url), {
     method: "POST",
     headers: {
       "content-type": "application/json",
@@ -134,11 +136,11 @@ const trial = async (id: string, identity: Person | undefined) => {
     },
     body: JSON.stringify({ query: page.hash.slice(1) }),
   });
-  return { browser, page, answer, result: (await answer.json()) as OidcTrial };
+  return { browser, page, status: response.status, result: (await response.json()) as OidcTrial };
 };
 
-test("[OI-12] a test shows the claims and their effect, and changes nothing", async () => {
-  const { page, browser, result } = await trial("mapped", person("tia", { groups: ["platform", "/crew"] }));
+test("[OI-12] a trial shows the claims and their effect, and changes nothing", async () => {
+  const { page, browser, result } = await runTrial("mapped", person("tia", { groups: ["platform", "/crew"] }));
   expect([page.pathname, page.search]).toEqual(["/admin/sign-in/mapped", ""]);
   expect(browser.cookie(server.url, COOKIE)).toBeUndefined();
   expect(result).toMatchObject({
@@ -154,17 +156,17 @@ test("[OI-12] a test shows the claims and their effect, and changes nothing", as
   });
   expect(result.remarks).toEqual(['Group names must match the mapping exactly: "/crew" does not match "crew".']);
   expect(await fetchStatus(admin, "GET", "/users/tia")).toBe(404);
-  const silent = await trial("strict", person("tia", { email_verified: undefined }));
-  expect(silent.result).toMatchObject({ allowed: false, detail: expect.stringContaining("trust_unverified_email") });
-  const refused = await trial("strict", undefined);
-  expect([refused.answer.status, refused.result.message]).toEqual([
-    401,
-    "Acme did not sign you in. You denied access.",
-  ]);
+  const unverified = await runTrial("strict", person("tia", { email_verified: undefined }));
+  expect(unverified.result).toMatchObject({
+    allowed: false,
+    detail: expect.stringContaining("trust_unverified_email"),
+  });
+  const refused = await runTrial("strict", undefined);
+  expect([refused.status, refused.result.message]).toEqual([401, "Acme did not sign you in. You denied access."]);
 });
 
-test("[OI-12] only owners can start a test, which is valid once and only for the owner who started it", async () => {
-  const { browser, page } = await trial("strict", person("tia"));
+test("[OI-12] only an owner can start a trial, which is valid once and only for that owner", async () => {
+  const { browser, page } = await runTrial("strict", person("tia"));
   const complete = async (token: string | undefined) =>
     (
       await fetch(new URL("/api/v2/users/oidc/strict/try/complete", server.url), {

@@ -1,4 +1,4 @@
-// Accepting an invitation at a provider.
+// Accepting an invitation by signing in at a provider.
 import { expect, test } from "bun:test";
 import type { Invited } from "#schema/users/invitation.ts";
 import { forFile } from "#test/support/for-file.ts";
@@ -6,16 +6,16 @@ import { Browser, type Person } from "./provider.ts";
 import { COOKIE, openOidcWorld } from "./world.ts";
 
 const world = await forFile(openOidcWorld([{ id: "closed", display_name: "Acme" }]));
-const { admin, idp, server, signIn, me } = world;
+const { admin, idp, server, signIn, getUser } = world;
 
-const person = (name: string, more: object = {}): Person => ({
+const person = (name: string, overrides: object = {}): Person => ({
   sub: name,
   email: `${name}@example.com`,
   email_verified: true,
   preferred_username: name,
-  ...more,
+  ...overrides,
 });
-const tokenFor = async (email: string, roles: string[] = []): Promise<string> => {
+const createInvitation = async (email: string, roles: string[] = []): Promise<string> => {
   const created = await admin.post<Invited>("/api/v2/invitations", { people: [{ email }], roles });
   return new URL(created.invitations[0]?.link ?? "").hash.slice(1);
 };
@@ -27,26 +27,29 @@ const accept = async (token: string, identity: Person) => {
     .withToken(undefined)
     .fetch("POST", "/api/v2/invitations/accept/oidc", { token, provider: "closed" });
   browser.accept(server.url, started.headers);
-  const { response } = await browser.followRedirects(((await started.json()) as { url: string }).url, world.isOurs);
+  const { response } = await browser.followRedirects(
+    ((await started.json()) as { url: string }).url,
+    world.isServerPage,
+  );
   const session = browser.cookie(server.url, COOKIE);
   return { session, text: (await response?.text()) ?? "" };
 };
 
-test("[IV-5] an invited person signs up through a provider, even if sign-up is off, with what the invitation gives", async () => {
+test("[IV-5] an invited person signs up through a provider, even if sign-up is off, and gets the invitation's roles", async () => {
   const { session } = await accept(
-    await tokenFor("ida@example.com", ["auditor"]),
+    await createInvitation("ida@example.com", ["auditor"]),
     person("ida", { email: "Ida@example.com" }),
   );
   const ida = admin.withToken(session);
-  expect(await me(ida)).toMatchObject({ username: "ida", login_type: "oidc", roles: [{ name: "auditor" }] });
-  expect((await me((await signIn(person("ida"))).client)).username).toBe("ida");
+  expect(await getUser(ida)).toMatchObject({ username: "ida", login_type: "oidc", roles: [{ name: "auditor" }] });
+  expect((await getUser((await signIn(person("ida"))).client)).username).toBe("ida");
 });
 
-test("[IV-5] the link is not valid for another address, and is valid once", async () => {
-  const token = await tokenFor("joe@example.com");
-  const other = await accept(token, person("mallory"));
-  expect(other.session).toBeUndefined();
-  expect(other.text).toContain(
+test("[IV-5] a link is valid once, and only for the invited address", async () => {
+  const token = await createInvitation("joe@example.com");
+  const mallory = await accept(token, person("mallory"));
+  expect(mallory.session).toBeUndefined();
+  expect(mallory.text).toContain(
     "The invitation is for joe@example.com, and Acme says that you are mallory@example.com.",
   );
   expect((await accept(token, person("joe"))).session).toBeDefined();
@@ -56,9 +59,9 @@ test("[IV-5] the link is not valid for another address, and is valid once", asyn
   expect(secondResponse.status).toBe(404);
 });
 
-test("[IV-5] a verified address that is invited needs no link; other addresses are refused", async () => {
+test("[IV-5] an invited person with a verified address needs no link; others are rejected", async () => {
   expect((await signIn(person("kim"))).text).toContain("Ask an administrator for an invitation.");
-  await tokenFor("kim@example.com");
+  await createInvitation("kim@example.com");
   expect((await signIn(person("kim", { email_verified: false }))).token).toBeUndefined();
-  expect((await me((await signIn(person("kim"))).client)).username).toBe("kim");
+  expect((await getUser((await signIn(person("kim"))).client)).username).toBe("kim");
 });

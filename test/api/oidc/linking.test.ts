@@ -1,4 +1,4 @@
-// Which account an email address gives access to. Reassigned addresses, weaker providers and incomplete sign-ins give no access.
+// Linking accounts by email address. Reassigned addresses, weaker providers and incomplete sign-ins give no access.
 import { expect, test } from "bun:test";
 import { forFile } from "#test/support/for-file.ts";
 import { testInside } from "#test/support/inside.ts";
@@ -8,25 +8,25 @@ import { fetchStatus, newPerson, PASSWORD } from "../users/people.ts";
 import { Browser, OidcServer, type Person } from "./provider.ts";
 import { COOKIE, openOidcWorld } from "./world.ts";
 
-/** Another provider, where people can choose any name. */
-const weak = await forFile(OidcServer.start());
+/** Another provider, where people can choose any identity. */
+const weakProvider = await forFile(OidcServer.start());
 const world = await forFile(
   openOidcWorld([
     { id: "open", display_name: "Acme", sign_up: true },
     { id: "linking", link_accounts: true },
-    { id: "weak", issuer: weak.issuer, link_accounts: true, sign_up: true },
+    { id: "weak", issuer: weakProvider.issuer, link_accounts: true, sign_up: true },
     { id: "mapped", link_accounts: true, roles: { audit: ["auditor"] }, organizations: { ops: { ops: [] } } },
   ]),
 );
-const { clock, admin, signIn, me } = world;
-weak.register([new URL("/api/v2/users/oidc/weak/callback", world.server.url).href]);
+const { clock, admin, signIn, getUser } = world;
+weakProvider.register([new URL("/api/v2/users/oidc/weak/callback", world.server.url).href]);
 
-const person = (name: string, more: object = {}): Person => ({
+const person = (name: string, overrides: object = {}): Person => ({
   sub: name,
   email: `${name}@example.com`,
   email_verified: true,
   preferred_username: name,
-  ...more,
+  ...overrides,
 });
 
 type Entry = { readonly action: string; readonly resource_type: string };
@@ -35,72 +35,76 @@ const listEntries = async (target: string): Promise<string[]> => {
   return audit_logs.map(({ action, resource_type }) => `${action} ${resource_type}`);
 };
 
-test("[OI-5] an address that was reassigned to another person gives no access to the first one's account", async () => {
+test("[OI-5] an address that was reassigned to another person gives no access to the first person's account", async () => {
   const { client } = await signIn(person("vic"));
-  const vic = await me(client);
+  const vic = await getUser(client);
   for (const id of ["open", "linking", "weak"]) {
     const newcomer = person("vic", { sub: "other-2", preferred_username: "newhire" });
-    weak.person = newcomer;
+    weakProvider.person = newcomer;
     const second = await signIn(newcomer, id);
     expect([id, second.token]).toEqual([id, undefined]);
     expect(second.text).toContain("belongs to another sign-in");
   }
-  expect((await me((await signIn(person("vic"))).client)).id).toBe(vic.id);
-  expect((await listEntries("vic")).filter((one) => one === "create oidc_link")).toHaveLength(1);
+  expect((await getUser((await signIn(person("vic"))).client)).id).toBe(vic.id);
+  expect((await listEntries("vic")).filter((entry) => entry === "create oidc_link")).toHaveLength(1);
 });
 
-test("[OI-5] if two identities arrive with one address at the same time, one is linked", async () => {
+test("[OI-5] links only one of two identities that arrive with the same address at the same time", async () => {
   await newPerson(admin, "pat");
-  const waiting: { browser: Browser; callback: URL }[] = [];
+  const pendingSignIns: { browser: Browser; callback: URL }[] = [];
   for (const sub of ["pat-a", "pat-b"]) {
     world.idp.person = person("pat", { sub });
     const browser = new Browser();
     const { url } = await browser.followRedirects(world.start("linking"), world.isCallback);
-    waiting.push({ browser, callback: url });
+    pendingSignIns.push({ browser, callback: url });
   }
   await Promise.all(
-    waiting.map(async ({ browser, callback }) => {
-      const { response } = await browser.followRedirects(callback.href, world.isOurs);
+    pendingSignIns.map(async ({ browser, callback }) => {
+      const { response } = await browser.followRedirects(callback.href, world.isServerPage);
       await response?.body?.cancel();
     }),
   );
-  expect(waiting.filter(({ browser }) => browser.cookie(world.server.url, COOKIE) !== undefined)).toHaveLength(1);
-  expect((await listEntries("pat")).filter((one) => one === "create oidc_link")).toHaveLength(1);
+  expect(pendingSignIns.filter(({ browser }) => browser.cookie(world.server.url, COOKIE) !== undefined)).toHaveLength(
+    1,
+  );
+  expect((await listEntries("pat")).filter((entry) => entry === "create oidc_link")).toHaveLength(1);
 });
 
-test("[OI-5] linking an identity revokes the sessions and tokens that were created with the account's password", async () => {
+test("[OI-5] linking an identity revokes the account's existing sessions and tokens", async () => {
   const { client, user } = await newPerson(admin, "una");
   const token = await client.post<{ key: string }>("/api/v2/users/me/keys/tokens", { token_name: "kept" });
   using stream = await client.socket("/api/v2/chats/watch");
   const linked = await signIn(person("una"), "linking");
-  expect((await me(linked.client)).id).toBe(user.id);
-  for (const one of [client, client.withToken(token.key)]) expect(await fetchStatus(one, "GET", "/users/me")).toBe(401);
+  expect((await getUser(linked.client)).id).toBe(user.id);
+  for (const revoked of [client, client.withToken(token.key)])
+    expect(await fetchStatus(revoked, "GET", "/users/me")).toBe(401);
   expect((await stream.closed).code).toBe(1008);
-  const inbox = async () =>
+  const listNotifications = async () =>
     (await linked.client.get<{ notifications: { title: string; content: string }[] }>("/api/v2/notifications/inbox"))
       .notifications;
-  expect(await inbox()).toMatchObject([
+  expect(await listNotifications()).toMatchObject([
     { title: "You can now sign in with linking", content: expect.stringContaining("your tokens") },
   ]);
   // The password still works, and later sign-ins revoke nothing.
   const passwordClient = await client.withToken(undefined).signIn("una@example.com", PASSWORD);
   await signIn(person("una"), "linking");
-  expect(await inbox()).toHaveLength(1);
-  for (const one of [linked.client, passwordClient]) expect(await fetchStatus(one, "GET", "/users/me")).toBe(200);
+  expect(await listNotifications()).toHaveLength(1);
+  for (const session of [linked.client, passwordClient])
+    expect(await fetchStatus(session, "GET", "/users/me")).toBe(200);
 });
 
-test("[OI-5] an account created for a provider is linked only by a provider that may link accounts", async () => {
+test("[OI-5] links an account created for a provider only through a provider that may link accounts", async () => {
   await admin.post("/api/v2/users", { email: "pre@example.com", username: "pre", login_type: "oidc" });
   const refused = await signIn(person("pre"), "open");
   expect(refused.token).toBeUndefined();
   expect(refused.text).toContain("may not link accounts");
   const { client } = await signIn(person("pre"), "linking");
-  expect((await me(client)).username).toBe("pre");
+  expect((await getUser(client)).username).toBe("pre");
   // The account had no sessions or tokens to revoke.
   expect(await client.get<object>("/api/v2/notifications/inbox")).toMatchObject({ notifications: [] });
 });
 
-test("[OI-9] without the second factor, neither the link nor the roles are stored", async () => {
+test("[OI-9] stores neither the link nor the roles without the second factor", async () => {
   await admin.post("/api/v2/organizations", { name: "ops", display_name: "Ops" });
   const { client, user } = await newPerson(admin, "fay");
   const { recovery_codes } = await enrollApp(clock, client);
@@ -108,17 +112,17 @@ test("[OI-9] without the second factor, neither the link nor the roles are store
   expect([unfinished.token, unfinished.url.pathname]).toEqual([undefined, "/login"]);
   const challenge = new URLSearchParams(unfinished.url.hash.slice(1)).get("challenge");
   expect(await listEntries("fay")).not.toContain("create oidc_link");
-  expect((await me(client)).roles).toEqual([]);
-  expect((await me(client)).organization_ids).toHaveLength(1);
+  expect((await getUser(client)).roles).toEqual([]);
+  expect((await getUser(client)).organization_ids).toHaveLength(1);
   // The sign-in cannot be completed without the code.
-  const anybody = client.withToken(undefined);
-  expect((await anybody.fetch("POST", SECOND_FACTOR_PATH, { challenge, code: "abcd-efgh-ijkl" })).status).toBe(401);
+  const anonymous = client.withToken(undefined);
+  expect((await anonymous.fetch("POST", SECOND_FACTOR_PATH, { challenge, code: "abcd-efgh-ijkl" })).status).toBe(401);
   expect(await listEntries("fay")).not.toContain("create oidc_link");
-  const done = await anybody.fetch("POST", SECOND_FACTOR_PATH, { challenge, code: recovery_codes[0] });
-  expect(done.status).toBe(201);
-  const { session_token } = (await done.json()) as { session_token: string };
+  const completed = await anonymous.fetch("POST", SECOND_FACTOR_PATH, { challenge, code: recovery_codes[0] });
+  expect(completed.status).toBe(201);
+  const { session_token } = (await completed.json()) as { session_token: string };
   const signedIn = client.withToken(session_token);
-  const updatedUser = await me(signedIn);
+  const updatedUser = await getUser(signedIn);
   expect([updatedUser.id, updatedUser.roles.map(({ name }) => name), updatedUser.organization_ids.length]).toEqual([
     user.id,
     ["auditor"],
@@ -129,7 +133,7 @@ test("[OI-9] without the second factor, neither the link nor the roles are store
   expect(await signedIn.get<object>(`/api/v2/users/me/keys/${key}`)).toMatchObject({ login_type: "oidc" });
 });
 
-test("[OI-9] the second step is rejected if another identity was linked in the meantime", async () => {
+test("[OI-9] rejects the second step if another identity was linked in the meantime", async () => {
   const { client } = await newPerson(admin, "gus");
   const { recovery_codes } = await enrollApp(clock, client);
   const [first, second] = [
@@ -142,7 +146,7 @@ test("[OI-9] the second step is rejected if another identity was linked in the m
   expect(await finish(second, recovery_codes[1])).toBe(403);
 });
 
-const ODD = [
+const INVALID_ADDRESSES = [
   "a\u0000@example.com",
   "a\u202e@example.com",
   "a\u200d@example.com",
@@ -153,8 +157,8 @@ const ODD = [
   '"a"@example.com',
 ];
 
-test("[ID-27] an address with invisible characters is refused in every request", async () => {
-  for (const email of ODD) {
+test("[ID-27] rejects an address with invisible characters in every request", async () => {
+  for (const email of INVALID_ADDRESSES) {
     const body = { email, username: "odd", password: "a-long-enough-secret" };
     const response = await admin.fetch("POST", "/api/v2/users", body);
     const { validations } = (await response.json()) as { validations: { field: string; detail: string }[] };
@@ -167,14 +171,14 @@ test("[ID-27] an address with invisible characters is refused in every request",
   expect(await fetchStatus(admin, "GET", "/users/odd")).toBe(404);
 });
 
-test("[ID-30] a provider's address with a lookalike character is rejected, and gives no access to the account that it resembles", async () => {
+test("[ID-30] rejects a provider's address with a lookalike character, without access to the similar account", async () => {
   await newPerson(admin, "kim");
   const result = await signIn(person("kim", { email: "\u212aim@example.com" }));
   expect([result.token, result.text.includes("email address that cannot be used here")]).toEqual([undefined, true]);
 });
 
-testInside("[ID-27] an address with invisible characters is refused in the settings", async () => {
-  for (const email of ODD.slice(1)) {
+testInside("[ID-27] rejects an address with invisible characters in the settings", async () => {
+  for (const email of INVALID_ADDRESSES.slice(1)) {
     const env = {
       SLIPWAY_ADMIN_EMAIL: email,
       SLIPWAY_ADMIN_USERNAME: "a",

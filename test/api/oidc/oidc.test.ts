@@ -1,4 +1,4 @@
-// Signing in at a real OpenID Connect provider, from the button to the session, and everyone who must be rejected.
+// Signing in at a real OpenID Connect provider, and sign-ins that the server must reject.
 import { expect, spyOn, test } from "bun:test";
 import { base64url, decodeJwt, decodeProtectedHeader, generateKeyPair, SignJWT } from "jose";
 import type { User } from "#schema/users/user.ts";
@@ -26,14 +26,16 @@ const world = await forFile(
     { id: "gone", issuer: "http://127.0.0.1:1", client_id: "x", client_secret: "y" },
   ]),
 );
-const { idp, server, clock, admin, start, isOurs, isCallback, signIn } = world;
+const { idp, server, clock, admin, start, isServerPage, isCallback, signIn } = world;
 const ann = { sub: "ann-1", email: "ann@example.com", email_verified: true, preferred_username: "ann", name: "Ann A." };
 
-testInside("[OI-1] errors in the setting are named without its secret, and the public part has none", async () => {
-  const startWithInvalid = (more: object) =>
+testInside("[OI-1] errors in the setting, and the public list of providers, do not contain secrets", async () => {
+  const startWithInvalid = (overrides: object) =>
     startTestServer({
       env: {
-        SLIPWAY_OIDC_PROVIDERS: JSON.stringify([{ id: "a", issuer: "https://x.example", client_id: "c", ...more }]),
+        SLIPWAY_OIDC_PROVIDERS: JSON.stringify([
+          { id: "a", issuer: "https://x.example", client_id: "c", ...overrides },
+        ]),
       },
     });
   await expect(startWithInvalid({ issuer: "http://idp.example" })).rejects.toThrow("issuer");
@@ -54,7 +56,7 @@ testInside("[OI-1] errors in the setting are named without its secret, and the p
 test("[OI-2] [OI-5] a new user signs up by signing in, and returns as the same user", async () => {
   const { url, client, browser } = await signIn(ann, "open", "?redirect=/settings/tokens");
   expect(url.pathname).toBe("/settings/tokens");
-  const authorize = new URL(browser.visited.find((one) => one.startsWith(idp.issuer)) ?? "");
+  const authorize = new URL(browser.visited.find((url) => url.startsWith(idp.issuer)) ?? "");
   expect(Object.fromEntries(authorize.searchParams)).toMatchObject({
     response_type: "code",
     code_challenge_method: "S256",
@@ -63,20 +65,20 @@ test("[OI-2] [OI-5] a new user signs up by signing in, and returns as the same u
   });
   for (const name of ["state", "nonce", "code_challenge"])
     expect(authorize.searchParams.get(name)?.length).toBeGreaterThan(20);
-  const me = await client.get<User>("/api/v2/users/me");
-  expect(me).toMatchObject({
+  const user = await client.get<User>("/api/v2/users/me");
+  expect(user).toMatchObject({
     username: "ann",
     email: "ann@example.com",
     name: "Ann A.",
     login_type: "oidc",
     status: "active",
   });
-  expect(me.organization_ids).toHaveLength(1);
+  expect(user.organization_ids).toHaveLength(1);
   const key = (client.token ?? "").split("-")[0];
   expect(await client.get<object>(`/api/v2/users/me/keys/${key}`)).toMatchObject({ login_type: "oidc" });
-  // The address has changed there: still the same person.
+  // A new address at the provider does not change the identity.
   const secondSignIn = await signIn({ ...ann, email: "ann.new@example.com" });
-  expect((await secondSignIn.client.get<User>("/api/v2/users/me")).id).toBe(me.id);
+  expect((await secondSignIn.client.get<User>("/api/v2/users/me")).id).toBe(user.id);
   expect(await fetchStatus(client, "POST", "/users/logout")).toBe(200);
   expect(await fetchStatus(client, "GET", "/users/me")).toBe(401);
   expect(
@@ -84,32 +86,37 @@ test("[OI-2] [OI-5] a new user signs up by signing in, and returns as the same u
   ).toBe(401);
 });
 
-test("[OI-5] a taken or reserved name is replaced with another", async () => {
+test("[OI-5] replaces a taken, invalid or reserved username with another", async () => {
   const second = await signIn({ ...ann, sub: "ann-2", email: "ann2@example.com" });
   expect((await second.client.get<User>("/api/v2/users/me")).username).toBe("ann-2");
-  const odd = await signIn({ ...ann, sub: "odd", email: "odd@example.com", preferred_username: "../Jörg  Müller!" });
-  expect((await odd.client.get<User>("/api/v2/users/me")).username).toBe("jorg-muller");
+  const invalidName = await signIn({
+    ...ann,
+    sub: "odd",
+    email: "odd@example.com",
+    preferred_username: "../Jörg  Müller!",
+  });
+  expect((await invalidName.client.get<User>("/api/v2/users/me")).username).toBe("jorg-muller");
   const reserved = await signIn({ ...ann, sub: "me", email: "m@example.com", preferred_username: "me" });
   expect((await reserved.client.get<User>("/api/v2/users/me")).username).toBe("me-2");
 });
 
 test("[OI-4] an address must be present, verified and from an allowed domain", async () => {
-  const bad = { ...ann, sub: "bad", preferred_username: "bad" };
-  for (const [claims, words] of [
-    [{ ...bad, email: "bad@example.com", email_verified: false }, "not verified"],
-    [{ ...bad, email: "bad@example.com", email_verified: undefined }, "does not say whether"],
-    [{ ...bad, email: undefined }, "did not send"],
-    [{ ...bad, email: "bad@evil.example" }, "domain"],
-    [{ ...bad, email: "bad@notexample.com" }, "domain"],
+  const newUser = { ...ann, sub: "bad", preferred_username: "bad" };
+  for (const [claims, reason] of [
+    [{ ...newUser, email: "bad@example.com", email_verified: false }, "not verified"],
+    [{ ...newUser, email: "bad@example.com", email_verified: undefined }, "does not say whether"],
+    [{ ...newUser, email: undefined }, "did not send"],
+    [{ ...newUser, email: "bad@evil.example" }, "domain"],
+    [{ ...newUser, email: "bad@notexample.com" }, "domain"],
   ] as const) {
     const { token, text } = await signIn(claims as Person);
     expect(token).toBeUndefined();
-    expect(text).toContain(words);
+    expect(text).toContain(reason);
   }
   expect(await fetchStatus(admin, "GET", "/users/bad")).toBe(404);
 });
 
-test("[OI-5] without sign-up and permission to link, no new user gets in", async () => {
+test("[OI-5] a new user can sign in only with sign-up or permission to link", async () => {
   const outsider = await signIn({ ...ann, sub: "s", email: "stranger@example.com" }, "linking");
   expect(outsider.token).toBeUndefined();
   expect(outsider.text).toContain("no account here yet");
@@ -118,14 +125,14 @@ test("[OI-5] without sign-up and permission to link, no new user gets in", async
   expect((await signIn(pat, "open")).text).toContain("may not link accounts");
   const linked = await signIn(pat, "linking");
   expect(await linked.client.get<User>("/api/v2/users/me")).toMatchObject({ username: "pat", login_type: "password" });
-  // Now linked, through any provider of this issuer.
+  // The link is valid for every provider of this issuer.
   expect((await signIn(pat, "open")).token).toBeDefined();
   await admin.post("/api/v2/users", { email: "pre@example.com", username: "pre", login_type: "oidc" });
   const prepared = await signIn({ sub: "pre", email: "pre@example.com", email_verified: true }, "linking");
   expect((await prepared.client.get<User>("/api/v2/users/me")).username).toBe("pre");
 });
 
-test("[OI-6] suspended and deleted users are refused", async () => {
+test("[OI-6] rejects suspended users, and treats deleted ones as new", async () => {
   const sue = { sub: "sue", email: "sue@example.com", email_verified: true };
   const { client } = await signIn(sue);
   await admin.put("/api/v2/users/sue/status/suspend");
@@ -134,68 +141,64 @@ test("[OI-6] suspended and deleted users are refused", async () => {
   expect([refused.token, refused.text.includes("suspended")]).toEqual([undefined, true]);
   await admin.delete("/api/v2/users/sue");
   const recreated = await signIn(sue);
-  // The name is held for the deleted user (ID-34).
+  // The name is reserved for the deleted user (ID-34).
   expect(await recreated.client.get<User>("/api/v2/users/me")).toMatchObject({ username: "sue-2" });
 });
 
-testInside(
-  "[OI-6] a person who is suspended during the sign-in gets the answer that suspended people get",
-  async () => {
-    await newPerson(admin, "ray");
-    const ray = { sub: "ray", email: "ray@example.com", email_verified: true };
-    await signIn(ray, "linking");
-    using _ = spyOn(getContext(server).accounts.factors, "listMethods").mockImplementationOnce(async () => {
-      await admin.put("/api/v2/users/ray/status/suspend");
-      return [];
-    });
-    const refused = await signIn(ray, "linking");
-    expect([refused.token, refused.text.includes("This account is suspended.")]).toEqual([undefined, true]);
-  },
-);
+testInside("[OI-6] rejects a person who is suspended during the sign-in, like any suspended person", async () => {
+  await newPerson(admin, "ray");
+  const ray = { sub: "ray", email: "ray@example.com", email_verified: true };
+  await signIn(ray, "linking");
+  using _ = spyOn(getContext(server).accounts.factors, "listMethods").mockImplementationOnce(async () => {
+    await admin.put("/api/v2/users/ray/status/suspend");
+    return [];
+  });
+  const refused = await signIn(ray, "linking");
+  expect([refused.token, refused.text.includes("This account is suspended.")]).toEqual([undefined, true]);
+});
 
-test("[OI-6] a linked account with a second factor must also provide it here", async () => {
+test("[OI-6] a user with a second factor must also provide it after signing in at the provider", async () => {
   const { client } = await newPerson(admin, "fay");
   const { recovery_codes } = await enrollApp(clock, client);
   const fay = { sub: "fay", email: "fay@example.com", email_verified: true };
   const { token, url } = await signIn(fay, "linking", "?redirect=/settings/tokens");
   expect([token, url.pathname, url.search]).toEqual([undefined, "/login", "?redirect=%2Fsettings%2Ftokens"]);
   const challenge = new URLSearchParams(url.hash.slice(1)).get("challenge");
-  const done = await client
+  const completed = await client
     .withToken(undefined)
     .fetch("POST", SECOND_FACTOR_PATH, { challenge, code: recovery_codes[0] });
-  expect(done.status).toBe(201);
+  expect(completed.status).toBe(201);
 });
 
 test("[OI-3] a callback is valid once, in the browser that started it, for ten minutes, at its own provider", async () => {
   idp.person = ann;
   const browser = new Browser();
   const { url: callback } = await browser.followRedirects(start("open"), isCallback);
-  const [thief, other] = [new Browser(), new Browser()];
-  await other.followRedirects(start("open"), isCallback);
-  const outcome = async (by: Browser, address: string) => {
-    const { response } = await by.followRedirects(address, isOurs);
+  const [otherBrowser, signingIn] = [new Browser(), new Browser()];
+  await signingIn.followRedirects(start("open"), isCallback);
+  const finishSignIn = async (browser: Browser, address: string) => {
+    const { response } = await browser.followRedirects(address, isServerPage);
     await response?.body?.cancel();
-    return { status: response?.status, token: by.cookie(server.url, COOKIE) };
+    return { status: response?.status, token: browser.cookie(server.url, COOKIE) };
   };
   const refused = { status: 403, token: undefined };
-  // Another browser, with no sign-in or its own: the state does not belong to it.
-  expect(await outcome(thief, callback.href)).toEqual(refused);
-  expect(await outcome(other, callback.href)).toEqual(refused);
-  const elsewhere = new URL(callback.href.replace("/open/", "/mapped/"));
-  expect(await outcome(browser, elsewhere.href)).toEqual(refused);
-  const forged = new URL(callback);
-  forged.searchParams.set("code", "made-up");
+  // The state does not belong to another browser, with or without a sign-in of its own.
+  expect(await finishSignIn(otherBrowser, callback.href)).toEqual(refused);
+  expect(await finishSignIn(signingIn, callback.href)).toEqual(refused);
+  const otherCallback = new URL(callback.href.replace("/open/", "/mapped/"));
+  expect(await finishSignIn(browser, otherCallback.href)).toEqual(refused);
+
   const slowBrowser = new Browser();
-  const { url: fresh } = await slowBrowser.followRedirects(start("open"), isCallback);
+  const { url: expiredCallback } = await slowBrowser.followRedirects(start("open"), isCallback);
   clock.advance(10 * 60_000);
-  expect(await outcome(slowBrowser, fresh.href)).toEqual(refused);
-  const last = new Browser();
-  const { url: good } = await last.followRedirects(start("open"), isCallback);
-  const stateCookie = last.cookie(server.url, "service_oidc_state_open") ?? "";
+  expect(await finishSignIn(slowBrowser, expiredCallback.href)).toEqual(refused);
+  const lastBrowser = new Browser();
+  const { url: validCallback } = await lastBrowser.followRedirects(start("open"), isCallback);
+  const stateCookie = lastBrowser.cookie(server.url, "service_oidc_state_open") ?? "";
   expect(stateCookie).not.toContain("verifier");
-  expect((await outcome(last, good.href)).token).toBeDefined();
-  // The same code again: the provider has already redeemed it.
-  const replay = await fetch(good, {
+  expect((await finishSignIn(lastBrowser, validCallback.href)).token).toBeDefined();
+  // The provider has already redeemed this code.
+  const replay = await fetch(validCallback, {
     redirect: "manual",
     headers: { cookie: `service_oidc_state_open=${stateCookie}` },
   });
@@ -218,7 +221,7 @@ test.each<[string, (token: string) => Promise<string>]>([
       return new SignJWT(decodeJwt(token)).setProtectedHeader({ alg: "RS256", kid }).sign(privateKey);
     },
   ],
-])("[OI-2] an ID token that %s has signed is refused", async (_, forge) => {
+])("[OI-2] rejects an ID token that %s has signed", async (_, forge) => {
   idp.forge = forge;
   const { token, text } = await signIn(ann, "open");
   idp.forge = undefined;
@@ -226,7 +229,7 @@ test.each<[string, (token: string) => Promise<string>]>([
   expect(text).toContain("The response of Acme is not valid.");
 });
 
-test("[OI-3] afterwards the browser is redirected only to a path of this server", async () => {
+test("[OI-3] redirects the browser only to a path of this server after the sign-in", async () => {
   for (const [requested, path] of [
     ["//evil.example/", "/"],
     ["https://evil.example/", "/"],
@@ -239,9 +242,9 @@ test("[OI-3] afterwards the browser is redirected only to a path of this server"
   }
 });
 
-test("[OI-8] a declined sign-in and a failing provider are explained", async () => {
-  const no = await signIn(undefined);
-  expect([no.token, no.text.includes("You denied access.")]).toEqual([undefined, true]);
+test("[OI-8] explains a denied sign-in and a failing provider", async () => {
+  const denied = await signIn(undefined);
+  expect([denied.token, denied.text.includes("You denied access.")]).toEqual([undefined, true]);
   const unreachable = await fetch(start("gone"), { redirect: "manual" });
   expect([unreachable.status, ((await unreachable.json()) as { message: string }).message]).toEqual([
     503,
@@ -252,7 +255,7 @@ test("[OI-8] a declined sign-in and a failing provider are explained", async () 
   const browser = new Browser();
   const { url } = await browser.followRedirects(start("open"), isCallback);
   idp.isBroken = true;
-  const { response } = await browser.followRedirects(url.href, isOurs);
+  const { response } = await browser.followRedirects(url.href, isServerPage);
   idp.isBroken = false;
   expect(await response?.text()).toContain("Acme");
   expect(browser.cookie(server.url, COOKIE)).toBeUndefined();
@@ -278,21 +281,21 @@ test("[OI-7] groups add and remove roles and memberships at each sign-in", async
     site: ["owner"],
     organizations: [[]],
   });
-  const last = await signIn(max, "mapped");
-  expect(await listRoles(last.client)).toEqual({ site: [], organizations: [[]] });
-  // The same person's other provider does not decide.
+  const lastBrowser = await signIn(max, "mapped");
+  expect(await listRoles(lastBrowser.client)).toEqual({ site: [], organizations: [[]] });
+  // Signing in through a provider without a mapping does not change roles.
   await admin.put("/api/v2/users/max/roles", { roles: ["auditor"] });
   expect((await listRoles((await signIn(max, "open")).client)).site).toEqual(["auditor"]);
   type Entry = { action: string; resource_type: string; diff: object; user: { username: string } | null };
   const { audit_logs } = await admin.get<{ audit_logs: Entry[] }>("/api/v2/audit?limit=50&q=resource_target:max");
   const changes = audit_logs.map(({ action, resource_type }) => `${action} ${resource_type}`);
-  for (const one of [
+  for (const change of [
     "create user",
     "create oidc_link",
     "write user",
     "write organization_member",
     "delete organization_member",
   ]) {
-    expect(changes).toContain(one);
+    expect(changes).toContain(change);
   }
 });

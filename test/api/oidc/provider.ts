@@ -1,5 +1,4 @@
-// A real OpenID Connect provider (the package oidc-provider) on loopback, with people who sign in without a page: the test chooses the
-// person.
+// A real OpenID Connect provider (the package oidc-provider) on loopback. It signs people in without a page: the test chooses the person.
 import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import Provider from "oidc-provider";
@@ -15,23 +14,23 @@ export class OidcServer implements AsyncDisposable {
   readonly issuer: string;
   readonly #server: Server;
   #provider: InstanceType<typeof Provider> | undefined;
-  /** Who signs in next; undefined: the sign-in is denied. */
+  /** The person who signs in next; if undefined, the sign-in is denied. */
   person: Person | undefined;
   readonly #people = new Map<string, Person>();
-  /** Grant -> the person it belongs to. */
+  /** The `sub` of the person of each grant. */
   readonly #grants = new Map<string, string>();
 
-  /** Sets the provider's data about a person from now on, also without a sign-in. */
+  /** Changes the provider's data about a person without a sign-in. */
   set(person: Person): void {
     this.#people.set(person.sub, person);
   }
 
-  /** Ends everything that this person was granted there: their refresh tokens become invalid. */
+  /** Revokes all grants of this person, which makes their refresh tokens invalid. */
   async revoke(sub: string): Promise<void> {
-    for (const [id, grant] of this.#grants) if (grant === sub) await (await this.#provider?.Grant.find(id))?.destroy();
+    for (const [id, owner] of this.#grants) if (owner === sub) await (await this.#provider?.Grant.find(id))?.destroy();
   }
 
-  /** Answers 500 to everything. */
+  /** If true, every response is 500. */
   isBroken = false;
   /** Modifies each ID token, as an attacker would. */
   forge: Forge | undefined;
@@ -56,7 +55,7 @@ export class OidcServer implements AsyncDisposable {
     return new OidcServer(server);
   }
 
-  /** Registers the client: its redirect URI is known only once our server listens. */
+  /** Registers the client. Its redirect URI is known only once the server under test listens. */
   register(redirect_uris: string[], post_logout_redirect_uris: string[] = []): void {
     this.#provider = new Provider(this.issuer, {
       clients: [
@@ -68,7 +67,7 @@ export class OidcServer implements AsyncDisposable {
           grant_types: ["authorization_code", "refresh_token"],
         },
       ],
-      // As most do, whatever the scopes are.
+      // Most providers do this for any scopes.
       issueRefreshToken: async () => true,
       scopes: ["openid", "offline_access", "email", "profile"],
       cookies: { keys: ["test"] },
@@ -118,8 +117,8 @@ export class OidcServer implements AsyncDisposable {
 const replaceIdToken = (response: ServerResponse, forge: Forge): void => {
   const end = response.end.bind(response) as (body: string) => ServerResponse;
   const endForged = async (body: string): Promise<void> => {
-    const answer = JSON.parse(body) as { id_token: string };
-    const text = JSON.stringify(Object.assign(answer, { id_token: await forge(answer.id_token) }));
+    const tokens = JSON.parse(body) as { id_token: string };
+    const text = JSON.stringify(Object.assign(tokens, { id_token: await forge(tokens.id_token) }));
     response.setHeader("content-length", Buffer.byteLength(text));
     end(text);
   };
@@ -135,7 +134,7 @@ export class Browser {
   /** All visited URLs. */
   readonly visited: string[] = [];
 
-  /** Follows redirects to the end, or to the URL where `until` holds, which is not requested. */
+  /** Follows redirects to the end, or to the first URL for which `until` returns true; that URL is not requested. */
   async followRedirects(
     address: string,
     until?: (url: URL) => boolean,

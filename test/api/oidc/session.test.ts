@@ -1,4 +1,4 @@
-// After the sign-in: the account follows the provider, the session is checked there and ends there.
+// After the sign-in: the account follows the provider's data, and the session depends on the provider.
 import { expect, test } from "bun:test";
 import type { Inbox } from "#schema/notifications/notification.ts";
 import { forFile } from "#test/support/for-file.ts";
@@ -16,53 +16,53 @@ const world = await forFile(
     { id: "ending", sign_up: true, sign_out_at_provider: true },
   ]),
 );
-const { admin, clock, idp, signIn, me } = world;
+const { admin, clock, idp, signIn, getUser } = world;
 const HOUR_MS = 3_600_000;
 
-const person = (name: string, more: object = {}): Person => ({
+const person = (name: string, overrides: object = {}): Person => ({
   sub: name,
   email: `${name}@example.com`,
   email_verified: true,
   preferred_username: name,
   name: name.toUpperCase(),
-  ...more,
+  ...overrides,
 });
 
 test("[OI-10] address, username and name follow the provider", async () => {
-  const { id } = await me((await signIn(person("alice"))).client);
+  const { id } = await getUser((await signIn(person("alice"))).client);
   const changed = person("alice", {
     email: "alice.new@example.com",
     preferred_username: "Alice Möller",
     name: "Alice New",
   });
-  expect(await me((await signIn(changed)).client)).toMatchObject({
+  expect(await getUser((await signIn(changed)).client)).toMatchObject({
     id,
     email: "alice.new@example.com",
     username: "alice-moller",
     name: "Alice New",
   });
   // Another person may use the old address.
-  const other = await signIn(person("alice2", { email: "alice@example.com" }));
-  expect((await me(other.client)).id).not.toBe(id);
+  const otherSignIn = await signIn(person("alice2", { email: "alice@example.com" }));
+  expect((await getUser(otherSignIn.client)).id).not.toBe(id);
 });
 
-test("[OI-10] a name chosen here is kept until the provider changes the user's name", async () => {
+test("[OI-10] keeps a name that the user chose until the provider changes it", async () => {
   const { client } = await signIn(person("bea"));
   await client.put("/api/v2/users/me/profile", { username: "bea-here", name: "Bea Here" });
-  expect(await me((await signIn(person("bea"))).client)).toMatchObject({ username: "bea-here", name: "Bea Here" });
-  expect(await me((await signIn(person("bea", { preferred_username: "bea-there" }))).client)).toMatchObject({
+  expect(await getUser((await signIn(person("bea"))).client)).toMatchObject({ username: "bea-here", name: "Bea Here" });
+  expect(await getUser((await signIn(person("bea", { preferred_username: "bea-there" }))).client)).toMatchObject({
     username: "bea-there",
     name: "Bea Here",
   });
 });
 
-test("[OI-10] a value that another account uses is unchanged, and the user is notified once", async () => {
+test("[OI-10] does not change a value that another account uses, and notifies the user once", async () => {
   await signIn(person("cyd"));
   await newPerson(admin, "taken");
-  const wanted = person("cyd", { email: "Taken@example.com", preferred_username: "taken" });
-  await signIn(wanted);
-  const { client } = await signIn(wanted);
-  expect(await me(client)).toMatchObject({ username: "cyd", email: "cyd@example.com" });
+  const conflicting = person("cyd", { email: "Taken@example.com", preferred_username: "taken" });
+  await signIn(conflicting);
+  const { client } = await signIn(conflicting);
+  expect(await getUser(client)).toMatchObject({ username: "cyd", email: "cyd@example.com" });
   const { notifications } = await client.get<Inbox>("/api/v2/notifications/inbox");
   expect(notifications.map(({ title }) => title).sort()).toEqual([
     "Your email address was not changed",
@@ -74,7 +74,7 @@ test("[OI-10] an account with a password keeps its address and names", async () 
   await newPerson(admin, "pia");
   await signIn(person("pia"));
   const { client } = await signIn(person("pia", { email: "pia.new@example.com", preferred_username: "pia-new" }));
-  expect(await me(client)).toMatchObject({ username: "pia", email: "pia@example.com" });
+  expect(await getUser(client)).toMatchObject({ username: "pia", email: "pia@example.com" });
 });
 
 /** Uses a session for an hour. */
@@ -85,17 +85,17 @@ const useForAnHour = async (token: string | undefined): Promise<void> => {
 
 test("[OI-13] an active session picks up changes at the provider without a sign-in", async () => {
   const { token } = await signIn(person("dan", { groups: ["audit"] }), "kept");
-  expect((await me(admin.withToken(token))).roles.map(({ name }) => name)).toEqual(["auditor"]);
+  expect((await getUser(admin.withToken(token))).roles.map(({ name }) => name)).toEqual(["auditor"]);
   idp.set(person("dan", { name: "Dan D.", groups: [] }));
   await useForAnHour(token);
   await until(async () => {
     clock.advance(60_000);
-    const now = await me(admin.withToken(token));
-    return now.name === "Dan D." && now.roles.length === 0;
+    const user = await getUser(admin.withToken(token));
+    return user.name === "Dan D." && user.roles.length === 0;
   });
 });
 
-test("[OI-13] a session ends when the provider reports that the sign-in has ended, and continues while the provider is unreachable", async () => {
+test("[OI-13] ends a session that the provider has ended, but keeps it while the provider is unreachable", async () => {
   const { token } = await signIn(person("eve"), "kept");
   idp.isBroken = true;
   await useForAnHour(token);
@@ -110,7 +110,7 @@ test("[OI-13] a session ends when the provider reports that the sign-in has ende
   });
 });
 
-test("[OI-14] signing out also ends the session at the provider, if the setting requires it", async () => {
+test("[OI-14] signing out also ends the session at the provider if the setting says so", async () => {
   const { client, browser } = await signIn(person("fil"), "ending");
   const { sign_out_url } = await client.post<{ sign_out_url?: string }>("/api/v2/users/logout");
   const url = new URL(sign_out_url ?? "");
@@ -120,21 +120,21 @@ test("[OI-14] signing out also ends the session at the provider, if the setting 
   const { response } = await browser.followRedirects(url.href);
   expect(response?.status).toBe(200);
   expect(await fetchStatus(client, "GET", "/users/me")).toBe(401);
-  const other = await signIn(person("gil"));
-  expect(await other.client.post<object>("/api/v2/users/logout")).toEqual({ message: "You are signed out." });
+  const otherSignIn = await signIn(person("gil"));
+  expect(await otherSignIn.client.post<object>("/api/v2/users/logout")).toEqual({ message: "You are signed out." });
 });
 
-test("[OI-15] an administrator removes the link of an account whose provider gave the person a new identity", async () => {
+test("[OI-15] an administrator removes the link of a user who has a new identity at the provider", async () => {
   const { client } = await signIn(person("hal"));
-  const { id } = await me(client);
-  const next = person("hal", { sub: "hal-2" });
-  expect((await signIn(next)).token).toBeUndefined();
+  const { id } = await getUser(client);
+  const newIdentity = person("hal", { sub: "hal-2" });
+  expect((await signIn(newIdentity)).token).toBeUndefined();
   const { client: helper } = await newPerson(admin, "helper");
   expect(await fetchStatus(helper, "DELETE", "/users/hal/oidc-links")).toBe(404);
   await admin.post("/api/v2/users/me/confirm", { password: ADMIN.password });
   expect(await fetchStatus(admin, "DELETE", "/users/hal/oidc-links")).toBe(204);
   expect(await fetchStatus(client, "GET", "/users/me")).toBe(401);
-  expect((await me((await signIn(next)).client)).id).toBe(id);
+  expect((await getUser((await signIn(newIdentity)).client)).id).toBe(id);
   expect(await fetchStatus(admin, "DELETE", "/users/hal/oidc-links")).toBe(204);
   expect(await fetchStatus(admin, "DELETE", "/users/hal/oidc-links")).toBe(409);
 });

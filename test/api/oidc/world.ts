@@ -1,4 +1,4 @@
-// A server whose people sign in at a real provider (provider.ts), for the stories of this folder.
+// A server whose users sign in at a real provider (provider.ts).
 import type { User } from "#schema/users/user.ts";
 import { Client } from "#src/client.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
@@ -7,7 +7,7 @@ import { Browser, CLIENT, OidcServer, type Person } from "./provider.ts";
 
 export const COOKIE = "service_session_token";
 
-/** Where a sign-in ended, the message, and the session's user. */
+/** The page and text at the end of a sign-in, and the session if there is one. */
 export type SignedIn = {
   readonly browser: Browser;
   readonly url: URL;
@@ -22,14 +22,14 @@ export type OidcWorld = AsyncDisposable & {
   readonly clock: ManualClock;
   readonly admin: Client;
   readonly start: (id: string, query?: string) => string;
-  /** Follows redirects until one of our pages. */
-  readonly isOurs: (url: URL) => boolean;
-  /** Follows redirects until the provider's callback. */
+  /** Returns true for pages of the server. */
+  readonly isServerPage: (url: URL) => boolean;
+  /** Returns true for the callback after a sign-in at the provider. */
   readonly isCallback: (url: URL) => boolean;
   /** Signs this person in with a new browser. */
   readonly signIn: (person: Person | undefined, id?: string, query?: string) => Promise<SignedIn>;
   /** Returns this client's user. */
-  readonly me: (client: Client) => Promise<User>;
+  readonly getUser: (client: Client) => Promise<User>;
 };
 
 /** `providers`: entries of the setting without issuer and client, which all share. */
@@ -39,7 +39,7 @@ export const openOidcWorld = async (
 ): Promise<OidcWorld> => {
   const clock = new ManualClock();
   const idp = await OidcServer.start();
-  const settings = providers.map((one) => ({ issuer: idp.issuer, ...CLIENT, ...one }));
+  const settings = providers.map((provider) => ({ issuer: idp.issuer, ...CLIENT, ...provider }));
   const server = await startTestServer({
     clock,
     env: {
@@ -54,7 +54,7 @@ export const openOidcWorld = async (
   );
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   const start = (id: string, query = ""): string => new URL(`/api/v2/users/oidc/${id}/start${query}`, server.url).href;
-  const isOurs = (url: URL): boolean => url.host === server.url.host && !url.pathname.startsWith("/api/");
+  const isServerPage = (url: URL): boolean => url.host === server.url.host && !url.pathname.startsWith("/api/");
   const isCallback = (url: URL): boolean =>
     url.host === server.url.host && url.pathname.endsWith("/callback") && url.search !== "";
   const signIn = async (
@@ -64,7 +64,7 @@ export const openOidcWorld = async (
   ): Promise<SignedIn> => {
     idp.person = person;
     const browser = new Browser();
-    const { url, response } = await browser.followRedirects(start(id, query), isOurs);
+    const { url, response } = await browser.followRedirects(start(id, query), isServerPage);
     const token = browser.cookie(server.url, COOKIE);
     return { browser, url, text: (await response?.text()) ?? "", token, client: new Client(server.url, token) };
   };
@@ -74,10 +74,10 @@ export const openOidcWorld = async (
     clock,
     admin,
     start,
-    isOurs,
+    isServerPage,
     isCallback,
     signIn,
-    me: (client) => client.get<User>("/api/v2/users/me"),
+    getUser: (client) => client.get<User>("/api/v2/users/me"),
     async [Symbol.asyncDispose]() {
       await server[Symbol.asyncDispose]();
       await idp[Symbol.asyncDispose]();

@@ -14,7 +14,7 @@ import { openWorld } from "#test/support/workspaces.ts";
 import { fetchStatus, newPerson } from "../users/people.ts";
 
 const { admin } = await serverForFile();
-const lead = await newPerson(admin, "lead");
+const teamAdmin = await newPerson(admin, "lead");
 const mia = await newPerson(admin, "mia");
 const outsider = await newPerson(admin, "outsider");
 const team = await admin.post<Organization>("/api/v2/organizations", { name: "team", display_name: "The team" });
@@ -30,33 +30,35 @@ describe("an organization", () => {
     }
     expect(await admin.get<Organization>("/api/v2/organizations/default")).toMatchObject({ is_default: true });
     expect(await fetchStatus(outsider.client, "GET", "/organizations/team")).toBe(404);
-    const seen = await outsider.client.get<Organization[]>("/api/v2/organizations");
-    expect(seen.map((one) => one.name)).toEqual(["default"]);
+    const visible = await outsider.client.get<Organization[]>("/api/v2/organizations");
+    expect(visible.map(({ name }) => name)).toEqual(["default"]);
   });
 
-  test("[ID-15] is created by owners, with a unique name", async () => {
-    const post = (who: Client, body: object) => fetchStatus(who, "POST", "/organizations", body);
-    expect(await post(lead.client, { name: "mine" })).toBe(403);
-    expect(await post(admin, { name: "Team" })).toBe(409);
-    expect(await post(admin, { name: "Default" })).toBe(400);
-    expect(await post(admin, { name: "a b" })).toBe(400);
-    expect(await post(admin, { name: "ok", icon: "javascript:alert(1)" })).toBe(400);
-    expect(await post(admin, {})).toBe(400);
+  test("[ID-15] can be created only by owners, with a unique name", async () => {
+    const getCreateStatus = (client: Client, body: object) => fetchStatus(client, "POST", "/organizations", body);
+    expect(await getCreateStatus(teamAdmin.client, { name: "mine" })).toBe(403);
+    expect(await getCreateStatus(admin, { name: "Team" })).toBe(409);
+    expect(await getCreateStatus(admin, { name: "Default" })).toBe(400);
+    expect(await getCreateStatus(admin, { name: "a b" })).toBe(400);
+    expect(await getCreateStatus(admin, { name: "ok", icon: "javascript:alert(1)" })).toBe(400);
+    expect(await getCreateStatus(admin, {})).toBe(400);
   });
 
   test("[ID-15] can be changed by its admin, and deleted by owners if it is empty and not the default", async () => {
-    const patched = await lead.client.patch<Organization>("/api/v2/organizations/team", { description: "We build." });
-    expect(patched).toMatchObject({ name: "team", display_name: "The team", description: "We build." });
+    const updated = await teamAdmin.client.patch<Organization>("/api/v2/organizations/team", {
+      description: "We build.",
+    });
+    expect(updated).toMatchObject({ name: "team", display_name: "The team", description: "We build." });
     expect(await fetchStatus(outsider.client, "PATCH", "/organizations/team", { name: "x" })).toBe(404);
     expect(await fetchStatus(mia.client, "PATCH", "/organizations/default", { name: "x" })).toBe(403);
-    expect(await fetchStatus(lead.client, "DELETE", "/organizations/team")).toBe(403);
+    expect(await fetchStatus(teamAdmin.client, "DELETE", "/organizations/team")).toBe(403);
     expect(await fetchStatus(admin, "DELETE", "/organizations/default")).toBe(400);
     await admin.post("/api/v2/organizations", { name: "short-lived" });
     expect(await fetchStatus(admin, "DELETE", "/organizations/short-lived")).toBe(200);
     expect(await fetchStatus(admin, "GET", "/organizations/short-lived")).toBe(404);
   });
 
-  test("[ID-35] takes its MCP servers with everyone's sign-ins to them, its repository prebuilds, its invitations and its budgets along", async () => {
+  test("[ID-35] is deleted with its MCP servers and their sign-ins, prebuilds, invitations and budgets", async () => {
     await using world = await openWorld({ clock: systemClock });
     const { store } = getContext(world.server);
     const owner = world.admin;
@@ -114,52 +116,54 @@ describe("an organization", () => {
 describe("members", () => {
   const MEMBERS = "/api/v2/organizations/team/members";
 
-  test("[ID-16] with roles are removed only by people who may take the roles away", async () => {
+  test("[ID-16] with roles can be removed only by people who may revoke the roles", async () => {
     const helper = await newPerson(admin, "helper");
-    await lead.client.post(`${MEMBERS}/helper`);
-    await lead.client.put(`${MEMBERS}/helper/roles`, { roles: ["organization-user-admin"] });
+    await teamAdmin.client.post(`${MEMBERS}/helper`);
+    await teamAdmin.client.put(`${MEMBERS}/helper/roles`, { roles: ["organization-user-admin"] });
     expect(await fetchStatus(helper.client, "DELETE", "/organizations/team/members/lead")).toBe(403);
-    expect(await fetchStatus(lead.client, "DELETE", "/organizations/team/members/helper")).toBe(204);
+    expect(await fetchStatus(teamAdmin.client, "DELETE", "/organizations/team/members/helper")).toBe(204);
   });
 
   test("[ID-16] are added once, listed by username, assigned roles, and removed", async () => {
-    expect(await lead.client.post<Member>(`${MEMBERS}/mia`)).toMatchObject({ username: "mia", roles: [] });
-    expect(await fetchStatus(lead.client, "POST", "/organizations/team/members/mia")).toBe(409);
-    expect(await fetchStatus(lead.client, "POST", "/organizations/team/members/unknown")).toBe(404);
-    const listed = await lead.client.get<Member[]>(MEMBERS);
+    expect(await teamAdmin.client.post<Member>(`${MEMBERS}/mia`)).toMatchObject({ username: "mia", roles: [] });
+    expect(await fetchStatus(teamAdmin.client, "POST", "/organizations/team/members/mia")).toBe(409);
+    expect(await fetchStatus(teamAdmin.client, "POST", "/organizations/team/members/unknown")).toBe(404);
+    const listed = await teamAdmin.client.get<Member[]>(MEMBERS);
     expect(listed.map((member) => member.username)).toEqual(["lead", "mia"]);
-    const page = await lead.client.get<{ members: Member[]; count: number }>(
+    const page = await teamAdmin.client.get<{ members: Member[]; count: number }>(
       "/api/v2/organizations/team/paginated-members?limit=1&offset=1",
     );
     expect([page.members.map((member) => member.username), page.count]).toEqual([["mia"], 2]);
-    const updatedMember = await lead.client.put<Member>(`${MEMBERS}/mia/roles`, { roles: ["organization-auditor"] });
+    const updatedMember = await teamAdmin.client.put<Member>(`${MEMBERS}/mia/roles`, {
+      roles: ["organization-auditor"],
+    });
     expect(updatedMember.roles).toEqual([
       { name: "organization-auditor", display_name: "Organization Auditor", organization_id: team.id },
     ]);
-    expect(await fetchStatus(lead.client, "PUT", "/organizations/team/members/mia/roles", { roles: ["owner"] })).toBe(
-      400,
-    );
-    expect(await fetchStatus(lead.client, "DELETE", "/organizations/team/members/mia")).toBe(204);
-    expect(await fetchStatus(lead.client, "DELETE", "/organizations/team/members/mia")).toBe(404);
+    expect(
+      await fetchStatus(teamAdmin.client, "PUT", "/organizations/team/members/mia/roles", { roles: ["owner"] }),
+    ).toBe(400);
+    expect(await fetchStatus(teamAdmin.client, "DELETE", "/organizations/team/members/mia")).toBe(204);
+    expect(await fetchStatus(teamAdmin.client, "DELETE", "/organizations/team/members/mia")).toBe(404);
     expect(await fetchStatus(mia.client, "GET", "/organizations/team")).toBe(404);
   });
 
   test("[ID-16] can leave an organization unless it is their only one", async () => {
-    await lead.client.post<Member>(`${MEMBERS}/mia`);
+    await teamAdmin.client.post<Member>(`${MEMBERS}/mia`);
     expect(await fetchStatus(outsider.client, "DELETE", "/organizations/team/members/me")).toBe(404);
     expect(await fetchStatus(mia.client, "DELETE", "/organizations/team/members/lead")).toBe(404);
     expect(await fetchStatus(mia.client, "DELETE", "/organizations/team/members/me")).toBe(204);
     expect(await fetchStatus(mia.client, "DELETE", "/organizations/team/members/me")).toBe(404);
-    const only = await mia.client.fetch("DELETE", "/api/v2/organizations/default/members/mia");
-    expect([only.status, await only.text()]).toEqual([
+    const onlyOrganization = await mia.client.fetch("DELETE", "/api/v2/organizations/default/members/mia");
+    expect([onlyOrganization.status, await onlyOrganization.text()]).toEqual([
       403,
       expect.stringContaining("cannot leave your only organization"),
     ]);
-    await lead.client.post<Member>(`${MEMBERS}/mia`);
-    const both = ["team", "default"].map((name) =>
+    await teamAdmin.client.post<Member>(`${MEMBERS}/mia`);
+    const leaveStatuses = ["team", "default"].map((name) =>
       fetchStatus(mia.client, "DELETE", `/organizations/${name}/members/me`),
     );
-    expect((await Promise.all(both)).toSorted()).toEqual([204, 403]);
+    expect((await Promise.all(leaveStatuses)).toSorted()).toEqual([204, 403]);
     for (const name of ["team", "default"]) await fetchStatus(admin, "POST", `/organizations/${name}/members/mia`);
     await admin.delete(`${MEMBERS}/mia`);
   });
@@ -171,20 +175,22 @@ describe("members", () => {
     expect(await fetchStatus(mia.client, "GET", `${path}/outsider`)).toBe(404);
     expect(await fetchStatus(mia.client, "POST", `${path}/lead`)).toBe(403);
     expect(await fetchStatus(mia.client, "PUT", `${path}/me/roles`, { roles: ["organization-admin"] })).toBe(403);
-    expect(await fetchStatus(lead.client, "PUT", "/organizations/team/members/me/roles", { roles: [] })).toBe(400);
+    expect(await fetchStatus(teamAdmin.client, "PUT", "/organizations/team/members/me/roles", { roles: [] })).toBe(400);
   });
 
   test("[ID-16] the admin of one organization has no rights in another", async () => {
-    expect(await fetchStatus(lead.client, "PUT", "/organizations/default/members/mia/roles", { roles: [] })).toBe(404);
-    expect(await fetchStatus(lead.client, "DELETE", "/organizations/default/members/mia")).toBe(404);
-    expect(await fetchStatus(lead.client, "PATCH", "/organizations/default", { name: "x" })).toBe(403);
-    expect(await fetchStatus(lead.client, "GET", "/users/mia")).toBe(404);
+    expect(await fetchStatus(teamAdmin.client, "PUT", "/organizations/default/members/mia/roles", { roles: [] })).toBe(
+      404,
+    );
+    expect(await fetchStatus(teamAdmin.client, "DELETE", "/organizations/default/members/mia")).toBe(404);
+    expect(await fetchStatus(teamAdmin.client, "PATCH", "/organizations/default", { name: "x" })).toBe(403);
+    expect(await fetchStatus(teamAdmin.client, "GET", "/users/mia")).toBe(404);
   });
 
-  test("[ID-16] assignable roles are listed with whether the caller may assign them", async () => {
+  test("[ID-16] see the roles, and whether they may assign them", async () => {
     type Roles = { name: string; assignable: boolean }[];
-    const listRoles = (who: Client) => who.get<Roles>("/api/v2/organizations/team/members/roles");
-    expect((await listRoles(lead.client)).every((role) => role.assignable)).toBe(true);
+    const listRoles = (client: Client) => client.get<Roles>("/api/v2/organizations/team/members/roles");
+    expect((await listRoles(teamAdmin.client)).every((role) => role.assignable)).toBe(true);
     expect((await listRoles(admin)).map((role) => role.name)).toContain("organization-workspace-creation-ban");
     expect((await mia.client.get<Roles>("/api/v2/users/roles")).some((role) => role.assignable)).toBe(false);
     expect((await admin.get<Roles>("/api/v2/users/roles")).map((role) => role.name)).toContain("owner");

@@ -1,4 +1,4 @@
-// Provisioner keys: created, shown once, listed, removed, and who may do that.
+// Provisioner keys: creating, listing and deleting them, access to them, and their use by workers.
 import { afterAll, expect, test } from "bun:test";
 import { isUuid } from "#base/ids.ts";
 import { updateUser } from "#db/users/users.ts";
@@ -23,7 +23,7 @@ afterAll(() => world[Symbol.asyncDispose]());
 const fetchStatus = async (client: Client, method: string, path: string, body?: unknown): Promise<number> =>
   (await client.fetch(method, path, body)).status;
 
-test("[PV-13] a key is shown once, only its hash is stored, and its name is unique ignoring case", async () => {
+test("[PV-13] returns a key once and stores only its hash; its name is unique, ignoring case", async () => {
   const created = await admin.post<NewProvisionerKey>(KEYS, { name: "Builders", tags: { region: "eu" } });
   const { id } = created;
   const [prefix = "", secret = ""] = created.key.split("-");
@@ -41,24 +41,24 @@ test("[PV-13] a key is shown once, only its hash is stored, and its name is uniq
   expect(await fetchStatus(admin, "POST", KEYS, { name: "-no-" })).toBe(400);
 });
 
-test("[PV-13] only admins of the organization manage keys; all members see the workers", async () => {
+test("[PV-13] only admins of the organization can manage keys; all members see the workers", async () => {
   const { client: member } = await newPerson(admin, "member");
   const { client: foreigner, user } = await newPerson(admin, "foreigner");
   await admin.delete(`/api/v2/organizations/default/members/${user.id}`);
-  const guest = new Client(server.url);
-  for (const [client, keys, daemons] of [
+  const anonymous = new Client(server.url);
+  for (const [client, keyStatus, daemonStatus] of [
     [member, 403, 200],
     [foreigner, 404, 404],
-    [guest, 401, 401],
+    [anonymous, 401, 401],
   ] as const) {
-    expect(await fetchStatus(client, "GET", KEYS)).toBe(keys);
-    expect(await fetchStatus(client, "POST", KEYS, { name: "mine" })).toBe(keys);
-    expect(await fetchStatus(client, "DELETE", `${KEYS}/Builders`)).toBe(keys);
-    expect(await fetchStatus(client, "GET", "/api/v2/organizations/default/provisionerdaemons")).toBe(daemons);
+    expect(await fetchStatus(client, "GET", KEYS)).toBe(keyStatus);
+    expect(await fetchStatus(client, "POST", KEYS, { name: "mine" })).toBe(keyStatus);
+    expect(await fetchStatus(client, "DELETE", `${KEYS}/Builders`)).toBe(keyStatus);
+    expect(await fetchStatus(client, "GET", "/api/v2/organizations/default/provisionerdaemons")).toBe(daemonStatus);
   }
 });
 
-test("[PV-13] a key is found by its name, and shown with the workers that use it", async () => {
+test("[PV-13] returns a key by its name, and keys with the workers that use them", async () => {
   const [used, unused] = [await makeKey(admin, { region: "eu" }), await makeKey(admin)];
   const { socket } = await openWorker(server.url, used.key, { name: "of-a-key" });
   expect(await admin.get<ProvisionerKey>(`${KEYS}/${used.name.toUpperCase()}`)).toMatchObject({
@@ -74,24 +74,31 @@ test("[PV-13] a key is found by its name, and shown with the workers that use it
   socket.close();
 });
 
-test("[PV-13] serving accepts only a key of that organization, and explains other errors", async () => {
+test("[PV-13] a worker can connect only with a key of the organization and valid parameters", async () => {
   const { key } = await makeKey(admin);
   const worker = new Client(server.url, key);
-  const outsiders = [undefined, admin.token, "words", `${key}x`, `aaaaaaaaaa-${key.slice(11)}`, `${key.slice(0, -1)}_`];
-  for (const token of outsiders) expect(await fetchStatus(new Client(server.url, token), "GET", SERVE)).toBe(401);
+  const invalidTokens = [
+    undefined,
+    admin.token,
+    "words",
+    `${key}x`,
+    `aaaaaaaaaa-${key.slice(11)}`,
+    `${key.slice(0, -1)}_`,
+  ];
+  for (const token of invalidTokens) expect(await fetchStatus(new Client(server.url, token), "GET", SERVE)).toBe(401);
   expect(await fetchStatus(worker, "GET", SERVE)).toBe(400);
   expect(await fetchStatus(worker, "GET", SERVE.replace("?name=x", ""))).toBe(400);
   expect(await fetchStatus(worker, "GET", `${SERVE}&provisioners=terraform`)).toBe(400);
   expect(await fetchStatus(worker, "GET", `${SERVE}&tags=region`)).toBe(400);
   expect(await fetchStatus(worker, "GET", `${SERVE}&slots=0`)).toBe(400);
   expect(await fetchStatus(worker, "GET", SERVE.replace("default", "nowhere"))).toBe(404);
-  const { id: other } = await admin.post<{ id: string }>("/api/v2/organizations", { name: "other" });
-  expect(await fetchStatus(worker, "GET", SERVE.replace("default", other))).toBe(401);
-  // A provisioner key does not sign in.
+  const { id: otherOrganization } = await admin.post<{ id: string }>("/api/v2/organizations", { name: "other" });
+  expect(await fetchStatus(worker, "GET", SERVE.replace("default", otherOrganization))).toBe(401);
+  // A provisioner key gives no access to the rest of the API.
   expect(await fetchStatus(worker, "GET", "/api/v2/users/me")).toBe(401);
 });
 
-test("[PV-13] a removed key is invalid: its workers are disconnected and it gives no access", async () => {
+test("[PV-13] a deleted key gives no access, and its workers are disconnected", async () => {
   const { key, name } = await makeKey(admin);
   const { socket } = await openWorker(server.url, key, { name: "short-lived" });
   expect(await fetchStatus(admin, "DELETE", `${KEYS}/${name}`)).toBe(204);
@@ -100,7 +107,7 @@ test("[PV-13] a removed key is invalid: its workers are disconnected and it give
   expect(await fetchStatus(admin, "DELETE", `${KEYS}/${name}`)).toBe(404);
 });
 
-test("[PV-13] the keys of a deleted organization are invalid, and its workers are disconnected", async () => {
+test("[PV-13] the keys of a deleted organization give no access, and its workers are disconnected", async () => {
   await admin.post("/api/v2/organizations", { name: "closing" });
   const organization = "/api/v2/organizations/closing";
   const { key } = await admin.post<NewProvisionerKey>(`${organization}/provisionerkeys`, { name: "builders" });
@@ -111,8 +118,8 @@ test("[PV-13] the keys of a deleted organization are invalid, and its workers ar
   expect(await fetchStatus(worker, "GET", SERVE)).toBe(401);
 });
 
-/** Makes an administrator of the default organization, with a key and a worker that uses it. */
-const newKeyCreator = async (username: string) => {
+/** Creates an administrator of the default organization, with a key and a worker that uses it. */
+const createKeyOwner = async (username: string) => {
   const { client, user } = await newPerson(admin, username);
   await admin.put(`${MEMBERS}/${user.id}/roles`, { roles: ["organization-admin"] });
   const createdKey = await makeKey(client);
@@ -128,8 +135,8 @@ const LOSSES: Readonly<Record<string, (user_id: string) => Promise<unknown>>> = 
 };
 
 for (const [loss, takeAccess] of Object.entries(LOSSES)) {
-  test(`[PV-19] the key of an administrator who is ${loss} ends with its worker, for good`, async () => {
-    const { id, key, name, user, socket } = await newKeyCreator(`admin-${loss}`);
+  test(`[PV-19] the key of an administrator who is ${loss} is deleted, and its worker disconnected`, async () => {
+    const { id, key, name, user, socket } = await createKeyOwner(`admin-${loss}`);
     expect(await admin.get<ProvisionerKey>(`${KEYS}/${name}`)).toMatchObject({
       created_by: user.id,
       created_by_name: `admin-${loss}`,
@@ -145,25 +152,25 @@ for (const [loss, takeAccess] of Object.entries(LOSSES)) {
   });
 }
 
-test("[PV-19] a former owner of the deployment keeps the keys of organizations that they still administer", async () => {
+test("[PV-19] a former owner keeps the keys of organizations that they still administer", async () => {
   const { client, user } = await newPerson(admin, "second-owner", ["owner"]);
   await admin.post("/api/v2/organizations", { name: "elsewhere" });
-  const elsewhere = "/api/v2/organizations/elsewhere/provisionerkeys";
+  const otherKeys = "/api/v2/organizations/elsewhere/provisionerkeys";
   const keptKey = await makeKey(client);
-  const ended = await client.post<NewProvisionerKey>(elsewhere, { name: "builders" });
+  const deletedKey = await client.post<NewProvisionerKey>(otherKeys, { name: "builders" });
   await admin.put(`${MEMBERS}/${user.id}/roles`, { roles: ["organization-admin"] });
   await admin.put(`/api/v2/users/${user.id}/roles`, { roles: [] });
-  expect(await fetchStatus(admin, "GET", `${elsewhere}/${ended.name}`)).toBe(404);
+  expect(await fetchStatus(admin, "GET", `${otherKeys}/${deletedKey.name}`)).toBe(404);
   const { socket } = await openWorker(server.url, keptKey.key, { name: "still-building" });
   await admin.delete(`${MEMBERS}/${user.id}`);
   expect(await socket.closed).toMatchObject({ code: 1008 });
 });
 
-testInside("[PV-19] a key whose creator lost access while the server was ending is refused", async () => {
+testInside("[PV-19] rejects a key whose creator lost access while the server was stopping", async () => {
   const { client, user } = await newPerson(admin, "lost-while-ending");
   await admin.put(`${MEMBERS}/${user.id}/roles`, { roles: ["organization-admin"] });
   const { key, name } = await makeKey(client);
-  // The state that a server leaves if it ends before it deletes the keys.
+  // A server that stops before it deletes the keys leaves this state.
   await server.context?.store.commit([updateUser(user.id, { status: "suspended", updated_at: Date.now() })]);
   expect(await fetchStatus(new Client(server.url, key), "GET", SERVE)).toBe(401);
   expect(await fetchStatus(admin, "GET", `${KEYS}/${name}`)).toBe(200);

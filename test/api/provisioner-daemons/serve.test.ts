@@ -13,19 +13,19 @@ import { awaitBuild, awaitWorkspace, createWorkspace, ECHO, openWorld } from "#t
 
 const EXTERNAL: Manifest = { ...ECHO, provisioner: "external", external: { provisioner: "echo" } };
 
-const open = async (manifest: Manifest = EXTERNAL, clock?: ManualClock) => {
+const openWorkerWorld = async (manifest: Manifest = EXTERNAL, clock?: ManualClock) => {
   const world = await openWorld(clock ? { clock } : {});
   const { key } = await makeKey(world.admin);
   const { id: template_id } = await makeTemplate(world.admin, JSON.stringify(manifest));
-  const worker = (name: string, query: Record<string, string> = {}) =>
+  const connectWorker = (name: string, query: Record<string, string> = {}) =>
     openWorker(world.server.url, key, { name, ...query });
-  return { ...world, key, template_id, worker };
+  return { ...world, key, template_id, connectWorker };
 };
 
-type Raw = Awaited<ReturnType<typeof openWorker>>;
+type Worker = Awaited<ReturnType<typeof openWorker>>;
 
 /** Returns the next message of this kind and skips others. */
-const nextMessage = async ({ socket }: Raw, type: string): Promise<JobMessage> => {
+const nextMessage = async ({ socket }: Worker, type: string): Promise<JobMessage> => {
   for (;;) {
     const message = await socket.json<JobMessage>();
     if (message.type === type) return message;
@@ -34,20 +34,20 @@ const nextMessage = async ({ socket }: Raw, type: string): Promise<JobMessage> =
 
 const getBuild = (client: Client, id: string): Promise<Build> => client.get<Build>(`/api/v2/workspacebuilds/${id}`);
 
-test("[PV-12] a worker's reports about its job apply to the build; reports about any other are ignored", async () => {
-  await using world = await open();
-  const raw = await world.worker("raw");
+test("[PV-12] applies a worker's reports about its own job to the build, and ignores others", async () => {
+  await using world = await openWorkerWorld();
+  const worker = await world.connectWorker("raw");
   const { id } = await createWorkspace(world.admin, world.template_id);
-  const { request } = await nextMessage(raw, "job");
+  const { request } = await nextMessage(worker, "job");
   const { job_id } = request;
   const lines = [{ level: "info", stage: "Far away", output: "one" }];
-  raw.say({ type: "log", job_id: "another", lines: [{ ...lines[0], output: "of another" }] });
-  raw.say({ type: "failed", job_id: "another", error: "not mine", code: "" });
-  raw.say({ type: "log", job_id, lines });
+  worker.say({ type: "log", job_id: "another", lines: [{ ...lines[0], output: "of another" }] });
+  worker.say({ type: "failed", job_id: "another", error: "not mine", code: "" });
+  worker.say({ type: "log", job_id, lines });
   const timing = { action: "make", resource: "r", source: "s", stage: "apply", started_at: 1000, ended_at: 2000 };
-  raw.say({ type: "timing", job_id, timing });
-  raw.say({ type: "done", job_id, state: "left" });
-  raw.say({ type: "done", job_id, state: "twice" });
+  worker.say({ type: "timing", job_id, timing });
+  worker.say({ type: "done", job_id, state: "left" });
+  worker.say({ type: "done", job_id, state: "twice" });
   const { latest_build } = await awaitBuild(world.admin, id);
   expect(latest_build.status).toBe("running");
   const logs = await world.admin.get<{ output: string; log_source: string }[]>(
@@ -58,66 +58,66 @@ test("[PV-12] a worker's reports about its job apply to the build; reports about
     `/api/v2/workspacebuilds/${latest_build.id}/timings`,
   );
   expect(timings.provisioner_timings.map(({ action }) => action)).toEqual(["make"]);
-  raw.socket[Symbol.dispose]();
+  worker.socket[Symbol.dispose]();
 });
 
-test("[PV-12] a worker's failure fails the build with its message; an invalid message closes the connection", async () => {
-  await using world = await open();
-  const raw = await world.worker("raw");
+test("[PV-12] a worker's failure fails the build; an invalid message closes the connection", async () => {
+  await using world = await openWorkerWorld();
+  const worker = await world.connectWorker("raw");
   const { id } = await createWorkspace(world.admin, world.template_id);
-  const { request } = await nextMessage(raw, "job");
-  raw.say({ type: "failed", job_id: request.job_id, error: "no machine is free", code: "INSUFFICIENT_QUOTA" });
+  const { request } = await nextMessage(worker, "job");
+  worker.say({ type: "failed", job_id: request.job_id, error: "no machine is free", code: "INSUFFICIENT_QUOTA" });
   const { latest_build } = await awaitBuild(world.admin, id);
   expect(latest_build.job).toMatchObject({ error: "no machine is free", error_code: "INSUFFICIENT_QUOTA" });
   for (const message of ["no json", "{}", '{"type":"log","job_id":"x","lines":[{}]}', '{"type":"done","job_id":"x"}']) {
-    const badWorker = await world.worker("bad");
+    const badWorker = await world.connectWorker("bad");
     badWorker.socket.send(message);
     expect(await badWorker.socket.closed).toMatchObject({ code: 1002, reason: "invalid message" });
   }
-  raw.socket[Symbol.dispose]();
+  worker.socket[Symbol.dispose]();
 });
 
-test("[PV-11] a silent worker is given up after 15 seconds, and another gets its build with fresh tokens", async () => {
+test("[PV-11] disconnects a silent worker after 15 seconds, and gives its build to another with new tokens", async () => {
   const clock = new ManualClock();
-  await using world = await open(EXTERNAL, clock);
-  const silent = await world.worker("silent");
+  await using world = await openWorkerWorld(EXTERNAL, clock);
+  const silentWorker = await world.connectWorker("silent");
   const { id } = await createWorkspace(world.admin, world.template_id);
-  const first = await nextMessage(silent, "job");
-  const lively = await world.worker("lively");
+  const first = await nextMessage(silentWorker, "job");
+  const activeWorker = await world.connectWorker("lively");
   for (let seconds = 0; seconds < 15; seconds += 5) {
     clock.advance(5_000);
     if (seconds >= 10) break;
-    lively.say({ type: "alive" });
-    await nextMessage(lively, "alive");
+    activeWorker.say({ type: "alive" });
+    await nextMessage(activeWorker, "alive");
   }
-  expect(await silent.socket.closed).toMatchObject({ code: 1008, reason: "nothing was heard of you" });
-  const second = await nextMessage(lively, "job");
+  expect(await silentWorker.socket.closed).toMatchObject({ code: 1008, reason: "nothing was heard of you" });
+  const second = await nextMessage(activeWorker, "job");
   expect(second.request.job_id).toBe(first.request.job_id);
   expect(second.request.agents[0]?.token).not.toBe(first.request.agents[0]?.token as string);
-  lively.say({ type: "done", job_id: second.request.job_id, state: null });
+  activeWorker.say({ type: "done", job_id: second.request.job_id, state: null });
   const { latest_build } = await awaitBuild(world.admin, id);
   expect(latest_build).toMatchObject({ status: "running", job: { worker_name: "lively" } });
-  lively.socket[Symbol.dispose]();
+  activeWorker.socket[Symbol.dispose]();
 });
 
-test("[PV-10] a build that lost three workers fails with that reason", async () => {
-  await using world = await open();
+test("[PV-10] a build that has lost three workers fails, and says so", async () => {
+  await using world = await openWorkerWorld();
   const { id } = await createWorkspace(world.admin, world.template_id);
   for (const name of ["a", "b", "c"]) {
-    const raw = await world.worker(name);
-    await nextMessage(raw, "job");
-    raw.socket[Symbol.dispose]();
+    const worker = await world.connectWorker(name);
+    await nextMessage(worker, "job");
+    worker.socket[Symbol.dispose]();
   }
   const { latest_build } = await awaitBuild(world.admin, id);
   expect(latest_build.job.error).toBe("The worker c was lost: its connection has ended. 3 workers were tried.");
 });
 
-test("[PV-12] a second connection with the same name replaces the first and keeps its build and ID", async () => {
-  await using world = await open();
-  const first = await world.worker("twin");
+test("[PV-12] a second connection with the same name replaces the first, and keeps its build and ID", async () => {
+  await using world = await openWorkerWorld();
+  const first = await world.connectWorker("twin");
   const { latest_build } = await createWorkspace(world.admin, world.template_id);
   await nextMessage(first, "job");
-  const second = await world.worker("Twin");
+  const second = await world.connectWorker("Twin");
   expect(second.id).toBe(first.id);
   expect(await first.socket.closed).toMatchObject({ code: 1008, reason: "another worker of this name has connected" });
   const { request } = await nextMessage(second, "job");
@@ -129,10 +129,10 @@ test("[PV-12] a second connection with the same name replaces the first and keep
   second.socket[Symbol.dispose]();
 });
 
-test("[PV-11] a cancellation reaches the worker; one that does not end its build within a minute is considered hung", async () => {
+test("[PV-11] sends a cancellation to the worker, and disconnects it if the build does not end within a minute", async () => {
   const clock = new ManualClock();
-  await using world = await open(EXTERNAL, clock);
-  const goodWorker = await world.worker("good");
+  await using world = await openWorkerWorld(EXTERNAL, clock);
+  const goodWorker = await world.connectWorker("good");
   const first = await createWorkspace(world.admin, world.template_id, "first");
   const { request } = await nextMessage(goodWorker, "job");
   await world.admin.patch(`/api/v2/workspacebuilds/${first.latest_build.id}/cancel`);
@@ -153,72 +153,78 @@ test("[PV-11] a cancellation reaches the worker; one that does not end its build
   expect((await awaitBuild(world.admin, second.id)).latest_build.status).toBe("canceled");
 });
 
-test("[PV-8] a worker takes only builds that match its tags, provisioner and free slots; its key's tags override its own", async () => {
-  await using world = await open({ ...EXTERNAL, tags: { region: "eu" } });
+test("[PV-8] a worker gets only builds that match its tags, provisioner and slots; its key's tags win", async () => {
+  await using world = await openWorkerWorld({ ...EXTERNAL, tags: { region: "eu" } });
   const { key } = await makeKey(world.admin, { region: "eu" });
-  const none = [
-    await world.worker("untagged"),
-    await world.worker("elsewhere", { tags: "region=us" }),
-    await world.worker("local-only", { tags: "region=eu", provisioners: "local" }),
+  const unmatchedWorkers = [
+    await world.connectWorker("untagged"),
+    await world.connectWorker("elsewhere", { tags: "region=us" }),
+    await world.connectWorker("local-only", { tags: "region=eu", provisioners: "local" }),
   ];
   const { id, latest_build } = await createWorkspace(world.admin, world.template_id);
   expect(latest_build.matched_provisioners).toMatchObject({ count: 0 });
-  const fitting = await openWorker(world.server.url, key, { name: "fitting", tags: "region=us" });
-  expect((await getBuild(world.admin, latest_build.id)).job.available_workers).toEqual([fitting.id]);
-  const { request } = await nextMessage(fitting, "job");
-  const waiting = await createWorkspace(world.admin, world.template_id, "waiting");
-  const getWaitingBuild = () => getBuild(world.admin, waiting.latest_build.id);
+  const matchingWorker = await openWorker(world.server.url, key, { name: "fitting", tags: "region=us" });
+  expect((await getBuild(world.admin, latest_build.id)).job.available_workers).toEqual([matchingWorker.id]);
+  const { request } = await nextMessage(matchingWorker, "job");
+  const waitingWorkspace = await createWorkspace(world.admin, world.template_id, "waiting");
+  const getWaitingBuild = () => getBuild(world.admin, waitingWorkspace.latest_build.id);
   // The node with the workers publishes its queue to the others.
   await until(async () => (await getWaitingBuild()).job.queue_position === 1);
   expect((await getWaitingBuild()).job.status).toBe("pending");
-  fitting.say({ type: "leaving" });
-  fitting.say({ type: "done", job_id: request.job_id, state: null });
+  matchingWorker.say({ type: "leaving" });
+  matchingWorker.say({ type: "done", job_id: request.job_id, state: null });
   await awaitWorkspace(world.admin, id, (workspace) => workspace.latest_build.status === "running");
-  expect((await getBuild(world.admin, waiting.latest_build.id)).status).toBe("pending");
-  for (const { socket } of [...none, fitting]) socket[Symbol.dispose]();
+  expect((await getBuild(world.admin, waitingWorkspace.latest_build.id)).status).toBe("pending");
+  for (const { socket } of [...unmatchedWorkers, matchingWorker]) socket[Symbol.dispose]();
 });
 
 test.each([
   ["echo", { region: "eu" }],
   ["docker", { region: "eu" }],
   ["local", { scope: "user", owner: "ada" }],
-] as const)("[PV-8] a worker takes the builds of a template with tags and the provisioner %s", async (kind, tags) => {
-  const manifest: Manifest = {
-    provisioner: kind,
-    tags,
-    resources: [
-      {
-        name: "main",
-        agents: [{ name: "main" }],
-        ...(kind === "docker" ? { docker: { image: "debian:13" } } : {}),
-      },
-    ],
-  };
-  await using world = await open(manifest);
-  const { latest_build } = await createWorkspace(world.admin, world.template_id);
-  expect(latest_build).toMatchObject({ status: "pending", matched_provisioners: { count: 0 } });
-  const others = [
-    await world.worker("untagged", { provisioners: kind }),
-    await world.worker("other-kind", { tags: printTags(tags), provisioners: kind === "echo" ? "docker" : "echo" }),
-  ];
-  const fitting = await world.worker("fitting", { tags: printTags(tags), provisioners: kind });
-  const { request } = await nextMessage(fitting, "job");
-  expect(request.manifest.provisioner).toBe(kind);
-  fitting.say({ type: "done", job_id: request.job_id, state: null });
-  expect((await awaitBuild(world.admin, latest_build.workspace_id)).latest_build.status).toBe("running");
-  for (const { socket } of [...others, fitting]) socket[Symbol.dispose]();
-});
+] as const)(
+  "[PV-8] only a matching worker gets the builds of a template with tags and the provisioner %s",
+  async (kind, tags) => {
+    const manifest: Manifest = {
+      provisioner: kind,
+      tags,
+      resources: [
+        {
+          name: "main",
+          agents: [{ name: "main" }],
+          ...(kind === "docker" ? { docker: { image: "debian:13" } } : {}),
+        },
+      ],
+    };
+    await using world = await openWorkerWorld(manifest);
+    const { latest_build } = await createWorkspace(world.admin, world.template_id);
+    expect(latest_build).toMatchObject({ status: "pending", matched_provisioners: { count: 0 } });
+    const unmatchedWorkers = [
+      await world.connectWorker("untagged", { provisioners: kind }),
+      await world.connectWorker("other-kind", {
+        tags: printTags(tags),
+        provisioners: kind === "echo" ? "docker" : "echo",
+      }),
+    ];
+    const matchingWorker = await world.connectWorker("fitting", { tags: printTags(tags), provisioners: kind });
+    const { request } = await nextMessage(matchingWorker, "job");
+    expect(request.manifest.provisioner).toBe(kind);
+    matchingWorker.say({ type: "done", job_id: request.job_id, state: null });
+    expect((await awaitBuild(world.admin, latest_build.workspace_id)).latest_build.status).toBe("running");
+    for (const { socket } of [...unmatchedWorkers, matchingWorker]) socket[Symbol.dispose]();
+  },
+);
 
-test("[PV-12] a worker that sends endless output fills its build's log and nothing else", async () => {
-  await using world = await open();
-  const raw = await world.worker("talker");
+test("[PV-12] a worker that sends endless output fills only its build's log", async () => {
+  await using world = await openWorkerWorld();
+  const worker = await world.connectWorker("talker");
   const { id } = await createWorkspace(world.admin, world.template_id);
-  const { request } = await nextMessage(raw, "job");
+  const { request } = await nextMessage(worker, "job");
   const { job_id } = request;
   const lines = Array.from({ length: 100 }, () => ({ level: "info", stage: "s", output: "x".repeat(1024) }));
-  for (let i = 0; i < 40; i++) raw.say({ type: "log", job_id, lines });
-  raw.say({ type: "done", job_id, state: null });
+  for (let i = 0; i < 40; i++) worker.say({ type: "log", job_id, lines });
+  worker.say({ type: "done", job_id, state: null });
   const { latest_build } = await awaitBuild(world.admin, id);
   expect(latest_build).toMatchObject({ status: "running", job: { logs_overflowed: true } });
-  raw.socket[Symbol.dispose]();
+  worker.socket[Symbol.dispose]();
 });
