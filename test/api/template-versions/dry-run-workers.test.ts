@@ -17,32 +17,32 @@ const startDryRun = async (admin: Client, yaml: string): Promise<string> => {
   return `${path}/${(await admin.post<ProvisionerJob>(path, {})).id}`;
 };
 
-/** Follows the log until it has this line `times` times, or ends. */
-const awaitLine = async (client: Client, path: string, line?: string, times = 1): Promise<string[]> => {
+/** Follows the log until it has this line `count` times, or ends, and returns its lines. */
+const awaitLine = async (client: Client, path: string, line?: string, count = 1): Promise<string[]> => {
   using socket = await client.socket(`${path}/logs?follow`);
   const lines: string[] = [];
   for await (const message of socket) {
     lines.push((JSON.parse(message as string) as { output: string }).output);
-    if (lines.filter((one) => one === line).length === times) break;
+    if (lines.filter((received) => received === line).length === count) break;
   }
   return lines;
 };
 
-test("[DR-6] a worker plans the dry run; if it is lost, another worker takes over, and the job has the lines of both", async () => {
+test("[DR-6] another worker takes over the dry run of a lost worker", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
   const path = await startDryRun(admin, EXTERNAL);
   await awaitLine(admin, path, "No worker with the tags provisioner=echo is connected; the dry run waits for one.");
   const { key } = await makeKey(admin);
   const first = await openWorker(server.url, key, { name: "first" });
-  const requested = await first.socket.json<JobMessage>();
-  expect([requested.type, requested.request.agents]).toEqual(["plan", []]);
+  const firstMessage = await first.socket.json<JobMessage>();
+  expect([firstMessage.type, firstMessage.request.agents]).toEqual(["plan", []]);
   const second = await openWorker(server.url, key, { name: "second" });
   using _ = second.socket;
   first.socket.close();
-  const repeated = await second.socket.json<JobMessage>();
-  expect([repeated.type, repeated.request.job_id]).toEqual(["plan", requested.request.job_id]);
-  const { job_id } = repeated.request;
+  const secondMessage = await second.socket.json<JobMessage>();
+  expect([secondMessage.type, secondMessage.request.job_id]).toEqual(["plan", firstMessage.request.job_id]);
+  const { job_id } = secondMessage.request;
   second.say({ type: "log", job_id, lines: [{ level: "info", stage: "Planning", output: "could be done" }] });
   second.say({ type: "done", job_id, state: null });
   const lines = await awaitLine(admin, path);

@@ -1,4 +1,4 @@
-// A form with parameters that depend on each other: by WebSocket, by POST, and then in a workspace created from the values.
+// A form with parameters that depend on each other: by WebSocket, by POST, and in a workspace created from the values.
 import { expect, test } from "bun:test";
 import type { DynamicParameters } from "#schema/workspaces/dynamic-parameters.ts";
 import { serverForFile } from "#test/support/for-file.ts";
@@ -35,21 +35,26 @@ const YAML = JSON.stringify({
 });
 const template = await makeTemplate(admin, YAML);
 
-const toParametersPath = () => `/api/v2/templateversions/${template.active_version_id}/dynamic-parameters`;
-const brief = ({ id, diagnostics, parameters }: DynamicParameters) => ({
+const PARAMETERS_PATH = `/api/v2/templateversions/${template.active_version_id}/dynamic-parameters`;
+const summarize = ({ id, diagnostics: formDiagnostics, parameters }: DynamicParameters) => ({
   id,
-  faults: diagnostics.map(({ detail }) => detail),
-  asked: parameters.map(({ name, value, options, diagnostics: wrong }) =>
-    [name, value.value, options.map((one) => one.value.value).join("|"), wrong[0]?.detail ?? ""].join(" ").trim(),
+  faults: formDiagnostics.map(({ detail }) => detail),
+  asked: parameters.map(({ name, value, options, diagnostics }) =>
+    [name, value.value, options.map((option) => option.value.value).join("|"), diagnostics[0]?.detail ?? ""]
+      .join(" ")
+      .trim(),
   ),
 });
 
 test("[DY-1] parameters, options and defaults depend on earlier values", async () => {
-  const evaluate = (inputs: object) =>
-    admin.post<DynamicParameters>(`${toParametersPath()}/evaluate`, { id: 4, inputs });
-  expect(brief(await evaluate({}))).toEqual({ id: 4, faults: [], asked: ["cloud near near|far", "region here here"] });
+  const evaluate = (inputs: object) => admin.post<DynamicParameters>(`${PARAMETERS_PATH}/evaluate`, { id: 4, inputs });
+  expect(summarize(await evaluate({}))).toEqual({
+    id: 4,
+    faults: [],
+    asked: ["cloud near near|far", "region here here"],
+  });
   const farForm = await evaluate({ cloud: "far" });
-  expect(brief(farForm)).toEqual({
+  expect(summarize(farForm)).toEqual({
     id: 4,
     faults: [],
     asked: ["cloud far near|far", "region mars mars|moon", "fuel   The parameter fuel has no default."],
@@ -58,18 +63,18 @@ test("[DY-1] parameters, options and defaults depend on earlier values", async (
   expect(farForm.parameters[2]?.diagnostics[0]).toMatchObject({ severity: "error", extra: { code: "required" } });
 });
 
-test("[DY-2] errors are shown next to the parameter, and nothing is refused", async () => {
+test("[DY-2] returns errors next to the parameter, and accepts the request", async () => {
   const inputs = { cloud: "far", region: "here", fuel: "12", wings: "two" };
-  const form = await admin.post<DynamicParameters>(`${toParametersPath()}/evaluate`, { inputs });
-  expect(brief(form)).toEqual({
+  const form = await admin.post<DynamicParameters>(`${PARAMETERS_PATH}/evaluate`, { inputs });
+  expect(summarize(form)).toEqual({
     id: 0,
     faults: ["wings"],
     asked: ["cloud far near|far", "region here mars|moon must be one of mars, moon", "fuel 12  must be at most 9"],
   });
 });
 
-test("[DY-3] a workspace follows the same rules: hidden parameters have no value, shown ones need one", async () => {
-  const make = (name: string, values: Record<string, string>) =>
+test("[DY-3] a workspace follows the same rules: only visible parameters have values, and need them", async () => {
+  const create = (name: string, values: Record<string, string>) =>
     createWorkspace(admin, template.id, name, {
       rich_parameter_values: Object.entries(values).map(([key, value]) => ({ name: key, value })),
     });
@@ -77,14 +82,14 @@ test("[DY-3] a workspace follows the same rules: hidden parameters have no value
     const { latest_build } = await admin.get<{ latest_build: { id: string } }>(`/api/v2/workspaces/${id}`);
     return admin.get<{ name: string; value: string }[]>(`/api/v2/workspacebuilds/${latest_build.id}/parameters`);
   };
-  expect(await awaitStatus(make("far", { cloud: "far" }))).toBe(400);
-  expect(await awaitStatus(make("far", { cloud: "far", fuel: "5", region: "here" }))).toBe(400);
-  const near = await make("near", { fuel: "5" });
+  expect(await awaitStatus(create("far", { cloud: "far" }))).toBe(400);
+  expect(await awaitStatus(create("far", { cloud: "far", fuel: "5", region: "here" }))).toBe(400);
+  const near = await create("near", { fuel: "5" });
   expect(await listBuildParameters(near.id)).toEqual([
     { name: "cloud", value: "near" },
     { name: "region", value: "here" },
   ]);
-  const farWorkspace = await make("far", { cloud: "far", fuel: "5" });
+  const farWorkspace = await create("far", { cloud: "far", fuel: "5" });
   expect(await listBuildParameters(farWorkspace.id)).toEqual([
     { name: "cloud", value: "far" },
     { name: "fuel", value: "5" },
@@ -92,7 +97,7 @@ test("[DY-3] a workspace follows the same rules: hidden parameters have no value
   ]);
 });
 
-test("[DY-4] conditions use only earlier parameters, for values that those can have", async () => {
+test("[DY-4] rejects conditions on later parameters or impossible values", async () => {
   const parameters = [
     { name: "a", type: "bool", default: true, when: { b: "x" } },
     { name: "b", default: "x", when: { a: "maybe" }, defaults: [{ when: { a: true }, value: "y" }] },
@@ -106,41 +111,41 @@ test("[DY-4] conditions use only earlier parameters, for values that those can h
   expect(log).toContain("can never be: must be true or false");
 });
 
-test("[DY-5] over WebSocket: an initial response, then one for each request with its ID", async () => {
-  using socket = await admin.socket(toParametersPath());
-  expect(brief(await socket.json<DynamicParameters>()).id).toBe(-1);
+test("[DY-5] a WebSocket sends an initial response, then one for each request with its ID", async () => {
+  using socket = await admin.socket(PARAMETERS_PATH);
+  expect(summarize(await socket.json<DynamicParameters>()).id).toBe(-1);
   const ids = [3, 1, 2];
   for (const id of ids) socket.send(JSON.stringify({ id, inputs: id === 1 ? { cloud: "far" } : {} }));
-  const answers: DynamicParameters[] = [];
-  for (const _ of ids) answers.push(await socket.json<DynamicParameters>());
-  expect(answers.map(({ id, parameters }) => [id, parameters.length])).toEqual([
+  const responses: DynamicParameters[] = [];
+  for (const _ of ids) responses.push(await socket.json<DynamicParameters>());
+  expect(responses.map(({ id, parameters }) => [id, parameters.length])).toEqual([
     [3, 2],
     [1, 3],
     [2, 2],
   ]);
 });
 
-test("[DY-6] a message that is not a request closes the form", async () => {
+test("[DY-6] closes the WebSocket after an invalid message", async () => {
   for (const message of [
     "no",
     "{}",
     JSON.stringify({ id: 1, inputs: { a: 1 } }),
     JSON.stringify({ id: "x", inputs: {} }),
   ]) {
-    using socket = await admin.socket(toParametersPath());
+    using socket = await admin.socket(PARAMETERS_PATH);
     await socket.json();
     socket.send(message);
     expect([message, (await socket.closed).code]).toEqual([message, 1008]);
   }
 });
 
-test("[DY-7] a version that cannot be filled in is refused before the upgrade", async () => {
+test("[DY-7] rejects a version whose import failed before the upgrade", async () => {
   const broken = await importVersion(admin, "provisioner: nowhere\n");
   const path = `/api/v2/templateversions/${broken.id}/dynamic-parameters`;
   expect(await awaitStatus(admin.post(`${path}/evaluate`, { inputs: {} }))).toBe(400);
-  const refused = await admin.socket(path).then(
+  const errorMessage = await admin.socket(path).then(
     () => "opened",
     (error: Error) => error.message,
   );
-  expect(refused).toContain("400");
+  expect(errorMessage).toContain("400");
 });

@@ -1,4 +1,4 @@
-// A template from the upload to the second active version, as with `templates push`, and how callers see it.
+// A template from the upload to the second active version, as with `templates push`, and access to it.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import type { Template } from "#schema/templates/template.ts";
@@ -40,14 +40,14 @@ const awaitRejection = async (call: Promise<unknown>): Promise<string> => {
     () => undefined,
     (reason: unknown) => reason,
   );
-  if (!(error instanceof ApiError)) return "not refused";
+  if (!(error instanceof ApiError)) return "not rejected";
   const { detail, validations } = error.body;
-  const fields = (validations ?? []).map((one) => `${one.field} ${one.detail}`);
+  const fields = (validations ?? []).map((validation) => `${validation.field} ${validation.detail}`);
   return [error.status, detail, ...fields].filter(Boolean).join(" ");
 };
 
 describe("from upload to template", () => {
-  test("[TP-13] the import's log is followed line by line and closed with 1000; then the version exists", async () => {
+  test("[TP-13] a client follows the import's log until it closes with 1000; then the version exists", async () => {
     const file_id = await uploadFiles(admin, { "template.yaml": ECHO, "README.md": "# Read me\n" });
     const created = await admin.post<TemplateVersion>(`${ORGANIZATION}/templateversions`, {
       file_id,
@@ -72,7 +72,7 @@ describe("from upload to template", () => {
     expect((await text.text()).split("\n")).toHaveLength(3);
   });
 
-  test("[TP-17] one template is created from a version; its settings come from the body, then from template.yaml", async () => {
+  test("[TP-17] creates one template from a version, with settings from the body, then from template.yaml", async () => {
     const version = await importVersion(
       admin,
       `${uniqueText()}schedule: {default_ttl_ms: 60000, activity_bump_ms: 5}\n${ECHO}`,
@@ -97,27 +97,27 @@ describe("from upload to template", () => {
     expect(await awaitRejection(admin.post(`${ORGANIZATION}/templates`, { ...body, name: "again" }))).toContain(
       "400 template_version_id already belongs to a template",
     );
-    const other = await importVersion(admin, `${uniqueText()}${ECHO}`);
-    const takenName = { name: "WEBSHOP", template_version_id: other.id };
+    const otherVersion = await importVersion(admin, `${uniqueText()}${ECHO}`);
+    const takenName = { name: "WEBSHOP", template_version_id: otherVersion.id };
     expect(await awaitRejection(admin.post(`${ORGANIZATION}/templates`, takenName))).toBe("409 name must be unique");
   });
 
-  test("[TP-17] not from a failed, canceled, archived or unknown version", async () => {
-    const make = (id: string) =>
+  test("[TP-17] rejects a failed, archived or unknown version", async () => {
+    const tryCreate = (id: string) =>
       awaitRejection(admin.post(`${ORGANIZATION}/templates`, { name: "x", template_version_id: id }));
     const failed = await importVersion(admin, "provisioner: magic\n");
-    expect(await make(failed.id)).toContain("400 template_version_id its import failed: template.yaml line 1:");
+    expect(await tryCreate(failed.id)).toContain("400 template_version_id its import failed: template.yaml line 1:");
     const archived = await importVersion(admin, `${uniqueText()}${ECHO}`);
     await admin.post(`/api/v2/templateversions/${archived.id}/archive`);
-    expect(await make(archived.id)).toBe("400 template_version_id is archived");
+    expect(await tryCreate(archived.id)).toBe("400 template_version_id is archived");
     await admin.post(`/api/v2/templateversions/${archived.id}/unarchive`);
-    expect(await make(uuid())).toContain("is not a template version of this organization");
-    expect(await make("nonsense")).toContain("must be a UUID");
+    expect(await tryCreate(uuid())).toContain("is not a template version of this organization");
+    expect(await tryCreate("nonsense")).toContain("must be a UUID");
   });
 });
 
 describe("versions of a template", () => {
-  test("[TP-18] a second version becomes active; the active one cannot be archived; only own and successful ones can be active", async () => {
+  test("[TP-18] activates only successful versions of the template, and does not archive the active one", async () => {
     const template = await makeTemplate(admin, `${uniqueText()}${ECHO}`);
     const path = `/api/v2/templates/${template.id}`;
     const second = await importVersion(admin, `${uniqueText()}${ECHO}`, { template_id: template.id, name: "v2" });
@@ -128,51 +128,57 @@ describe("versions of a template", () => {
     await admin.post(`/api/v2/templateversions/${template.active_version_id}/archive`);
     const activate = (id: string) => awaitRejection(admin.patch(`${path}/versions`, { id }));
     expect(await activate(template.active_version_id)).toBe("400 id is archived");
-    const outsider = await makeTemplate(admin, `${uniqueText()}${ECHO}`);
-    expect(await activate(outsider.active_version_id)).toBe("400 id is not a version of this template");
+    const otherTemplate = await makeTemplate(admin, `${uniqueText()}${ECHO}`);
+    expect(await activate(otherTemplate.active_version_id)).toBe("400 id is not a version of this template");
     const failed = await importVersion(admin, "a: 1\n", { template_id: template.id });
     expect(await activate(failed.id)).toContain("400 id its import failed");
     expect(await activate(uuid())).toBe("404");
   });
 
-  test("[TP-18] pages, names, and unique new names", async () => {
+  test("[TP-18] pages through versions, and requires unique names", async () => {
     const template = await makeTemplate(admin, `${uniqueText()}${ECHO}`);
     const path = `/api/v2/templates/${template.id}/versions`;
     for (const name of ["b", "c", "d"]) await importVersion(admin, ECHO, { template_id: template.id, name });
-    const names = async (query = "") => (await admin.get<TemplateVersion[]>(path + query)).map(({ name }) => name);
-    const [first, ...rest] = await names();
+    const listNames = async (query = "") => (await admin.get<TemplateVersion[]>(path + query)).map(({ name }) => name);
+    const [first, ...rest] = await listNames();
     expect(rest).toEqual(["b", "c", "d"]);
-    expect(await names("?limit=2&offset=1")).toEqual(["b", "c"]);
+    expect(await listNames("?limit=2&offset=1")).toEqual(["b", "c"]);
     const b = await admin.get<TemplateVersion>(`${path}/b`);
-    expect(await names(`?after_id=${b.id}&limit=1`)).toEqual(["c"]);
+    expect(await listNames(`?after_id=${b.id}&limit=1`)).toEqual(["c"]);
     await admin.post(`/api/v2/templateversions/${b.id}/archive`);
-    expect(await names()).toEqual([first as string, "c", "d"]);
-    expect(await names("?include_archived=true")).toHaveLength(4);
+    expect(await listNames()).toEqual([first as string, "c", "d"]);
+    expect(await listNames("?include_archived=true")).toHaveLength(4);
     const rename = (name: string) => awaitRejection(admin.patch(`/api/v2/templateversions/${b.id}`, { name }));
     expect(await rename("c")).toBe("409 name must be unique");
     expect(await rename("not a name")).toContain("400 name");
-    expect(await rename("b2")).toBe("not refused");
+    expect(await rename("b2")).toBe("not rejected");
     expect((await admin.get<TemplateVersion>(`${path}/b2`)).id).toBe(b.id);
-    const twice = { file_id: await uploadFiles(admin, { "template.yaml": ECHO }), template_id: template.id, name: "c" };
-    expect(await awaitRejection(admin.post(`${ORGANIZATION}/templateversions`, twice))).toBe("409 name must be unique");
+    const takenName = {
+      file_id: await uploadFiles(admin, { "template.yaml": ECHO }),
+      template_id: template.id,
+      name: "c",
+    };
+    expect(await awaitRejection(admin.post(`${ORGANIZATION}/templateversions`, takenName))).toBe(
+      "409 name must be unique",
+    );
     expect(await awaitRejection(admin.get(`${path}/unknown`))).toBe("404");
   });
 });
 
 describe("changing and deleting", () => {
-  test("[TP-19] omitted fields are unchanged; an empty message removes the deprecation", async () => {
+  test("[TP-19] keeps omitted fields; an empty message removes the deprecation", async () => {
     const template = await makeTemplate(admin, `${uniqueText()}${ECHO}`, { description: "d" });
     const path = `/api/v2/templates/${template.id}`;
-    const changed = await admin.patch<Template>(path, {
+    const updated = await admin.patch<Template>(path, {
       deprecation_message: "use the other",
       autostop_requirement: { days_of_week: ["sunday"], weeks: 2 },
       allow_user_autostop: false,
     });
-    expect(changed).toMatchObject({ description: "d", deprecated: true, deprecation_message: "use the other" });
-    expect(changed.autostop_requirement).toEqual({ days_of_week: ["sunday"], weeks: 2 });
+    expect(updated).toMatchObject({ description: "d", deprecated: true, deprecation_message: "use the other" });
+    expect(updated.autostop_requirement).toEqual({ days_of_week: ["sunday"], weeks: 2 });
     expect((await admin.patch<Template>(path, { deprecation_message: "" })).deprecated).toBe(false);
     expect((await admin.patch<Template>(path, {})).allow_user_autostop).toBe(false);
-    for (const bad of [
+    for (const invalidBody of [
       { name: "two words" },
       { name: "x".repeat(33) },
       { display_name: " blank" },
@@ -180,11 +186,11 @@ describe("changing and deleting", () => {
       { autostart_requirement: { days_of_week: ["someday"] } },
       { max_port_share_level: "everybody" },
     ]) {
-      expect(await awaitRejection(admin.patch(path, bad))).toStartWith("400 ");
+      expect(await awaitRejection(admin.patch(path, invalidBody))).toStartWith("400 ");
     }
   });
 
-  test("[TP-19] a deleted template no longer exists, and its name is available", async () => {
+  test("[TP-19] a deleted template returns 404, and its name is free", async () => {
     const template = await makeTemplate(admin, `${uniqueText()}${ECHO}`, { name: "shortlived" });
     await admin.delete(`/api/v2/templates/${template.id}`);
     expect(await awaitRejection(admin.get(`/api/v2/templates/${template.id}`))).toBe("404");
@@ -195,35 +201,35 @@ describe("changing and deleting", () => {
 
 describe("lists", () => {
   test("[TP-23] q filters by name, exact name, deprecation, organization and author", async () => {
-    const one = await makeTemplate(admin, `${uniqueText()}${ECHO}`, { name: "zebra-one", display_name: "Striped" });
-    const two = await makeTemplate(admin, `${uniqueText()}${ECHO}`, { name: "zebra-two" });
-    await admin.patch(`/api/v2/templates/${two.id}`, { deprecation_message: "old" });
-    const names = async (q: string) =>
+    const first = await makeTemplate(admin, `${uniqueText()}${ECHO}`, { name: "zebra-one", display_name: "Striped" });
+    const second = await makeTemplate(admin, `${uniqueText()}${ECHO}`, { name: "zebra-two" });
+    await admin.patch(`/api/v2/templates/${second.id}`, { deprecation_message: "old" });
+    const searchNames = async (q: string) =>
       (await member.get<Template[]>(`/api/v2/templates?q=${encodeURIComponent(q)}`)).map(({ name }) => name);
-    expect(await names("name:zebra")).toEqual(["zebra-one", "zebra-two"]);
-    expect(await names('exact_name:"Zebra-One"')).toEqual(["zebra-one"]);
-    expect(await names("striped")).toEqual(["zebra-one"]);
-    expect(await names("zebra deprecated:true")).toEqual(["zebra-two"]);
-    expect(await names("zebra deprecated:false")).toEqual(["zebra-one"]);
-    expect(await names(`zebra author:${ADMIN.username} organization:default`)).toHaveLength(2);
-    expect(await names("zebra author:me")).toEqual([]);
-    expect(await names("zebra has-ai-task:true")).toEqual([]);
+    expect(await searchNames("name:zebra")).toEqual(["zebra-one", "zebra-two"]);
+    expect(await searchNames('exact_name:"Zebra-One"')).toEqual(["zebra-one"]);
+    expect(await searchNames("striped")).toEqual(["zebra-one"]);
+    expect(await searchNames("zebra deprecated:true")).toEqual(["zebra-two"]);
+    expect(await searchNames("zebra deprecated:false")).toEqual(["zebra-one"]);
+    expect(await searchNames(`zebra author:${ADMIN.username} organization:default`)).toHaveLength(2);
+    expect(await searchNames("zebra author:me")).toEqual([]);
+    expect(await searchNames("zebra has-ai-task:true")).toEqual([]);
     expect(await awaitRejection(member.get("/api/v2/templates?q=colour:red"))).toContain("400 colour");
     expect((await member.get<Template[]>(`${ORGANIZATION}/templates?q=zebra`)).map(({ id }) => id)).toEqual([
-      one.id,
-      two.id,
+      first.id,
+      second.id,
     ]);
   });
 });
 
-describe("who may", () => {
-  test("[TP-23] members read, template admins change, others see nothing", async () => {
+describe("access", () => {
+  test("[TP-23] members can read templates, template admins change them, and others see nothing", async () => {
     const template = await makeTemplate(admin, `${uniqueText()}${ECHO}`);
     const version = `/api/v2/templateversions/${template.active_version_id}`;
     const file_id = await uploadFiles(admin, { "template.yaml": ECHO });
     const reads: string[] = ["", "/rich-parameters", "/presets", "/resources", "/external-auth", "/logs"];
-    for (const path of [...reads.map((one) => version + one), `/api/v2/templates/${template.id}/versions`]) {
-      expect([path, await awaitRejection(member.get(path))]).toEqual([path, "not refused"]);
+    for (const path of [...reads.map((subpath) => version + subpath), `/api/v2/templates/${template.id}/versions`]) {
+      expect([path, await awaitRejection(member.get(path))]).toEqual([path, "not rejected"]);
       expect([path, await awaitRejection(outsider.get(path))]).toEqual([path, "404"]);
     }
     expect(await awaitRejection(member.get(`${version}/variables`))).toStartWith("403");
@@ -257,7 +263,7 @@ describe("who may", () => {
   });
 });
 
-test("[TP-13] a version's contents can be read before any workspace exists", async () => {
+test("[TP-13] returns a version's parameters, presets and resources before any workspace exists", async () => {
   const version = await importVersion(
     admin,
     `${uniqueText()}${ECHO}parameters:
@@ -292,13 +298,13 @@ test("[TP-8] the JSON Schema of template.yaml is public", async () => {
   expect(schema.required).toEqual(["provisioner", "resources"]);
 });
 
-test("[TP-36] the bundled templates are listed, and each is imported unchanged", async () => {
+test("[TP-36] lists the bundled templates, and imports each of them", async () => {
   const examples = await admin.get<TemplateExample[]>("/api/v2/templates/examples");
-  // Several active nodes have no local workspaces.
+  // A cluster has no local workspaces.
   expect(examples.some(({ provisioner }) => provisioner === "local")).toBe(!usesActiveNodes);
   for (const { id, name, markdown, provisioner } of examples) {
     expect([id, name === "", markdown.startsWith("#")]).toEqual([id, false, true]);
-    // These need a program and providers: starters.test.ts imports them.
+    // These need Terraform and providers: starters.test.ts imports them.
     if (provisioner === "terraform") continue;
     const created = await admin.post<TemplateVersion>("/api/v2/organizations/default/templateversions", {
       example_id: id,
@@ -309,7 +315,7 @@ test("[TP-36] the bundled templates are listed, and each is imported unchanged",
   }
 });
 
-test("[TP-24][TP-19] a workspace is created with a preset by the ID that was shown; its template cannot be deleted", async () => {
+test("[TP-24][TP-19] creates a workspace with a preset; its template cannot be deleted", async () => {
   const template = await makeTemplate(
     admin,
     `${uniqueText()}${ECHO}parameters:\n  - {name: size, type: number, default: 2}\npresets:\n  - {name: Large, parameters: {size: 4}}\n`,

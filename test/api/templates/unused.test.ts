@@ -1,4 +1,4 @@
-// Archiving all unused versions, and the number of people who use a template.
+// Archiving unused versions, and counting the users of a template.
 import { expect, test } from "bun:test";
 import type { TemplateVersion } from "#schema/templates/template-version.ts";
 import { awaitStatus } from "#test/support/net/status.ts";
@@ -6,11 +6,11 @@ import { seedUser } from "#test/support/seed.ts";
 import { ECHO, importVersion, makeTemplate } from "#test/support/templates.ts";
 import { awaitBuild, createBuild, createWorkspace, openWorld } from "#test/support/workspaces.ts";
 
-test("[TP-27] archiving all versions keeps the active one and the ones that workspaces use; without `all`, only failed ones are archived", async () => {
+test("[TP-27] archives failed versions, or with `all` every version that is neither active nor in use", async () => {
   await using world = await openWorld();
   const { admin } = world;
   const template = await makeTemplate(admin);
-  const { id: template_id, active_version_id: first } = template;
+  const { id: template_id, active_version_id: firstId } = template;
   const { id } = await createWorkspace(admin, template_id);
   await awaitBuild(admin, id);
   const broken = await importVersion(admin, "provisioner: nowhere\n", { template_id, name: "broken" });
@@ -23,14 +23,14 @@ test("[TP-27] archiving all versions keeps the active one and the ones that work
   expect(await admin.post(`${path}/archive`, {})).toEqual({ template_id, archived_ids: [broken.id] });
   expect(await admin.post(`${path}/archive`, { all: true })).toEqual({ template_id, archived_ids: [unused.id] });
   const remainingVersions = await admin.get<TemplateVersion[]>(path);
-  expect(remainingVersions.map((one) => one.id)).toEqual([first, active.id]);
+  expect(remainingVersions.map((version) => version.id)).toEqual([firstId, active.id]);
   const deleteBuild = await createBuild(admin, id, "delete");
   using follower = await admin.socket(`/api/v2/workspacebuilds/${deleteBuild.id}/logs?follow=true`);
   await follower.closed;
-  expect(await admin.post(`${path}/archive`, { all: true })).toEqual({ template_id, archived_ids: [first] });
+  expect(await admin.post(`${path}/archive`, { all: true })).toEqual({ template_id, archived_ids: [firstId] });
 });
 
-test("[TP-28] users of a template are counted by day, for people with permission", async () => {
+test("[TP-28] counts the users of a template by day, for people with permission", async () => {
   await using world = await openWorld();
   const { admin } = world;
   const template = await makeTemplate(admin);
@@ -45,8 +45,8 @@ test("[TP-28] users of a template are counted by day, for people with permission
   expect([entries.length, tz_hour_offset]).toEqual([61, 2]);
   expect(entries.reduce((sum, { amount }) => sum + amount, 0)).toBe(1);
   expect(entries.every(({ date }) => /^\d{4}-\d{2}-\d{2}$/.test(date))).toBe(true);
-  for (const wrong of ["", "?tz_offset=5.1", "?tz_offset=15", "?tz_offset=x"]) {
-    expect([wrong, await awaitStatus(admin.get(path + wrong))]).toEqual([wrong, 400]);
+  for (const invalidQuery of ["", "?tz_offset=5.1", "?tz_offset=15", "?tz_offset=x"]) {
+    expect([invalidQuery, await awaitStatus(admin.get(path + invalidQuery))]).toEqual([invalidQuery, 400]);
   }
   const member = admin.withToken((await seedUser(world.server, { organization_id: template.organization_id })).token);
   expect(await awaitStatus(member.get(`${path}?tz_offset=0`))).toBe(403);

@@ -1,4 +1,4 @@
-// Values of template variables may be secrets, so the data directory contains none of them unencrypted.
+// Values of template variables may be secrets, so the server stores them only encrypted.
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -41,12 +41,12 @@ resources:
           - {key: m, script: "{{ variables.registry_password }}", interval: 10}
 `;
 
-const filesIn = (directory: string): string[] =>
+const listFiles = (directory: string): string[] =>
   (readdirSync(directory, { recursive: true }) as string[])
     .map((name) => join(directory, name))
     .filter((file) => statSync(file).isFile());
 
-/** Returns what the agent of a build gets in its variable REGISTRY. */
+/** Returns the variable REGISTRY of a build's agent. */
 const readRegistry = async ({ server }: World, { latest_build }: Workspace): Promise<string | undefined> => {
   const agent_id = latest_build.resources[0]?.agents[0]?.id ?? "";
   return (await loadManifest(getContext(server), agent_id, server.url)).environmentVariables?.REGISTRY;
@@ -67,8 +67,8 @@ describe("values of template variables", () => {
       expect(version.job.status).toBe("succeeded");
       id = version.id;
     }
-    const readable = filesIn(temp.path).filter((file) => readFileSync(file).includes(SECRET));
-    expect(readable).toEqual([]);
+    const filesWithSecret = listFiles(temp.path).filter((file) => readFileSync(file).includes(SECRET));
+    expect(filesWithSecret).toEqual([]);
     await using world = await openWorld({ directory: temp.path });
     const variables = await world.admin.get<TemplateVariable[]>(`/api/v2/templateversions/${id}/variables`);
     expect(variables.map(({ name, value }) => [name, value])).toEqual([
@@ -77,7 +77,7 @@ describe("values of template variables", () => {
     ]);
   });
 
-  test("[TP-33] are never stored in plain text, even after a build has written them into an agent, which alone gets them", async () => {
+  test("[TP-33] are never stored in plain text, and only the agent of a build gets them", async () => {
     using temp = tempDirectory();
     await using world = await openWorld({ directory: temp.path });
     const version = await importVersion(world.admin, uniqueText() + WITH_SECRET, {
@@ -107,10 +107,10 @@ describe("values of template variables", () => {
     expect(manifest.environmentVariables).toEqual(env);
     expect(manifest.scripts?.map(({ script }) => script)).toEqual([SECRET, "echo plain"]);
     expect(manifest.metadata?.map(({ script }) => script)).toEqual([SECRET]);
-    expect(filesIn(temp.path).filter((file) => readFileSync(file).includes(SECRET))).toEqual([]);
+    expect(listFiles(temp.path).filter((file) => readFileSync(file).includes(SECRET))).toEqual([]);
   });
 
-  test("[TO-21] that are sensitive are hidden in chats of the workspace, whether they were given or are defaults", async () => {
+  test("[TO-21] that are sensitive are hidden in chats of the workspace, even if they are defaults", async () => {
     await using world = await openWorld();
     const fallback = "fallback-of-the-registry";
     const yaml = WITH_SECRET.replace(
@@ -130,19 +130,19 @@ describe("values of template variables", () => {
     });
     const { id: workspace_id } = await createWorkspace(world.admin, template.id);
     const { owner_id } = await awaitBuild(world.admin, workspace_id);
-    const hide = async (place: string | null): Promise<string> => {
+    const maskFor = async (workspaceId: string | null): Promise<string> => {
       const knownSecrets = await loadKnownSecrets(getContext(world.server), {
         chat_id: "",
         owner_id,
-        workspace_id: place,
+        workspace_id: workspaceId,
       });
       return new SecretMask(knownSecrets).text(`${SECRET} ${fallback} eu-of-the-test`);
     };
-    expect(await hide(workspace_id)).toBe("[hidden] [hidden] eu-of-the-test");
-    expect(await hide(null)).toContain(SECRET);
+    expect(await maskFor(workspace_id)).toBe("[hidden] [hidden] eu-of-the-test");
+    expect(await maskFor(null)).toContain(SECRET);
   });
 
-  test("[TP-31] stored in plain text by an older server are encrypted by the next start, and used as before", async () => {
+  test("[TP-31] that an older server stored in plain text are encrypted at the next start", async () => {
     using temp = tempDirectory();
     let id: string;
     {
@@ -155,9 +155,9 @@ describe("values of template variables", () => {
     }
     {
       await using stored = await openStoredData(temp.path);
-      const old = JSON.stringify({ region: "from-before", registry_password: SECRET });
+      const oldValues = JSON.stringify({ region: "from-before", registry_password: SECRET });
       await stored.run(
-        `update template_versions set variable_values = '${old}', sealed_variable_values = '' where id = '${id}'`,
+        `update template_versions set variable_values = '${oldValues}', sealed_variable_values = '' where id = '${id}'`,
       );
     }
     await using world = await openWorld({ directory: temp.path });
@@ -168,7 +168,7 @@ describe("values of template variables", () => {
     expect(await stored.rows(values)).toEqual([["{}", expect.stringMatching(/^v1\./)]]);
   });
 
-  test("[TP-37] are encrypted as defaults of sensitive variables, also those from an older server, and reach the agent", async () => {
+  test("[TP-37] are encrypted as defaults of sensitive variables, even those of an older server, and reach agents", async () => {
     using temp = tempDirectory();
     const yaml = WITH_SECRET.replace('sensitive: true, default: ""}', `sensitive: true, default: ${SECRET}}`);
     let id: string;
@@ -184,28 +184,28 @@ describe("values of template variables", () => {
         })
       ).id;
     }
-    const manifest = async (): Promise<string> => {
+    const readManifest = async (): Promise<string> => {
       await using stored = await openStoredData(temp.path);
       return String((await stored.rows(`select manifest from template_versions where id = '${id}'`))[0]?.[0]);
     };
-    const sealed = await manifest();
+    const sealed = await readManifest();
     expect(sealed).not.toContain(SECRET);
     {
       await using stored = await openStoredData(temp.path);
-      const readable = JSON.parse(sealed) as { variables: { default: string }[] };
-      for (const one of readable.variables) one.default = SECRET;
-      await stored.run(`update template_versions set manifest = '${JSON.stringify(readable)}' where id = '${id}'`);
+      const unsealed = JSON.parse(sealed) as { variables: { default: string }[] };
+      for (const variable of unsealed.variables) variable.default = SECRET;
+      await stored.run(`update template_versions set manifest = '${JSON.stringify(unsealed)}' where id = '${id}'`);
       await stored.run("delete from settings where key = 'manifests_sealed'");
     }
     await using world = await openWorld({ directory: temp.path });
-    expect(await manifest()).not.toContain(SECRET);
-    const [shown] = await world.admin.get<TemplateVariable[]>(`/api/v2/templateversions/${id}/variables`);
-    expect(shown).toMatchObject({ name: "registry_password", value: "", default_value: "", required: false });
-    const built = await awaitBuild(world.admin, (await createWorkspace(world.admin, template)).id);
-    expect(await readRegistry(world, built)).toBe(`user:${SECRET}`);
+    expect(await readManifest()).not.toContain(SECRET);
+    const [variable] = await world.admin.get<TemplateVariable[]>(`/api/v2/templateversions/${id}/variables`);
+    expect(variable).toMatchObject({ name: "registry_password", value: "", default_value: "", required: false });
+    const workspace = await awaitBuild(world.admin, (await createWorkspace(world.admin, template)).id);
+    expect(await readRegistry(world, workspace)).toBe(`user:${SECRET}`);
   });
 
-  test("[TP-37] are encrypted where a Terraform plan contains them, and nothing else is", () => {
+  test("[TP-37] are encrypted where a Terraform plan contains them, without other values", () => {
     const encryption = new Encryption(new Uint8Array(32));
     const manifest: Manifest = {
       provisioner: "terraform",
@@ -232,7 +232,7 @@ describe("values of template variables", () => {
     for (const secret of [SECRET, "fallback-key"]) expect(JSON.stringify(sealed)).not.toContain(secret);
     expect(sealed.resources[0]?.agents?.[0]?.env?.PLAIN).toBe("eu");
     expect(openDefaults(encryption, "id", sealed.variables ?? [])).toEqual(manifest.variables ?? []);
-    // Already encrypted values are unchanged.
+    // Encrypting again changes nothing.
     expect(sealManifest(encryption, "id", sealed, { key: SECRET })).toEqual(sealed);
   });
 
@@ -248,23 +248,23 @@ describe("values of template variables", () => {
       name: "with-values",
       template_version_id: first.id,
     });
-    const next = await importVersion(admin, WITH_SECRET, { template_id: template.id });
-    expect(next.job.status).toBe("succeeded");
-    await admin.fetch("PATCH", `/api/v2/templates/${template.id}/versions`, { id: next.id });
+    const secondVersion = await importVersion(admin, WITH_SECRET, { template_id: template.id });
+    expect(secondVersion.job.status).toBe("succeeded");
+    await admin.fetch("PATCH", `/api/v2/templates/${template.id}/versions`, { id: secondVersion.id });
     const { id } = await createWorkspace(admin, template.id, "kept");
     const build = await awaitBuild(admin, id);
     expect(await readRegistry(world, build)).toBe(`user:${SECRET}`);
-    const other = await importVersion(admin, YAML, {
+    const thirdVersion = await importVersion(admin, YAML, {
       template_id: template.id,
       user_variable_values: [{ name: "region", value: "south" }],
     });
-    const variables = await admin.get<TemplateVariable[]>(`/api/v2/templateversions/${other.id}/variables`);
+    const variables = await admin.get<TemplateVariable[]>(`/api/v2/templateversions/${thirdVersion.id}/variables`);
     expect(variables.map(({ name, value }) => [name, value])).toEqual([
       ["region", "south"],
       ["registry_password", ""],
     ]);
     // Without a template, there is no previous version to take values from.
-    const alone = await importVersion(admin, YAML);
-    expect(alone.job.error).toBe("variable region: a value is required");
+    const withoutTemplate = await importVersion(admin, YAML);
+    expect(withoutTemplate.job.error).toBe("variable region: a value is required");
   });
 });

@@ -1,4 +1,4 @@
-// A user is deleted while something is created for them: one of the two is rejected, in either order.
+// A user is deleted while an object is created for them: the server rejects one of the two requests.
 import { beforeAll, expect, spyOn } from "bun:test";
 import type { Statement } from "#db/engine/sql.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
@@ -13,19 +13,19 @@ import { until } from "#test/support/until.ts";
 import { createWorkspace, seedTemplate } from "#test/support/workspaces.ts";
 import { fetchStatus, newPerson, PASSWORD } from "./people.ts";
 
-const { server, admin, anybody } = await serverForFile({ models: new ScriptedModels() });
+const { server, admin, anybody: anonymous } = await serverForFile({ models: new ScriptedModels() });
 
 /** Runs `action` before the first batch with a statement that matches `pattern` is committed, on any node. */
 const runBeforeCommit = (pattern: RegExp, action: () => Promise<unknown>) => {
-  let isHeld = false;
+  let hasRun = false;
   const spies = server.contexts.map(({ store }) => {
     const commit = store.commit.bind(store);
-    return spyOn(store, "commit").mockImplementation(async (batch: readonly Statement[], ...more) => {
-      if (!isHeld && batch.some(({ sql }) => pattern.test(sql))) {
-        isHeld = true;
+    return spyOn(store, "commit").mockImplementation(async (batch: readonly Statement[], ...options) => {
+      if (!hasRun && batch.some(({ sql }) => pattern.test(sql))) {
+        hasRun = true;
         await action();
       }
-      await commit(batch, ...more);
+      await commit(batch, ...options);
     });
   });
   return {
@@ -49,63 +49,64 @@ const expectDeleted = async (name: string): Promise<void> => {
   expect(count).toBe(0);
 };
 
-type Making = { readonly commits: RegExp; readonly make: (own: Client, name: string) => Promise<number> };
+type Creation = { readonly sql: RegExp; readonly create: (client: Client, name: string) => Promise<number> };
 
 const secret = { name: "token", value: "hidden", env_name: "TOKEN" };
 const skill = { name: "sums", description: "adds", content: "# Sums" };
-const MAKING: Readonly<Record<string, Making>> = {
+const CREATIONS: Readonly<Record<string, Creation>> = {
   "a workspace": {
-    commits: /^insert into "workspaces"/,
-    make: (own) => fetchStatus(own, "POST", "/users/me/workspaces", { name: "dev", template_id }),
+    sql: /^insert into "workspaces"/,
+    create: (client) => fetchStatus(client, "POST", "/users/me/workspaces", { name: "dev", template_id }),
   },
-  "a workspace that an administrator makes": {
-    commits: /^insert into "workspaces"/,
-    make: (_, name) => fetchStatus(admin, "POST", `/users/${name}/workspaces`, { name: "dev", template_id }),
+  "a workspace that an administrator creates": {
+    sql: /^insert into "workspaces"/,
+    create: (_, name) => fetchStatus(admin, "POST", `/users/${name}/workspaces`, { name: "dev", template_id }),
   },
   "a chat": {
-    commits: /^insert into "chats"/,
-    make: (own) => fetchStatus(own, "POST", "/chats", { organization_id, content: [{ type: "text", text: "hello" }] }),
+    sql: /^insert into "chats"/,
+    create: (client) =>
+      fetchStatus(client, "POST", "/chats", { organization_id, content: [{ type: "text", text: "hello" }] }),
   },
   "a session": {
-    commits: /^insert into "api_keys"/,
-    make: (_, name) =>
-      fetchStatus(anybody, "POST", "/users/login", { email: `${name}@example.com`, password: PASSWORD }),
+    sql: /^insert into "api_keys"/,
+    create: (_, name) =>
+      fetchStatus(anonymous, "POST", "/users/login", { email: `${name}@example.com`, password: PASSWORD }),
   },
   "a token": {
-    commits: /^insert into "api_keys"/,
-    make: (own) => fetchStatus(own, "POST", "/users/me/keys/tokens", {}),
+    sql: /^insert into "api_keys"/,
+    create: (client) => fetchStatus(client, "POST", "/users/me/keys/tokens", {}),
   },
   "a secret": {
-    commits: /^insert into user_secrets/,
-    make: (own) => fetchStatus(own, "POST", "/users/me/secrets", secret),
+    sql: /^insert into user_secrets/,
+    create: (client) => fetchStatus(client, "POST", "/users/me/secrets", secret),
   },
   "a skill": {
-    commits: /^insert into user_skills/,
-    make: (own) => fetchStatus(own, "POST", "/users/me/skills", skill),
+    sql: /^insert into user_skills/,
+    create: (client) => fetchStatus(client, "POST", "/users/me/skills", skill),
   },
   "a deploy key": {
-    commits: /^insert into deploy_keys/,
-    make: (own) => fetchStatus(own, "POST", "/users/me/deploy-keys", { url: "https://git.example.com/a/b" }),
+    sql: /^insert into deploy_keys/,
+    create: (client) => fetchStatus(client, "POST", "/users/me/deploy-keys", { url: "https://git.example.com/a/b" }),
   },
   "a git key": {
-    commits: /^insert into "git_ssh_keys"/,
-    make: (own) => fetchStatus(own, "GET", "/users/me/gitsshkey"),
+    sql: /^insert into "git_ssh_keys"/,
+    create: (client) => fetchStatus(client, "GET", "/users/me/gitsshkey"),
   },
 };
 
-for (const [what, { commits, make }] of Object.entries(MAKING)) {
-  test(`[ID-26] ${what} for a user who is deleted at the same time is refused`, async () => {
-    const name = what.replaceAll(" ", "-").slice(0, 28);
+for (const [kind, { sql, create }] of Object.entries(CREATIONS)) {
+  test(`[ID-26] rejects ${kind} for a user who is deleted at the same time`, async () => {
+    const name = kind.replaceAll(" ", "-").slice(0, 28);
     const { client } = await newPerson(admin, name);
-    using _ = runBeforeCommit(commits, async () => {
+    using _ = runBeforeCommit(sql, async () => {
       expect(await fetchStatus(admin, "DELETE", `/users/${name}`)).toBe(200);
     });
-    expect([401, 404, 409]).toContain(await make(client, name));
+    expect([401, 404, 409]).toContain(await create(client, name));
     await expectDeleted(name);
   });
 }
 
-test("[ID-26] a prebuild is not given to a user who is deleted in the meantime, and can still be claimed", async () => {
+test("[ID-26] a user who is deleted in the meantime does not get a prebuild, which remains available", async () => {
   const manifest: Manifest = {
     provisioner: "echo",
     resources: [{ name: "main" }],
@@ -130,7 +131,7 @@ test("[ID-26] a prebuild is not given to a user who is deleted in the meantime, 
   expect((await admin.post<Workspace>("/api/v2/users/me/workspaces", workspaceBody)).id).toBe(prebuild.id);
 });
 
-test("[ID-26] a user for whom a workspace is created while they are deleted stays, with their keys", async () => {
+test("[ID-26] does not delete a user for whom a workspace is created at the same time", async () => {
   const { client } = await newPerson(admin, "stays");
   using _ = runBeforeCommit(/^update "users" set (?=.*"deleted" = \?).* and not exists/, async () => {
     await createWorkspace(client, template_id);

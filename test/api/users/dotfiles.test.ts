@@ -1,4 +1,4 @@
-// The dotfiles of an account: who sets them, what is rejected, and which agents get a script that installs them.
+// The dotfiles of an account: setting them, invalid values, and the agents that get a script to install them.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { uuidFromBytes, uuidToBytes } from "#base/ids.ts";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
@@ -12,12 +12,12 @@ import { seedUser } from "#test/support/seed.ts";
 import { awaitBuild, createBuild, openWorld, seedTemplate, type World } from "#test/support/workspaces.ts";
 import { fetchStatus } from "./people.ts";
 
-const D = "/api/v2/users/me/dotfiles";
+const DOTFILES_PATH = "/api/v2/users/me/dotfiles";
 const NO_DOTFILES: Dotfiles = { url: "", branch: "", install_command: "" };
-const SET: Dotfiles = { url: "https://git.example.com/ada/dot's", branch: "main", install_command: "make all" };
-const TEXT = `SLIPWAY_GIT_NO_WAIT=1 exec "$CODER_SCRIPT_BIN_DIR/slipway" dotfiles --yes --replace --branch='main' --install-command='make all' 'https://git.example.com/ada/dot'\\''s'\n`;
-/** Two agents: the second may have nothing of the owner's. */
-const manifest = (token: string): Manifest => ({
+const DOTFILES: Dotfiles = { url: "https://git.example.com/ada/dot's", branch: "main", install_command: "make all" };
+const INSTALL_SCRIPT = `SLIPWAY_GIT_NO_WAIT=1 exec "$CODER_SCRIPT_BIN_DIR/slipway" dotfiles --yes --replace --branch='main' --install-command='make all' 'https://git.example.com/ada/dot'\\''s'\n`;
+/** Two agents; the second may not have the owner's data. */
+const createManifest = (token: string): Manifest => ({
   provisioner: "echo",
   resources: [
     {
@@ -43,13 +43,16 @@ const listAgents = async (id: string): Promise<WorkspaceAgent[]> => {
   const { latest_build } = await world.admin.get<Workspace>(`/api/v2/workspaces/${id}`);
   return latest_build.resources.flatMap(({ agents = [] }) => agents);
 };
-const installs = (agents: readonly WorkspaceAgent[]) =>
-  agents.map(({ name, scripts }) => [name, ...scripts.filter((one) => one.is_dotfiles).map(({ script }) => script)]);
+const listInstallScripts = (agents: readonly WorkspaceAgent[]) =>
+  agents.map(({ name, scripts }) => [
+    name,
+    ...scripts.filter(({ is_dotfiles }) => is_dotfiles).map(({ script }) => script),
+  ]);
 
-test("[DF-1] users set and remove their own dotfiles; a URL that Git would not clone, a password, and a token that may not run code in workspaces are refused and change nothing", async () => {
-  const putStatus = (body: object) => fetchStatus(ada, "PUT", "/users/me/dotfiles", body);
-  expect(await ada.get<Dotfiles>(D)).toEqual(NO_DOTFILES);
-  expect(await ada.put<Dotfiles>(D, SET)).toEqual(SET);
+test("[DF-1] users set and remove their dotfiles; invalid URLs, passwords, and tokens without the scope are rejected", async () => {
+  const getPutStatus = (body: object) => fetchStatus(ada, "PUT", "/users/me/dotfiles", body);
+  expect(await ada.get<Dotfiles>(DOTFILES_PATH)).toEqual(NO_DOTFILES);
+  expect(await ada.put<Dotfiles>(DOTFILES_PATH, DOTFILES)).toEqual(DOTFILES);
   for (const wrong of [
     ...["", "dotfiles", "/srv/dotfiles", "file:///srv/dotfiles", "ext::sh -c true", "--upload-pack=x", "https://"],
     ...["https://t0ken@git.example.com/a/b", "https://a:b@git.example.com/a/b", "ssh://a:b@git.example.com/a/b"],
@@ -57,19 +60,19 @@ test("[DF-1] users set and remove their own dotfiles; a URL that Git would not c
     ...["https://git.example.com", "git@git.example.com:-b", "https://git.example.com/a b", "https://-x.example.com/a"],
     ...["-x@git.example.com:a/b", "ssh://-x@git.example.com/a/b", "ssh://a%0ab/x/y", "ssh://a%20b/x/y"],
   ]) {
-    expect([wrong, await putStatus({ url: wrong })]).toEqual([wrong, 400]);
+    expect([wrong, await getPutStatus({ url: wrong })]).toEqual([wrong, 400]);
   }
-  for (const more of [{ branch: "--orphan" }, { branch: "a b" }, { install_command: "a\nb" }, { unknown: 1 }]) {
-    expect([more, await putStatus({ url: SET.url, ...more })]).toEqual([more, 400]);
+  for (const overrides of [{ branch: "--orphan" }, { branch: "a b" }, { install_command: "a\nb" }, { unknown: 1 }]) {
+    expect([overrides, await getPutStatus({ url: DOTFILES.url, ...overrides })]).toEqual([overrides, 400]);
   }
-  const error = await ada.put(D, { url: "https://t0ken@git.example.com/a/b" }).catch((error) => error);
+  const error = await ada.put(DOTFILES_PATH, { url: "https://t0ken@git.example.com/a/b" }).catch((error) => error);
   expect((error as ApiError).body.validations).toEqual([
     { field: "url", detail: "must not contain a password or token; link your account at the host instead" },
   ]);
-  expect(await ada.get<Dotfiles>(D)).toEqual(SET);
+  expect(await ada.get<Dotfiles>(DOTFILES_PATH)).toEqual(DOTFILES);
   expect([
     await fetchStatus(world.admin, "GET", "/users/ada/dotfiles"),
-    await fetchStatus(world.admin, "PUT", "/users/ada/dotfiles", { url: SET.url }),
+    await fetchStatus(world.admin, "PUT", "/users/ada/dotfiles", { url: DOTFILES.url }),
     await fetchStatus(ada, "GET", "/users/admin/dotfiles"),
   ]).toEqual([403, 403, 404]);
   for (const [scopes, status] of [
@@ -77,30 +80,30 @@ test("[DF-1] users set and remove their own dotfiles; a URL that Git would not c
     [["user:update_personal", "workspace:ssh"], 200],
   ] as const) {
     const { key } = await ada.post<{ key: string }>("/api/v2/users/me/keys/tokens", { scopes });
-    expect(await fetchStatus(ada.withToken(key), "PUT", "/users/me/dotfiles", SET)).toBe(status);
+    expect(await fetchStatus(ada.withToken(key), "PUT", "/users/me/dotfiles", DOTFILES)).toBe(status);
   }
   for (const url of ["git@git.example.com:ada/dotfiles.git", "ssh://git@git.example.com:2222/ada/dotfiles"]) {
-    expect(await ada.put<Dotfiles>(D, { url })).toEqual({ url, branch: "", install_command: "" });
+    expect(await ada.put<Dotfiles>(DOTFILES_PATH, { url })).toEqual({ url, branch: "", install_command: "" });
   }
-  await ada.delete(D);
-  expect(await ada.get<Dotfiles>(D)).toEqual(NO_DOTFILES);
+  await ada.delete(DOTFILES_PATH);
+  expect(await ada.get<Dotfiles>(DOTFILES_PATH)).toEqual(NO_DOTFILES);
 });
 
-test("[DF-2] [DF-3] agents of the owner's workspaces and their child agents get a script, unless owner data, the template's permission or the dotfiles are missing", async () => {
+test("[DF-2] [DF-3] agents and their child agents get an install script if the owner and the template allow it", async () => {
   const token = crypto.randomUUID();
   const admin = world.admin;
-  const { template_id } = await seedTemplate(world.server, manifest(token));
+  const { template_id } = await seedTemplate(world.server, createManifest(token));
   const path = `/api/v2/templates/${template_id}` as const;
   expect((await admin.get<Template>(path)).allow_dotfiles).toBe(true);
-  const create = (name: string) => admin.post<Workspace>("/api/v2/users/me/workspaces", { name, template_id });
-  const { id } = await create("early");
-  expect(installs(await listAgents(id))).toEqual([["main"], ["bare"]]);
-  await admin.put(D, SET);
-  // Running workspaces apply them at their next start.
-  expect(installs(await listAgents(id))).toEqual([["main"], ["bare"]]);
+  const createNamed = (name: string) => admin.post<Workspace>("/api/v2/users/me/workspaces", { name, template_id });
+  const { id } = await createNamed("early");
+  expect(listInstallScripts(await listAgents(id))).toEqual([["main"], ["bare"]]);
+  await admin.put(DOTFILES_PATH, DOTFILES);
+  // A running workspace gets them at its next start.
+  expect(listInstallScripts(await listAgents(id))).toEqual([["main"], ["bare"]]);
   await createBuild(admin, id, "start");
   const agents = await listAgents(id);
-  expect(installs(agents)).toEqual([["main", TEXT], ["bare"]]);
+  expect(listInstallScripts(agents)).toEqual([["main", INSTALL_SCRIPT], ["bare"]]);
   const [first, second] = agents.find(({ name }) => name === "main")?.scripts ?? [];
   expect([first, second]).toMatchObject([
     { display_name: "Dotfiles", run_on_start: true, start_blocks_login: false, timeout: 300e9 },
@@ -114,21 +117,26 @@ test("[DF-2] [DF-3] agents of the owner's workspaces and their child agents get 
     [false, "Own"],
   ]);
   const child = await agent.agent.createSubAgent({ name: "inside", directory: "/workspaces/app" });
-  await using inside = await connectAgent(world.server, uuidText(child.agent?.authToken));
-  const [copy] = (await inside.agent.getManifest({})).scripts;
-  expect(copy).toMatchObject({ isDotfiles: true, script: TEXT, runOnStart: true, timeout: { seconds: 300n } });
-  // Its lines have their own source.
+  await using childAgent = await connectAgent(world.server, formatUuid(child.agent?.authToken));
+  const [childScript] = (await childAgent.agent.getManifest({})).scripts;
+  expect(childScript).toMatchObject({
+    isDotfiles: true,
+    script: INSTALL_SCRIPT,
+    runOnStart: true,
+    timeout: { seconds: 300n },
+  });
+  // The child agent can log lines with the script's source.
   const line = { output: "from inside", level: 2 };
-  await inside.agent.batchCreateLogs({ logSourceId: copy?.logSourceId ?? uuidToBytes(token), logs: [line] });
-  // A start by another person uses nothing of the owner's.
+  await childAgent.agent.batchCreateLogs({ logSourceId: childScript?.logSourceId ?? uuidToBytes(token), logs: [line] });
+  // A start by another person does not use the owner's dotfiles.
   const bob = await seedUser(world.server, { username: "bob", roles: ["template-admin"] });
   await createBuild(world.admin.withToken(bob.token), id, "start");
-  expect(installs(await listAgents(id))).toEqual([["main"], ["bare"]]);
+  expect(listInstallScripts(await listAgents(id))).toEqual([["main"], ["bare"]]);
   await admin.patch(path, { allow_dotfiles: false });
-  expect(installs(await listAgents((await create("forbidden")).id))).toEqual([["main"], ["bare"]]);
+  expect(listInstallScripts(await listAgents((await createNamed("forbidden")).id))).toEqual([["main"], ["bare"]]);
   await admin.patch(path, { allow_dotfiles: true });
-  await admin.delete(D);
-  expect(installs(await listAgents((await create("removed")).id))).toEqual([["main"], ["bare"]]);
+  await admin.delete(DOTFILES_PATH);
+  expect(listInstallScripts(await listAgents((await createNamed("removed")).id))).toEqual([["main"], ["bare"]]);
 });
 
-const uuidText = (bytes: Uint8Array | undefined): string => uuidFromBytes(bytes ?? new Uint8Array(16));
+const formatUuid = (bytes: Uint8Array | undefined): string => uuidFromBytes(bytes ?? new Uint8Array(16));

@@ -1,4 +1,4 @@
-// Limits of wrong passwords for one account from many addresses, and the order in which waiting passwords are hashed.
+// Limits on wrong passwords for an account from many addresses, and the order in which the server hashes waiting passwords.
 import { describe, expect, test } from "bun:test";
 import type { AppError } from "#base/errors.ts";
 import type { Guesser } from "#domain/users/accounts.ts";
@@ -23,7 +23,7 @@ const getRefusal = (work: () => unknown): number | undefined => {
 };
 
 describe("guesses at an account", () => {
-  test("[ID-19] are limited to a hundred wrong ones in any hour, however distributed, and the response says when to try again", () => {
+  test("[ID-19] are limited to a hundred wrong ones in any hour, and the response says when to try again", () => {
     const clock = new ManualClock();
     const guesses = new Guesses(clock);
     const times: number[] = [];
@@ -31,16 +31,18 @@ describe("guesses at an account", () => {
       for (let i = 0; i < 3; i++) if (getRefusal(() => guesses.count("ada")) === undefined) times.push(minute);
       clock.advance(MINUTE);
     }
-    const mostInAnHour = Math.max(...times.map((from) => times.filter((at) => at >= from && at < from + 60).length));
+    const mostInAnHour = Math.max(
+      ...times.map((start) => times.filter((time) => time >= start && time < start + 60).length),
+    );
     expect(mostInAnHour).toBe(100);
     expect(times.length).toBeGreaterThan(800);
     while (getRefusal(() => guesses.count("ada")) === undefined);
-    const wait = getRefusal(() => guesses.count("ada")) as number;
-    clock.advance(wait * 1000);
+    const waitSeconds = getRefusal(() => guesses.count("ada")) as number;
+    clock.advance(waitSeconds * 1000);
     expect(getRefusal(() => guesses.count("ada"))).toBeUndefined();
   });
 
-  test("[ID-19] each attempt is answered later than the previous one, up to two seconds; a correct one is not counted", () => {
+  test("[ID-19] delay each further attempt more, up to two seconds; a correct password is not counted", () => {
     const guesses = new Guesses(new ManualClock());
     const delays = Array.from({ length: 100 }, () => {
       guesses.count("ada");
@@ -56,14 +58,14 @@ describe("guesses at an account", () => {
     expect(guesses.getDelay("ben")).toBe(0);
   });
 
-  test("[ID-19] guesses at every account do not evict the most attacked one", () => {
+  test("[ID-19] at many accounts do not evict the most attacked one", () => {
     const guesses = new Guesses(new ManualClock());
     for (let i = 0; i < 100; i++) guesses.count("ada");
     for (let i = 0; i < 120_000; i++) guesses.count(`unknown${i}`);
     expect(getRefusal(() => guesses.count("ada"))).toBeDefined();
   });
 
-  test("[ID-19] others' guesses lock out neither a known address nor an open session; unknown names are treated alike", () => {
+  test("[ID-19] of others lock out neither a known address nor an open session; unknown names are treated alike", () => {
     const accounts = accountsWith(new ManualClock());
     const recordGuess = (guesser: Partial<Guesser>) =>
       getRefusal(() =>
@@ -78,7 +80,7 @@ describe("guesses at an account", () => {
     expect(recordGuess({ account: "ben@example.com" })).toBeUndefined();
   });
 
-  test("[ID-19] a stolen session or token gets no more guesses from many addresses; the owner can still confirm from a known one", async () => {
+  test("[ID-19] with a stolen token are limited across addresses; the owner can still confirm from a known address", async () => {
     await using server = await startTestServer({ env: { SLIPWAY_TRUSTED_PROXIES: "127.0.0.1" } });
     const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
     const { client } = await newPerson(admin, "ada");
@@ -113,14 +115,14 @@ describe("guesses at an account", () => {
   });
 });
 
-describe("the queue of hashing", () => {
+describe("the hash queue", () => {
   const toRequester = (address: string, account: string, isKnown = false) => ({
     keys: [`address ${address}`, `account ${account}`],
     isKnown,
   });
 
   /** Serves all waiting requests in queue order. */
-  const serve = (queue: HashQueue<string>, requesters: Map<string, ReturnType<typeof toRequester>>): string[] => {
+  const serveAll = (queue: HashQueue<string>, requesters: Map<string, ReturnType<typeof toRequester>>): string[] => {
     const served: string[] = [];
     for (let { next } = queue.next(); next !== undefined; { next } = queue.next()) {
       served.push(next);
@@ -129,21 +131,21 @@ describe("the queue of hashing", () => {
     return served;
   };
 
-  test("[ID-18] is divided by address and by account, each in order", () => {
+  test("[ID-18] is divided by address and by account, each in order of arrival", () => {
     const queue = new HashQueue<string>(new ManualClock(), 100, MINUTE);
     const requesters = new Map([
       ...Array.from({ length: 5 }, (_, i) => [`a${i}`, toRequester("192.0.2.1", `user${i}`)] as const),
       ...Array.from({ length: 5 }, (_, i) => [`b${i}`, toRequester(`198.51.100.${i}`, "ada")] as const),
       ["c0", toRequester("203.0.113.1", "carl")] as const,
     ]);
-    for (const [name, who] of requesters) queue.add(name, who);
-    const served = serve(queue, requesters);
+    for (const [name, requester] of requesters) queue.add(name, requester);
+    const served = serveAll(queue, requesters);
     expect(served.slice(0, 3).sort()).toEqual(["a0", "b0", "c0"]);
     expect(served.filter((name) => name.startsWith("a"))).toEqual(["a0", "a1", "a2", "a3", "a4"]);
     expect(served.filter((name) => name.startsWith("b"))).toEqual(["b0", "b1", "b2", "b3", "b4"]);
   });
 
-  test("[ID-18] with equal usage, a known address is first; old use is not counted", () => {
+  test("[ID-18] serves a known address first if the usage is equal, and ignores old usage", () => {
     const clock = new ManualClock();
     const queue = new HashQueue<string>(clock, 100, MINUTE);
     const requesters = new Map([
@@ -151,10 +153,10 @@ describe("the queue of hashing", () => {
       ["known", toRequester("192.0.2.2", "ben", true)],
       ["heavy", toRequester("192.0.2.3", "carl", true)],
     ]);
-    const heavy = requesters.get("heavy") as ReturnType<typeof toRequester>;
-    for (let i = 0; i < 10; i++) queue.recordUse(heavy);
+    const heavyUser = requesters.get("heavy") as ReturnType<typeof toRequester>;
+    for (let i = 0; i < 10; i++) queue.recordUse(heavyUser);
     const drainQueue = (): string[] => {
-      for (const [name, who] of requesters) queue.add(name, who);
+      for (const [name, requester] of requesters) queue.add(name, requester);
       const order: string[] = [];
       for (let { next } = queue.next(); next !== undefined; { next } = queue.next()) order.push(next);
       return order;
@@ -164,7 +166,7 @@ describe("the queue of hashing", () => {
     expect(drainQueue()).toEqual(["known", "heavy", "stranger"]);
   });
 
-  test("[ID-18] with equal priority, requests are served in order of arrival, or newest first while the queue is long", () => {
+  test("[ID-18] serves requests of equal priority in order of arrival, or newest first while the queue is long", () => {
     const queue = new HashQueue<number>(new ManualClock(), 100, MINUTE);
     for (let i = 0; i < 40; i++) queue.add(i, toRequester(`192.0.2.${i}`, `user${i}`));
     const order: (number | undefined)[] = [];
@@ -173,7 +175,7 @@ describe("the queue of hashing", () => {
     expect(order).toEqual([...newest, ...Array.from({ length: 16 }, (_, i) => i)]);
   });
 
-  test("[ID-18] when full, the heaviest user is dropped, not the newcomer; a request that waited too long is released", () => {
+  test("[ID-18] drops a request of the heaviest user when it is full, and releases requests that waited too long", () => {
     const clock = new ManualClock();
     const queue = new HashQueue<string>(clock, 3, MINUTE);
     queue.recordUse(toRequester("192.0.2.1", "x"));

@@ -1,4 +1,4 @@
-// Hashing during a flood, and how a caller's address is determined.
+// Hashing during a flood, limits on guesses, and the address of a caller.
 import { describe, expect, spyOn, test } from "bun:test";
 import type { AppError } from "#base/errors.ts";
 import { Passwords } from "#domain/users/passwords.ts";
@@ -8,39 +8,42 @@ import { ManualClock } from "#test/support/manual-clock.ts";
 import { accountsWith } from "./people.ts";
 
 describe("passwords", () => {
-  test("[ID-6] are argon2id; a flood waits in a bounded queue and the rest is refused, then everything continues", async () => {
+  test("[ID-6] are hashed with argon2id; a flood waits in a bounded queue, and the rest is rejected", async () => {
     const passwords = new Passwords(new ManualClock());
     const hash = await passwords.hash("correct-horse-battery");
     expect(hash).toStartWith("$argon2id$v=19$m=19456,t=2,p=1$");
-    // Bun does the actual work, which would take a minute.
+    // The mock replaces the work of Bun, which would take a minute.
     const gate = Promise.withResolvers<boolean>();
-    using work = spyOn(Bun.password, "verify").mockImplementation(() => gate.promise);
-    const asker = { keys: ["address 192.0.2.1"], isKnown: false };
-    const flood = Array.from({ length: 600 }, () => passwords.verify("wrong", hash, asker));
-    const lateVerify = passwords.verify("correct-horse-battery", hash, { keys: ["address 192.0.2.2"], isKnown: false });
-    expect(work).toHaveBeenCalledTimes(2);
+    using verifySpy = spyOn(Bun.password, "verify").mockImplementation(() => gate.promise);
+    const requester = { keys: ["address 192.0.2.1"], isKnown: false };
+    const flood = Array.from({ length: 600 }, () => passwords.verify("wrong", hash, requester));
+    const lateVerification = passwords.verify("correct-horse-battery", hash, {
+      keys: ["address 192.0.2.2"],
+      isKnown: false,
+    });
+    expect(verifySpy).toHaveBeenCalledTimes(2);
     gate.resolve(true);
     const results = await Promise.allSettled(flood);
-    const refused = results.filter((one) => one.status === "rejected");
-    // One more than fits: the last caller from another address replaced one of the flood.
-    expect(refused).toHaveLength(600 - 2 - 512 + 1);
-    for (const one of refused) expect((one.reason as AppError).kind).toBe("overloaded");
-    expect(await lateVerify).toBe(true);
+    const rejected = results.filter(({ status }) => status === "rejected") as PromiseRejectedResult[];
+    // One more than the queue rejects: the caller from another address replaced one of the flood.
+    expect(rejected).toHaveLength(600 - 2 - 512 + 1);
+    for (const { reason } of rejected) expect((reason as AppError).kind).toBe("overloaded");
+    expect(await lateVerification).toBe(true);
   });
 
   test("[ID-4] an unknown account costs a full verification with the same parameters", async () => {
-    // Bun does the actual work: this checks the number of calls and the hash's cost, because a measured time would depend on the machine.
+    // Checks the number of calls and the cost of the hash, because a measured time would depend on the machine.
     const passwords = new Passwords(new ManualClock());
     const hash = await passwords.hash("x");
     const getCost = (text: string): string => text.split("$").slice(0, 4).join("$");
-    using work = spyOn(Bun.password, "verify");
-    for (const against of [hash, undefined, ""]) expect(await passwords.verify("guess", against)).toBe(false);
-    const costs = work.mock.calls.map(([, against]) => getCost(String(against)));
+    using verifySpy = spyOn(Bun.password, "verify");
+    for (const storedHash of [hash, undefined, ""]) expect(await passwords.verify("guess", storedHash)).toBe(false);
+    const costs = verifySpy.mock.calls.map(([, comparedHash]) => getCost(String(comparedHash)));
     expect(costs).toEqual([getCost(hash), getCost(hash), getCost(hash)]);
   });
 });
 
-test("[ID-5] a minute later the count starts over, and each key has its own", () => {
+test("[ID-5] each key has its own count, which starts over after a minute", () => {
   const clock = new ManualClock();
   const throttle = new Throttle(clock, 2);
   const isRefused = (key: string): boolean => {
@@ -56,10 +59,10 @@ test("[ID-5] a minute later the count starts over, and each key has its own", ()
   expect(isRefused("a")).toBe(false);
 });
 
-test("[ID-5] wrong passwords from one address for many accounts are limited together; correct ones are not counted", () => {
+test("[ID-5] limits wrong passwords from one address for all accounts together, and does not count correct ones", () => {
   const clock = new ManualClock();
   const accounts = accountsWith(clock);
-  const guess = (address: string, account: string, isRight = false): boolean => {
+  const tryPassword = (address: string, account: string, isRight = false): boolean => {
     try {
       const guess = accounts.countGuess({ address, account: `${account}@example.com`, isKnown: false });
       if (isRight) guess.right();
@@ -69,21 +72,21 @@ test("[ID-5] wrong passwords from one address for many accounts are limited toge
       return false;
     }
   };
-  const countAnswered = (address: string, isRight: boolean): number =>
-    Array.from({ length: 200 }, (_, i) => guess(address, `user${i}`, isRight)).filter(Boolean).length;
-  expect(countAnswered("192.0.2.1", true)).toBe(200);
-  expect(countAnswered("192.0.2.1", false)).toBe(120);
-  // Also rejects the right password now; otherwise guessing could continue with only one distinguishable answer.
-  expect(guess("192.0.2.1", "ada", true)).toBe(false);
-  expect(guess("192.0.2.2", "ada", true)).toBe(true);
-  expect(countAnswered("2001:db8::1", false)).toBe(120);
-  expect(guess("2001:db8::2:3", "ada")).toBe(false);
-  expect(guess("2001:db8:0:1::1", "ada")).toBe(true);
+  const countAccepted = (address: string, isRight: boolean): number =>
+    Array.from({ length: 200 }, (_, i) => tryPassword(address, `user${i}`, isRight)).filter(Boolean).length;
+  expect(countAccepted("192.0.2.1", true)).toBe(200);
+  expect(countAccepted("192.0.2.1", false)).toBe(120);
+  // Now even the right password is rejected. Otherwise, guessing could continue.
+  expect(tryPassword("192.0.2.1", "ada", true)).toBe(false);
+  expect(tryPassword("192.0.2.2", "ada", true)).toBe(true);
+  expect(countAccepted("2001:db8::1", false)).toBe(120);
+  expect(tryPassword("2001:db8::2:3", "ada")).toBe(false);
+  expect(tryPassword("2001:db8:0:1::1", "ada")).toBe(true);
   clock.advance(60_000);
-  expect(guess("192.0.2.1", "ada")).toBe(true);
-  // Guesses rejected for their account are not counted for the address: guessing at one account must not lock out others there.
-  for (let i = 0; i < 300; i++) guess("192.0.2.9", "eve");
-  expect(guess("192.0.2.9", "ada", true)).toBe(true);
+  expect(tryPassword("192.0.2.1", "ada")).toBe(true);
+  // Guesses beyond an account's limit do not count for the address, so that they do not lock out others there.
+  for (let i = 0; i < 300; i++) tryPassword("192.0.2.9", "eve");
+  expect(tryPassword("192.0.2.9", "ada", true)).toBe(true);
 });
 
 test.each([
@@ -98,7 +101,7 @@ test.each([
 });
 
 describe("the address of a caller", () => {
-  const from = (peer: string, forwarded?: string): Request & { peer: string } =>
+  const createRequest = (peer: string, forwarded?: string): Request & { peer: string } =>
     Object.assign(new Request("http://x/", { headers: forwarded ? { "x-forwarded-for": forwarded } : {} }), { peer });
   const addresses = new Addresses(["10.0.0.0/8", "::1"], (request) => (request as Request & { peer: string }).peer);
 
@@ -114,6 +117,6 @@ describe("the address of a caller", () => {
     ["10.1.2.3", "evil", "10.1.2.3"],
     ["10.1.2.3", undefined, "10.1.2.3"],
   ])("[ID-17] from %s with X-Forwarded-For %p is %s", (peer, forwarded, expected) => {
-    expect(addresses.of(from(peer, forwarded))).toBe(expected);
+    expect(addresses.of(createRequest(peer, forwarded))).toBe(expected);
   });
 });

@@ -1,4 +1,4 @@
-// People for stories about access: one of each role, created through the public API.
+// Creates users through the API, and checks statuses of their requests.
 
 import type { Clock } from "#base/clock.ts";
 import { Encryption } from "#base/encryption.ts";
@@ -7,7 +7,7 @@ import { Accounts } from "#domain/users/accounts.ts";
 import type { User } from "#schema/users/user.ts";
 import type { Client } from "#src/client.ts";
 
-/** Counts guesses without a server. */
+/** Returns accounts that count password guesses without a server. */
 export const accountsWith = (clock: Clock): Accounts =>
   new Accounts({ clock, store: { epoch: 1 } as Store, encryption: new Encryption(new Uint8Array(32)) });
 
@@ -22,12 +22,12 @@ export const newPerson = async (admin: Client, username: string, roles: string[]
   return { client: await admin.withToken(undefined).signIn(email, PASSWORD), user };
 };
 
-/** Returns the status of a call that is expected to be rejected. */
+/** Returns the status of a request. Throws for an error without a message. */
 export const fetchStatus = async (client: Client, method: string, path: string, body?: unknown): Promise<number> => {
   const response = await client.fetch(method, `/api/v2${path}`, body);
   if (response.status >= 400) {
-    const answer = (await response.json()) as { message?: string };
-    if (!answer.message) throw new Error(`${method} ${path}: ${response.status} without a message`);
+    const { message } = (await response.json()) as { message?: string };
+    if (!message) throw new Error(`${method} ${path}: ${response.status} without a message`);
   } else await response.body?.cancel();
   return response.status;
 };

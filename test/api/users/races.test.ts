@@ -1,4 +1,4 @@
-// Revocation while a password is compared or a key is created: afterwards, the revoked access must be gone.
+// Access that is revoked while a password is compared or a key is created must not exist afterwards.
 import { expect, spyOn } from "bun:test";
 import { Client } from "#src/client.ts";
 import { serverForFile } from "#test/support/for-file.ts";
@@ -6,11 +6,11 @@ import { testInside as test } from "#test/support/inside.ts";
 import { getContext } from "#test/support/seed.ts";
 import { fetchStatus, newPerson, PASSWORD } from "./people.ts";
 
-const FRESH = "quite-another-secret";
+const NEW_PASSWORD = "quite-another-secret";
 
 const { server, admin } = await serverForFile();
 
-/** The next password comparison succeeds, but its result arrives only when the gate opens. */
+/** Makes the next password comparison succeed, but only once `open` is called. */
 const holdComparison = () => {
   const { passwords } = getContext(server).accounts;
   const compared = Promise.withResolvers<void>();
@@ -25,59 +25,59 @@ const holdComparison = () => {
 
 test("[ID-7] a sign-in with the old password during a password change fails", async () => {
   await newPerson(admin, "slow");
-  using held = holdComparison();
+  using heldComparison = holdComparison();
   const signIn = fetchStatus(new Client(server.url), "POST", "/users/login", {
     email: "slow@example.com",
     password: PASSWORD,
   });
-  await held.compared;
-  await admin.put("/api/v2/users/slow/password", { password: FRESH });
-  held.open();
+  await heldComparison.compared;
+  await admin.put("/api/v2/users/slow/password", { password: NEW_PASSWORD });
+  heldComparison.open();
   expect(await signIn).toBe(401);
-  await new Client(server.url).signIn("slow@example.com", FRESH);
+  await new Client(server.url).signIn("slow@example.com", NEW_PASSWORD);
 });
 
 test("[ID-10] a sign-in during a suspension leaves no session for later", async () => {
   const { user } = await newPerson(admin, "late");
-  using held = holdComparison();
+  using heldComparison = holdComparison();
   const signIn = fetchStatus(new Client(server.url), "POST", "/users/login", {
     email: "late@example.com",
     password: PASSWORD,
   });
-  await held.compared;
+  await heldComparison.compared;
   await admin.put(`/api/v2/users/${user.id}/status/suspend`);
-  held.open();
+  heldComparison.open();
   expect(await signIn).toBe(401);
   await admin.put(`/api/v2/users/${user.id}/status/activate`);
   const lateClient = await new Client(server.url).signIn("late@example.com", PASSWORD);
   expect(await lateClient.get<unknown[]>("/api/v2/users/me/sessions")).toHaveLength(1);
 });
 
-test("[ID-7] of two concurrent password changes the later one is refused, and the first one applies", async () => {
+test("[ID-7] rejects the later of two concurrent password changes", async () => {
   const { client } = await newPerson(admin, "both");
-  using held = holdComparison();
+  using heldComparison = holdComparison();
   const change = fetchStatus(client, "PUT", "/users/me/password", {
     old_password: PASSWORD,
     password: "the-thief-knows-this",
   });
-  await held.compared;
-  await admin.put("/api/v2/users/both/password", { password: FRESH });
-  held.open();
+  await heldComparison.compared;
+  await admin.put("/api/v2/users/both/password", { password: NEW_PASSWORD });
+  heldComparison.open();
   expect(await change).toBe(409);
-  await new Client(server.url).signIn("both@example.com", FRESH);
+  await new Client(server.url).signIn("both@example.com", NEW_PASSWORD);
 });
 
-test("[ID-10] a key that is revoked while it creates another leaves none behind", async () => {
+test("[ID-10] a key that is revoked while it creates another creates none", async () => {
   const { client, user } = await newPerson(admin, "rita");
   const { store } = getContext(server);
   const commit = store.commit.bind(store);
-  using held = Object.assign(spyOn(store, "commit"), { [Symbol.dispose]: () => held.mockRestore() });
-  let isHeld = false;
+  using commitSpy = Object.assign(spyOn(store, "commit"), { [Symbol.dispose]: () => commitSpy.mockRestore() });
+  let isRevoked = false;
   // Other writes happen in parallel, such as a key's last use.
-  held.mockImplementation(async (batch) => {
-    if (!isHeld && batch.some(({ sql }) => /^insert into "api_keys"/.test(sql))) {
-      isHeld = true;
-      await admin.put(`/api/v2/users/${user.id}/password`, { password: FRESH });
+  commitSpy.mockImplementation(async (batch) => {
+    if (!isRevoked && batch.some(({ sql }) => /^insert into "api_keys"/.test(sql))) {
+      isRevoked = true;
+      await admin.put(`/api/v2/users/${user.id}/password`, { password: NEW_PASSWORD });
     }
     await commit(batch);
   });
@@ -89,10 +89,10 @@ test.each([
   ["of the site", "PUT", "/api/v2/users/NAME/roles"],
   ["of the organization", "PUT", "/api/v2/organizations/default/members/NAME/roles"],
 ])(
-  "[ID-11] a role %s that is given while a user-admin's new password is hashed stops it",
+  "[ID-11] a role %s that is assigned during a password reset by a user-admin stops the reset",
   async (kind, method, path) => {
     const name = `rising-${kind.replaceAll(" ", "-")}`;
-    const { client: keeper } = await newPerson(admin, `keeper-${name}`.slice(0, 32), ["user-admin"]);
+    const { client: userAdmin } = await newPerson(admin, `keeper-${name}`.slice(0, 32), ["user-admin"]);
     await newPerson(admin, name);
     const { passwords } = getContext(server).accounts;
     const hashing = Promise.withResolvers<void>();
@@ -103,7 +103,7 @@ test.each([
       await gate.promise;
       return hash(password);
     });
-    const reset = fetchStatus(keeper, "PUT", `/users/${name}/password`, { password: FRESH });
+    const reset = fetchStatus(userAdmin, "PUT", `/users/${name}/password`, { password: NEW_PASSWORD });
     await hashing.promise;
     expect(spy).toHaveBeenCalledTimes(1);
     const roles = [path.includes("organizations") ? "organization-admin" : "auditor"];

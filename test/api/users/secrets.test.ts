@@ -1,4 +1,4 @@
-// People's secrets for their workspaces: who has them, who gets them, and where they must never appear.
+// Users' secrets for their workspaces: managing them, the agents that get them, and places where they must never appear.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -33,19 +33,20 @@ beforeAll(async () => {
   const seeded = await seedTemplate(world.server, ECHO);
   ({ template_id } = seeded);
   const { organization_id } = seeded;
-  const person = async (username: string): Promise<Client> => {
+  const createPerson = async (username: string): Promise<Client> => {
     const { token, user_id } = await seedUser(world.server, { username, organization_id });
     ids[username] = user_id;
     return world.admin.withToken(token);
   };
-  ada = await person("ada");
-  bob = await person("bob");
+  ada = await createPerson("ada");
+  bob = await createPerson("bob");
 });
 afterAll(() => world[Symbol.asyncDispose]());
 
 const SECRETS = "/api/v2/users/me/secrets";
 const createSecret = (client: Client, body: object): Promise<UserSecret> => client.post<UserSecret>(SECRETS, body);
-const post = (client: Client, body: object): Promise<number> => fetchStatus(client, "POST", "/users/me/secrets", body);
+const getCreateStatus = (client: Client, body: object): Promise<number> =>
+  fetchStatus(client, "POST", "/users/me/secrets", body);
 
 /** Returns the token of the agent of a new workspace of this person. */
 const createAgentToken = async (client: Client, name: string, scope = "all"): Promise<string> => {
@@ -57,16 +58,18 @@ const createAgentToken = async (client: Client, name: string, scope = "all"): Pr
   return token;
 };
 
-/** Returns what the agent gets. */
+/** Returns the secrets that the agent of a new workspace gets, by variable and file. */
 const getAgentSecrets = async (client: Client, name: string, scope = "all"): Promise<Record<string, string>> => {
   const token = await createAgentToken(client, name, scope);
   await using agent = await connectAgent(world.server, token);
   const { secrets } = await agent.agent.getManifest({});
-  const text = new TextDecoder();
-  return Object.fromEntries(secrets.map((one) => [`${one.envName}|${one.filePath}`, text.decode(one.value)]));
+  const decoder = new TextDecoder();
+  return Object.fromEntries(
+    secrets.map(({ envName, filePath, value }) => [`${envName}|${filePath}`, decoder.decode(value)]),
+  );
 };
 
-test("[US-1] [US-3] users have separate variables; taken, invalid or too many names are refused", async () => {
+test("[US-1] [US-3] each user has their own secrets; taken or invalid names, and too many secrets, are rejected", async () => {
   const created = await createSecret(ada, {
     name: "Registry",
     value: VALUE,
@@ -89,25 +92,25 @@ test("[US-1] [US-3] users have separate variables; taken, invalid or too many na
     expect(await fetchStatus(client, "GET", "/users/ada/secrets")).toBe(status);
     expect(await fetchStatus(client, "DELETE", "/users/ada/secrets/Registry")).toBe(status);
   }
-  expect(await post(ada, { name: "registry", value: "x" })).toBe(409);
-  expect(await post(ada, { name: "other", value: "x", env_name: "REGISTRY_TOKEN" })).toBe(409);
+  expect(await getCreateStatus(ada, { name: "registry", value: "x" })).toBe(409);
+  expect(await getCreateStatus(ada, { name: "other", value: "x", env_name: "REGISTRY_TOKEN" })).toBe(409);
   await createSecret(ada, { name: "file", value: "in a file", file_path: "~/.config/token" });
-  expect(await post(ada, { name: "other", value: "x", file_path: "~/.config/token" })).toBe(409);
+  expect(await getCreateStatus(ada, { name: "other", value: "x", file_path: "~/.config/token" })).toBe(409);
   for (const wrong of [
     ...[{ name: "a b" }, { name: "" }, { value: "" }, { value: "x".repeat(16_385) }, { value: "ä".repeat(8_193) }],
     ...[{ env_name: "1A" }, { env_name: "PATH" }, { env_name: "SLIPWAY_URL" }, { env_name: "CODER_AGENT_TOKEN" }],
     ...[{ file_path: "token" }, { file_path: "~/../token" }, { file_path: "/a//b" }, { file_path: "~/" }],
     ...[{ unknown: true }, { value: "with \u0000" }],
   ]) {
-    expect([wrong, await post(ada, { name: "wrong", value: "x", ...wrong })]).toEqual([wrong, 400]);
+    expect([wrong, await getCreateStatus(ada, { name: "wrong", value: "x", ...wrong })]).toEqual([wrong, 400]);
   }
   expect((await ada.get<UserSecret[]>(SECRETS)).map(({ name }) => name)).toEqual(["file", "Registry"]);
   for (let n = 0; n < 50; n++) await createSecret(bob, { name: `n${n}`, value: "x" });
-  expect(await post(bob, { name: "one-more", value: "x" })).toBe(409);
+  expect(await getCreateStatus(bob, { name: "one-more", value: "x" })).toBe(409);
   for (let n = 0; n < 50; n++) expect(await fetchStatus(bob, "DELETE", `/users/me/secrets/n${n}`)).toBe(204);
 });
 
-test("[US-2] a value is in no response, audit log entry or file of the server", async () => {
+test("[US-2] no response, audit log entry or file of the server contains a value", async () => {
   const changed = await ada.patch<UserSecret>(`${SECRETS}/registry`, {
     value: `${VALUE}-2`,
     description: "Of images.",
@@ -117,7 +120,9 @@ test("[US-2] a value is in no response, audit log entry or file of the server", 
   const { audit_logs } = await world.admin.get<Static<typeof AuditLogs>>(
     "/api/v2/audit?q=resource_type:user_secret%20resource_target:Registry&limit=100",
   );
-  const successEntries = audit_logs.filter((one) => one.resource_target === "Registry" && one.status_code < 400);
+  const successEntries = audit_logs.filter(
+    ({ resource_target, status_code }) => resource_target === "Registry" && status_code < 400,
+  );
   expect(successEntries.map(({ action }) => action)).toEqual(["write", "create"]);
   expect(successEntries[0]?.diff).toMatchObject({
     value: { old: "", new: "", secret: true },
@@ -128,7 +133,7 @@ test("[US-2] a value is in no response, audit log entry or file of the server", 
   expect(texts.filter((text) => text.includes(VALUE))).toEqual([]);
 });
 
-test("[US-4] agents of the user's own workspaces get their secrets; agents of other users, and agents that may not have user data, do not", async () => {
+test("[US-4] only agents of the user's own workspaces that may have user data get the secrets", async () => {
   expect(await getAgentSecrets(ada, "mine")).toEqual({
     "|~/.config/token": "in a file",
     "REGISTRY_TOKEN|": `${VALUE}-2`,
@@ -156,7 +161,7 @@ test("[US-7] [DM-23] a running daemon receives changes to secrets within seconds
   expect(readFileSync(toHomePath("late"), "utf8")).toBe("mine");
 });
 
-test("[US-7] a daemon that does not answer is called five times, one request at a time, and no more once its connection has ended", async () => {
+test("[US-7] notifies a silent daemon five times, one request at a time, until its connection ends", async () => {
   const { store, topics } = getContext(world.server);
   const clock = new ManualClock();
   const { latest_build } = await ada.get<Workspace>("/api/v2/users/me/workspace/mine");
@@ -172,30 +177,30 @@ test("[US-7] a daemon that does not answer is called five times, one request at 
   };
   const connectionEnd = new AbortController();
   await notifySecretsChanges({ store, topics, clock, agentHttp: agentHttp as never }, agent_id, connectionEnd.signal);
-  const change = (times: number): void => {
+  const publishChanges = (times: number): void => {
     for (let n = 0; n < times; n += 1) topics.publish("secrets_changed", ids.ada ?? "", {});
   };
-  change(100);
-  for (let tries = 1; tries <= 5; tries += 1) {
-    expect(requests.length).toBe(tries);
+  publishChanges(100);
+  for (let attempt = 1; attempt <= 5; attempt += 1) {
+    expect(requests.length).toBe(attempt);
     await clock.timerIn(10_000);
     clock.advance(10_000);
     expect(requests.at(-1)?.aborted).toBe(true);
-    if (tries === 5) break;
+    if (attempt === 5) break;
     await clock.timerIn(5_000);
     clock.advance(5_000);
-    await until(() => requests.length > tries);
+    await until(() => requests.length > attempt);
   }
   // Changes in the meantime lead to one more notification.
   await until(() => requests.length === 6);
-  change(100);
+  publishChanges(100);
   connectionEnd.abort();
   await until(() => requests.at(-1)?.aborted);
-  change(100);
+  publishChanges(100);
   expect(requests.length).toBe(6);
 });
 
-test("[US-5] tool results contain none of the owner's values", async () => {
+test("[US-5] masks the owner's values in tool results", async () => {
   const knownSecrets = await loadKnownSecrets(getContext(world.server), {
     chat_id: "",
     owner_id: ids.ada ?? "",
@@ -204,27 +209,27 @@ test("[US-5] tool results contain none of the owner's values", async () => {
   const mask = new SecretMask(knownSecrets);
   expect(mask.text(`curl -H "Authorization: ${VALUE}-2"`)).toBe('curl -H "Authorization: [hidden]"');
   const shared = await createWorkspace(ada, template_id, "shared");
-  const seen = await loadKnownSecrets(getContext(world.server), {
+  const sharedSecrets = await loadKnownSecrets(getContext(world.server), {
     chat_id: "",
     owner_id: ids.bob ?? "",
     workspace_id: shared.id,
   });
-  expect(new SecretMask(seen).text(`${VALUE}-2`)).toBe("[hidden]");
+  expect(new SecretMask(sharedSecrets).text(`${VALUE}-2`)).toBe("[hidden]");
 });
 
 test("[US-6] deleting a user deletes their secrets", async () => {
   await createSecret(bob, { name: "last", value: "of bob" });
   const { store } = getContext(world.server);
-  const count = async (): Promise<number> => {
+  const countSecrets = async (): Promise<number> => {
     const sql = "select count(*) from user_secrets where user_id = ?1";
     return Number(await store.get({ sql, params: [ids.bob ?? ""], map: ([n]) => n }));
   };
-  expect(await count()).toBe(1);
+  expect(await countSecrets()).toBe(1);
   const { workspaces } = await bob.get<{ workspaces: { id: string }[] }>("/api/v2/workspaces?q=owner:me");
   for (const { id } of workspaces) {
     await bob.post(`/api/v2/workspaces/${id}/builds`, { transition: "delete" });
     await awaitBuild(bob, id);
   }
   expect(await fetchStatus(world.admin, "DELETE", "/users/bob")).toBe(200);
-  expect(await count()).toBe(0);
+  expect(await countSecrets()).toBe(0);
 });

@@ -12,72 +12,77 @@ import { fetchStatus, newPerson, PASSWORD } from "./people.ts";
 type List = { users: User[]; count: number };
 
 const { admin } = await serverForFile();
-const keeper = await newPerson(admin, "keeper", ["user-admin"]);
+const userAdmin = await newPerson(admin, "keeper", ["user-admin"]);
 const auditor = await newPerson(admin, "Auditor", ["auditor"]);
 const mia = await newPerson(admin, "mia");
 const noah = await newPerson(admin, "noah");
 
-const list = (who: Client, query = "") => who.get<List>(`/api/v2/users${query}`);
-const searchNames = async (who: Client, q: string): Promise<string[]> =>
-  (await list(who, `?q=${encodeURIComponent(q)}`)).users.map((user) => user.username);
+const listUsers = (client: Client, query = "") => client.get<List>(`/api/v2/users${query}`);
+const searchNames = async (client: Client, q: string): Promise<string[]> =>
+  (await listUsers(client, `?q=${encodeURIComponent(q)}`)).users.map((user) => user.username);
 
-test("[ID-34] a name that becomes free is held for its former user for 90 days; administrators can assign it", async () => {
+const rename = (client: Client, username: string): Promise<number> =>
+  fetchStatus(client, "PUT", "/users/me/profile", { username, name: "" });
+
+test("[ID-34] reserves a former username for its user for 90 days; administrators can assign it", async () => {
   await using server = await startTestServer({ clock: systemClock });
-  const chief = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
-  const [ada, eve, gone] = [
-    await newPerson(chief, "ada"),
-    await newPerson(chief, "eve"),
-    await newPerson(chief, "gone"),
+  const owner = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+  const [ada, eve, deletedUser] = [
+    await newPerson(owner, "ada"),
+    await newPerson(owner, "eve"),
+    await newPerson(owner, "gone"),
   ];
-  const rename = (who: Client, username: string): Promise<number> =>
-    fetchStatus(who, "PUT", "/users/me/profile", { username, name: "" });
   expect(await rename(ada.client, "ada-l")).toBe(200);
   expect(await rename(eve.client, "Ada")).toBe(409);
   expect([await rename(ada.client, "ada"), await rename(ada.client, "ada-l")]).toEqual([200, 200]);
-  await chief.delete(`/api/v2/users/${gone.user.id}`);
+  await owner.delete(`/api/v2/users/${deletedUser.user.id}`);
   expect(await rename(eve.client, "gone")).toBe(409);
-  expect(await fetchStatus(chief, "PUT", `/users/${eve.user.id}/profile`, { username: "gone", name: "" })).toBe(200);
-  // The 90 days pass.
+  expect(await fetchStatus(owner, "PUT", `/users/${eve.user.id}/profile`, { username: "gone", name: "" })).toBe(200);
+  // Simulates that 90 days have passed.
   await getContext(server).store.commit([
     { sql: "update former_usernames set until = until - ?", rows: [[90 * 86_400_000]] },
   ]);
   expect(await rename(eve.client, "ada")).toBe(200);
 });
 
-test("[ID-34] a person holds the last three of many former names", async () => {
+test("[ID-34] reserves only the last three former usernames of a person", async () => {
   const clock = new ManualClock();
   await using server = await startTestServer({ clock });
-  const chief = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
-  const [collector, other] = [await newPerson(chief, "collector"), await newPerson(chief, "other")];
-  const rename = (who: Client, username: string): Promise<number> =>
-    fetchStatus(who, "PUT", "/users/me/profile", { username, name: "" });
+  const owner = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+  const [collector, otherUser] = [await newPerson(owner, "collector"), await newPerson(owner, "other")];
   for (const name of ["one", "two", "three", "four", "five"]) {
     clock.advance(1_000);
     expect(await rename(collector.client, name)).toBe(200);
   }
   const statuses = [];
-  for (const name of ["two", "three", "four", "one", "collector"]) statuses.push(await rename(other.client, name));
+  for (const name of ["two", "three", "four", "one", "collector"]) statuses.push(await rename(otherUser.client, name));
   expect(statuses).toEqual([409, 409, 409, 200, 200]);
 });
 
 describe("the list", () => {
   test("[ID-13] is sorted by username, ignoring case, without built-in accounts", async () => {
-    const { users, count } = await list(admin);
+    const { users, count } = await listUsers(admin);
     expect(users.map((user) => user.username)).toEqual(["admin", "Auditor", "keeper", "mia", "noah"]);
     expect(count).toBe(5);
     expect(users[0]?.organization_ids).toHaveLength(1);
     expect(JSON.stringify(users)).not.toContain("argon2");
   });
 
-  test("[ID-13] is paged by offset and by cursor; the count is of all matches", async () => {
-    const page = await list(admin, "?limit=2&offset=1");
+  test("[ID-13] is paged by offset and by cursor, and counts all matches", async () => {
+    const page = await listUsers(admin, "?limit=2&offset=1");
     expect(page.users.map((user) => user.username)).toEqual(["Auditor", "keeper"]);
     expect(page.count).toBe(5);
-    const next = await list(admin, `?limit=2&after_id=${page.users[1]?.id}`);
-    expect(next.users.map((user) => user.username)).toEqual(["mia", "noah"]);
-    expect((await list(admin, "?limit=0")).users).toHaveLength(5);
-    for (const bad of ["?limit=-1", "?limit=x", "?offset=-1", "?after_id=7", `?after_id=${crypto.randomUUID()}`]) {
-      expect(await fetchStatus(admin, "GET", `/users${bad}`)).toBe(400);
+    const nextPage = await listUsers(admin, `?limit=2&after_id=${page.users[1]?.id}`);
+    expect(nextPage.users.map((user) => user.username)).toEqual(["mia", "noah"]);
+    expect((await listUsers(admin, "?limit=0")).users).toHaveLength(5);
+    for (const invalidQuery of [
+      "?limit=-1",
+      "?limit=x",
+      "?offset=-1",
+      "?after_id=7",
+      `?after_id=${crypto.randomUUID()}`,
+    ]) {
+      expect(await fetchStatus(admin, "GET", `/users${invalidQuery}`)).toBe(400);
     }
   });
 
@@ -104,9 +109,9 @@ describe("the list", () => {
   });
 
   test.each(["role:king", "status:sleepy", "colour:red", "created_after:tuesday", "status:", '"open'])(
-    "[ID-13] q %s is 400 with the key named",
+    "[ID-13] rejects q %s with 400, and names the key",
     async (q) => {
-      const error = await list(admin, `?q=${encodeURIComponent(q)}`).catch((error: ApiError) => error);
+      const error = await listUsers(admin, `?q=${encodeURIComponent(q)}`).catch((error: ApiError) => error);
       expect(error).toBeInstanceOf(ApiError);
       expect((error as ApiError).status).toBe(400);
       expect((error as ApiError).body.message).toBe("Invalid user search query.");
@@ -116,8 +121,8 @@ describe("the list", () => {
 
   test("[ID-11] a member sees only themselves; user admins see all", async () => {
     expect(await searchNames(mia.client, "")).toEqual(["mia"]);
-    expect((await list(mia.client)).count).toBe(1);
-    expect(await searchNames(keeper.client, "")).toHaveLength(5);
+    expect((await listUsers(mia.client)).count).toBe(1);
+    expect(await searchNames(userAdmin.client, "")).toHaveLength(5);
     expect(await searchNames(auditor.client, "")).toHaveLength(5);
     expect(await fetchStatus(mia.client, "GET", "/users/noah")).toBe(404);
     expect(await fetchStatus(mia.client, "GET", `/users/${noah.user.id}`)).toBe(404);
@@ -128,35 +133,35 @@ describe("the list", () => {
 });
 
 describe("a new user", () => {
-  const base = { email: "new@example.com", username: "new-one", password: PASSWORD };
+  const newUser = { email: "new@example.com", username: "new-one", password: PASSWORD };
 
   test.each([
-    [{ ...base, username: "a--b" }],
-    [{ ...base, username: "-a" }],
-    [{ ...base, username: "x".repeat(33) }],
-    [{ ...base, username: "" }],
-    [{ ...base, username: "Me" }],
-    [{ ...base, email: "nowhere" }],
-    [{ ...base, password: "short" }],
-    [{ ...base, password: undefined }],
-    [{ ...base, login_type: "none" }],
-    [{ ...base, login_type: "github" }],
-    [{ ...base, roles: ["king"] }],
-    [{ ...base, organization_ids: [crypto.randomUUID()] }],
-    [{ ...base, organization_ids: ["7"] }],
-    [{ ...base, name: "n".repeat(129) }],
+    [{ ...newUser, username: "a--b" }],
+    [{ ...newUser, username: "-a" }],
+    [{ ...newUser, username: "x".repeat(33) }],
+    [{ ...newUser, username: "" }],
+    [{ ...newUser, username: "Me" }],
+    [{ ...newUser, email: "nowhere" }],
+    [{ ...newUser, password: "short" }],
+    [{ ...newUser, password: undefined }],
+    [{ ...newUser, login_type: "none" }],
+    [{ ...newUser, login_type: "github" }],
+    [{ ...newUser, roles: ["king"] }],
+    [{ ...newUser, organization_ids: [crypto.randomUUID()] }],
+    [{ ...newUser, organization_ids: ["7"] }],
+    [{ ...newUser, name: "n".repeat(129) }],
     [{ username: "new-one" }],
-  ])("[ID-14] %j is refused and creates nothing", async (body) => {
+  ])("[ID-14] %j is rejected and not created", async (body) => {
     expect(await fetchStatus(admin, "POST", "/users", body)).toBe(400);
-    expect((await list(admin)).count).toBe(5);
+    expect((await listUsers(admin)).count).toBe(5);
   });
 
-  test("[ID-14] of racing users with one name, or one address, exactly one is created", async () => {
+  test("[ID-14] is created only once if several requests race with one name or one address", async () => {
     const [byName, byAddress] = await Promise.all([
       Promise.all(
         [1, 2, 3, 4].map((i) =>
           fetchStatus(admin, "POST", "/users", {
-            ...base,
+            ...newUser,
             username: i % 2 ? "twin" : "TWIN",
             email: `twin${i}@example.com`,
           }),
@@ -164,27 +169,31 @@ describe("a new user", () => {
       ),
       Promise.all(
         [1, 2, 3, 4].map((i) =>
-          fetchStatus(admin, "POST", "/users", { ...base, username: `same${i}`, email: i % 2 ? "s@x.org" : "S@X.org" }),
+          fetchStatus(admin, "POST", "/users", {
+            ...newUser,
+            username: `same${i}`,
+            email: i % 2 ? "s@x.org" : "S@X.org",
+          }),
         ),
       ),
     ]);
     expect(byName.sort()).toEqual([201, 409, 409, 409]);
     expect(byAddress.sort()).toEqual([201, 409, 409, 409]);
-    const error = (await admin.post("/api/v2/users", { ...base, username: "MIA" }).catch((e) => e)) as ApiError;
+    const error = (await admin.post("/api/v2/users", { ...newUser, username: "MIA" }).catch((e) => e)) as ApiError;
     expect(error.body.validations).toEqual([
       { field: "username", detail: "This value is already in use and must be unique." },
     ]);
     for (const name of ["twin", "same1", "same2", "same3", "same4"])
       await fetchStatus(admin, "DELETE", `/users/${name}`);
-    expect((await list(admin)).count).toBe(5);
+    expect((await listUsers(admin)).count).toBe(5);
   });
 
-  test("[ID-11] is created by owners and user-admins; only owners assign site roles", async () => {
-    expect(await fetchStatus(mia.client, "POST", "/users", base)).toBe(403);
-    expect(await fetchStatus(auditor.client, "POST", "/users", base)).toBe(403);
-    expect(await fetchStatus(keeper.client, "POST", "/users", { ...base, roles: ["auditor"] })).toBe(403);
-    expect(await fetchStatus(keeper.client, "POST", "/users", base)).toBe(201);
-    expect(await fetchStatus(keeper.client, "DELETE", "/users/new-one")).toBe(200);
+  test("[ID-11] can be created by owners and user-admins; only owners assign site roles", async () => {
+    expect(await fetchStatus(mia.client, "POST", "/users", newUser)).toBe(403);
+    expect(await fetchStatus(auditor.client, "POST", "/users", newUser)).toBe(403);
+    expect(await fetchStatus(userAdmin.client, "POST", "/users", { ...newUser, roles: ["auditor"] })).toBe(403);
+    expect(await fetchStatus(userAdmin.client, "POST", "/users", newUser)).toBe(201);
+    expect(await fetchStatus(userAdmin.client, "DELETE", "/users/new-one")).toBe(200);
   });
 });
 
@@ -211,14 +220,14 @@ describe("one user", () => {
       ["PUT", "/users/noah/roles", { roles: ["owner"] }],
       ["PUT", "/users/keeper/roles", { roles: ["owner"] }],
     ] as const) {
-      expect([path, await fetchStatus(keeper.client, method, path, body)]).toEqual([path, 403]);
+      expect([path, await fetchStatus(userAdmin.client, method, path, body)]).toEqual([path, 403]);
     }
-    expect(await fetchStatus(keeper.client, "PUT", "/users/noah/password", { password: PASSWORD })).toBe(204);
+    expect(await fetchStatus(userAdmin.client, "PUT", "/users/noah/password", { password: PASSWORD })).toBe(204);
     noah.client = await admin.withToken(undefined).signIn("noah@example.com", PASSWORD);
   });
 
   test("[ID-11] users cannot suspend, delete or promote themselves, and owners cannot be suspended", async () => {
-    expect(await fetchStatus(keeper.client, "PUT", "/users/me/status/suspend")).toBe(400);
+    expect(await fetchStatus(userAdmin.client, "PUT", "/users/me/status/suspend")).toBe(400);
     expect(await fetchStatus(admin, "DELETE", "/users/me")).toBe(403);
     expect(await fetchStatus(admin, "PUT", "/users/me/roles", { roles: [] })).toBe(400);
     const { user } = await newPerson(admin, "second", ["owner"]);
@@ -239,7 +248,7 @@ describe("one user", () => {
     await fetchStatus(admin, "DELETE", "/users/rival");
   });
 
-  test("[ID-12] a role applies from the next request on", async () => {
+  test("[ID-12] with a new role can use it from the next request on", async () => {
     expect(await fetchStatus(noah.client, "GET", "/users/mia")).toBe(404);
     await admin.put("/api/v2/users/noah/roles", { roles: ["auditor", "auditor", "member"] });
     expect(await admin.get<object>("/api/v2/users/noah/roles")).toMatchObject({ roles: ["auditor"] });
@@ -249,7 +258,7 @@ describe("one user", () => {
     expect(await fetchStatus(admin, "PUT", "/users/noah/roles", { roles: ["king"] })).toBe(400);
   });
 
-  test("[ID-12] once deleted, their name is available, their keys are invalid and no search finds them", async () => {
+  test("[ID-12] who is deleted has no valid keys, is not found, and frees their name", async () => {
     const { client, user } = await newPerson(admin, "leaver");
     expect(await fetchStatus(admin, "DELETE", "/users/leaver")).toBe(200);
     expect(await fetchStatus(client, "GET", "/users/me")).toBe(401);
@@ -282,22 +291,22 @@ describe("one user", () => {
   });
 });
 
-test("[ID-24] a service account has no email address, cannot sign in, and works with tokens that an owner creates", async () => {
-  const make = (body: object) => admin.fetch("POST", "/api/v2/users", body);
-  const created = await make({ username: "deployer", service_account: true });
+test("[ID-24] a service account has no email address, cannot sign in, and uses tokens from an owner", async () => {
+  const createUser = (body: object) => admin.fetch("POST", "/api/v2/users", body);
+  const created = await createUser({ username: "deployer", service_account: true });
   expect(created.status).toBe(201);
   const bot = (await created.json()) as User;
   expect(bot).toMatchObject({ email: "", login_type: "none", is_service_account: true, status: "dormant" });
-  expect((await make({ username: "deployer2", service_account: true })).status).toBe(201);
-  expect((await make({ username: "deployer3", login_type: "none", email: "" })).status).toBe(201);
-  for (const wrong of [
+  expect((await createUser({ username: "deployer2", service_account: true })).status).toBe(201);
+  expect((await createUser({ username: "deployer3", login_type: "none", email: "" })).status).toBe(201);
+  for (const invalidUser of [
     { username: "wrong", service_account: true, email: "bot@example.com" },
     { username: "wrong", service_account: true, password: PASSWORD },
     { username: "wrong", service_account: true, login_type: "password", password: PASSWORD },
     { username: "wrong", password: PASSWORD },
     { username: "wrong", password: PASSWORD, email: "" },
   ]) {
-    expect((await make(wrong)).status).toBe(400);
+    expect((await createUser(invalidUser)).status).toBe(400);
   }
   const { users } = await admin.get<{ users: User[] }>("/api/v2/users?q=login_type:none");
   expect(users.map(({ username }) => username)).toEqual(expect.arrayContaining(["deployer", "deployer2", "deployer3"]));
