@@ -131,9 +131,9 @@ describe("a key with the scopes that the extension requests", () => {
     ]) {
       expect([path, (await pluginClient.fetch("GET", `/api/v2/${path}`)).status]).toEqual([path, 200]);
     }
-    const refused = await pluginClient.fetch("GET", "/api/v2/tasks?q=owner:me");
-    const body = (await refused.json()) as { detail: string };
-    expect([refused.status, body.detail]).toEqual([403, expect.stringContaining("task:read")]);
+    const rejected = await pluginClient.fetch("GET", "/api/v2/tasks?q=owner:me");
+    const body = (await rejected.json()) as { detail: string };
+    expect([rejected.status, body.detail]).toEqual([403, expect.stringContaining("task:read")]);
   });
 
   test("[ID-29] can restart a workspace only to update its template version", async () => {

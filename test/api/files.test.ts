@@ -62,9 +62,11 @@ describe("uploading", () => {
   test("[TP-1] the same content from another user is another file", async () => {
     const bytes = await createTar({ "template.yaml": uniqueText() });
     const otherClient = (await newPerson(admin, "uploader", ["template-admin"])).client;
-    const [mine, theirs] = await Promise.all([sendFile(admin, bytes), sendFile(otherClient, bytes)]);
-    expect([mine.status, theirs.status]).toEqual([201, 201]);
-    expect(((await mine.json()) as { hash: string }).hash).not.toBe(((await theirs.json()) as { hash: string }).hash);
+    const [ownUpload, otherUpload] = await Promise.all([sendFile(admin, bytes), sendFile(otherClient, bytes)]);
+    expect([ownUpload.status, otherUpload.status]).toEqual([201, 201]);
+    expect(((await ownUpload.json()) as { hash: string }).hash).not.toBe(
+      ((await otherUpload.json()) as { hash: string }).hash,
+    );
   });
 
   test("[TP-1] accepts only non-empty archives, and only from template admins", async () => {

@@ -113,6 +113,6 @@ testInside("[AU-18] a server writes pending entries before it stops", async () =
     expect((await admin.fetch("PUT", "/api/v2/audit/retention", invalidSettings)).status).toBe(400);
   }
   await using stored = await openStoredData(directory.path);
-  const refused = "select action, resource_type, status_code from audit_logs where status_code >= 400";
-  expect(await stored.rows(refused)).toEqual([["write", "audit_settings", 400]]);
+  const sql = "select action, resource_type, status_code from audit_logs where status_code >= 400";
+  expect(await stored.rows(sql)).toEqual([["write", "audit_settings", 400]]);
 });

@@ -72,6 +72,6 @@ test("[HT-12] returns a well-formed request ID, and drops others", async () => {
   expect(await getRequestId("a b")).toBeNull();
   expect(await getRequestId("<script>")).toBeNull();
   expect(await getRequestId("x".repeat(200))).toBeNull();
-  const refused = await call(server.url, formatHead("GET", "/api/v2/users/me", { "X-Request-Id": "r-1" }));
-  expect(refused?.headers.get("x-request-id")).toBe("r-1");
+  const rejected = await call(server.url, formatHead("GET", "/api/v2/users/me", { "X-Request-Id": "r-1" }));
+  expect(rejected?.headers.get("x-request-id")).toBe("r-1");
 });

@@ -117,11 +117,11 @@ describe("the deadline of a request", () => {
 describe("large bodies", () => {
   test("[HT-49] are limited per sender and in total while the server receives them", () => {
     const bodies = new ByteBudget(100, 60, "Please retry.");
-    const [first, second, bens] = [bodies.open("ann"), bodies.open("ann"), bodies.open("ben")];
+    const [first, second, bensBody] = [bodies.open("ann"), bodies.open("ann"), bodies.open("ben")];
     first.add(40);
     second.add(20);
     expect(() => second.add(1)).toThrow("Please retry");
-    bens.add(40);
+    bensBody.add(40);
     expect(() => bodies.open("cleo").add(1)).toThrow("Please retry");
     first.release();
     first.release();
@@ -129,8 +129,8 @@ describe("large bodies", () => {
     // A second release frees nothing more.
     second.reduce(30);
     second.add(30);
-    bens.reduce(50);
-    bens.release();
+    bensBody.reduce(50);
+    bensBody.release();
     bodies.open("cleo").add(40);
   });
 

@@ -154,9 +154,9 @@ describeInside("keys with scopes", () => {
     const starter = new Client(world.server.url, await createScopedToken(world.tokens.ada, ["workspace:start"]));
     const createBuild = (transition: string) => starter.fetch("POST", path, { transition });
     for (const transition of ["stop", "delete"]) {
-      const refused = await createBuild(transition);
-      expect(refused.status).toBe(403);
-      expect(((await refused.json()) as { detail: string }).detail).toContain(`workspace:${transition}`);
+      const rejected = await createBuild(transition);
+      expect(rejected.status).toBe(403);
+      expect(((await rejected.json()) as { detail: string }).detail).toContain(`workspace:${transition}`);
     }
     const templatesResponse = await starter.fetch("GET", "/api/v2/templates");
     expect(await templatesResponse.json()).toMatchObject({

@@ -124,8 +124,8 @@ test("[HT-49] limits the memory for a person's unfinished files, so that others 
   // More than the limit of one person on a machine of any size.
   const stalled = Array.from({ length: 70 }, () => new RawConnection(server.url));
   for (const connection of stalled) connection.send(`${toHead(client.token)}first words`);
-  const refused = await Promise.race(stalled.map(readAnswer));
-  expect([refused?.status, refused?.text]).toEqual([503, expect.stringContaining("Too many large request bodies")]);
+  const rejected = await Promise.race(stalled.map(readAnswer));
+  expect([rejected?.status, rejected?.text]).toEqual([503, expect.stringContaining("Too many large request bodies")]);
   using otherConnection = new RawConnection(server.url);
   otherConnection.send(toHead(sharer.token));
   otherConnection.send("x".repeat(9_000_000));

@@ -47,9 +47,9 @@ testSingleServer("process")(
 
     serve.child.kill("SIGTERM");
     await until(async () => (await call(serve.url, formatHead("GET", "/readyz")))?.status === 503);
-    const refused = await call(serve.url, formatHead("GET", "/api/v2/buildinfo"));
-    expect(refused?.status).toBe(503);
-    expect(refused?.headers.get("retry-after")).toBe("1");
+    const rejected = await call(serve.url, formatHead("GET", "/api/v2/buildinfo"));
+    expect(rejected?.status).toBe(503);
+    expect(rejected?.headers.get("retry-after")).toBe("1");
     expect((await call(serve.url, formatHead("GET", "/healthz")))?.status).toBe(200);
 
     const closeEvents = await Promise.all(sockets.map(({ closed }) => closed));

@@ -45,9 +45,9 @@ describe("integers in queries", () => {
   test.each(rows)(
     "[HT-28] %s accepts only digits, not everything that JavaScript reads as a number",
     async (_name, operation, name) => {
-      for (const wrong of ["99999999999999999999", "1e3", "0x10", "1.0", " 1", "+1", "Infinity", "-"]) {
-        const { status, fields } = await send(operation.method, buildPath(operation, { [name]: wrong }));
-        expect({ wrong, status, fields }).toEqual({ wrong, status: 400, fields: [name] });
+      for (const invalid of ["99999999999999999999", "1e3", "0x10", "1.0", " 1", "+1", "Infinity", "-"]) {
+        const { status, fields } = await send(operation.method, buildPath(operation, { [name]: invalid }));
+        expect({ invalid, status, fields }).toEqual({ invalid, status: 400, fields: [name] });
       }
     },
   );
@@ -153,7 +153,7 @@ describe("names and images", () => {
   test.each(toRows(/^(name|username|display_name|title|token_name|slug)$/))(
     "[HT-26] %s rejects control characters, invisible characters and direction marks",
     async (_name, { operation, name }) => {
-      for (const wrong of [
+      for (const invalid of [
         "a\u0000b",
         "a\u001b[31mb",
         "a\nb",
@@ -168,9 +168,9 @@ describe("names and images", () => {
         const { status, fields } = await send(
           operation.method,
           buildPath(operation),
-          buildBody(operation, { [name]: wrong }),
+          buildBody(operation, { [name]: invalid }),
         );
-        expect({ wrong, status, fields }).toEqual({ wrong, status: 400, fields: expect.arrayContaining([name]) });
+        expect({ invalid, status, fields }).toEqual({ invalid, status: 400, fields: expect.arrayContaining([name]) });
       }
     },
   );
@@ -178,13 +178,13 @@ describe("names and images", () => {
   test.each(toRows(/^(model|deprecation_message|message|description)$/))(
     "[HT-26] %s rejects control and invisible characters, also in longer texts",
     async (_name, { operation, name }) => {
-      for (const wrong of ["a\u0000b", "a\u001b[31mb", "a\u202eb", "a\u200bb"]) {
+      for (const invalid of ["a\u0000b", "a\u001b[31mb", "a\u202eb", "a\u200bb"]) {
         const { status, fields } = await send(
           operation.method,
           buildPath(operation),
-          buildBody(operation, { [name]: wrong }),
+          buildBody(operation, { [name]: invalid }),
         );
-        expect({ wrong, status, fields }).toEqual({ wrong, status: 400, fields: expect.arrayContaining([name]) });
+        expect({ invalid, status, fields }).toEqual({ invalid, status: 400, fields: expect.arrayContaining([name]) });
       }
     },
   );

@@ -267,10 +267,10 @@ test("[EA-19] prints nothing for an unknown host, reports other rejections, and 
     Response.json({ message: "No TLS.", detail: "Use https." }, { status: 404 }),
   );
   expect([withoutTls.code, withoutTls.errors]).toEqual([EXIT.failed, ["slipway gitaskpass: No TLS. Use https.\n"]]);
-  const refused = await runAskpass("Username for 'https://git.example': ", () =>
+  const rejected = await runAskpass("Username for 'https://git.example': ", () =>
     Response.json({ message: "No." }, { status: 403 }),
   );
-  expect([refused.code, refused.printed, refused.errors]).toEqual([EXIT.failed, [], ["slipway gitaskpass: No.\n"]]);
+  expect([rejected.code, rejected.printed, rejected.errors]).toEqual([EXIT.failed, [], ["slipway gitaskpass: No.\n"]]);
   let waitCount = 0;
   const success = await runAskpass("Username for 'https://git.example': ", (url) => {
     if (!url.searchParams.has("listen"))

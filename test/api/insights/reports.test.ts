@@ -373,7 +373,7 @@ testInside("[IN-11] counts statuses at every midnight of a zone and at the next 
   expect(await getLastCounts("?tz_offset=1", 5)).toEqual([fixed, "0 3 2 2 3", "0 1 1 1 0", "0 0 1 0 0"]);
   expect(await getLastCounts("", 2)).toEqual([["04-01T00:00", "04-01T12:00"], "2 3", "1 0", "0 0"]);
   expect(await getLastCounts("?tz_offset=-3", 2)).toEqual([["04-01T03:00", "04-01T12:00"], "2 3", "1 0", "0 0"]);
-  for (const wrong of [
+  for (const invalid of [
     "?timezone=Mars/Base",
     "?timezone=%2B02:00",
     "?timezone=UTC&tz_offset=1",
@@ -382,8 +382,8 @@ testInside("[IN-11] counts statuses at every midnight of a zone and at the next 
     "?tz_offset=1e1",
     "?zone=UTC",
   ]) {
-    expect([wrong, await awaitStatus(admin.get<unknown>(`/api/v2/insights/user-status-counts${wrong}`))]).toEqual([
-      wrong,
+    expect([invalid, await awaitStatus(admin.get<unknown>(`/api/v2/insights/user-status-counts${invalid}`))]).toEqual([
+      invalid,
       400,
     ]);
   }

@@ -135,7 +135,7 @@ test("[OP-7] buckets are cumulative and include their upper bound", () => {
 test("[OP-6] the parser of these tests rejects invalid formats", () => {
   const head = "# HELP a_total Help.\n# TYPE a_total counter\n";
   expect(parseMetrics(`${head}a_total{b="c\\"d"} 1\n`).get("a_total")?.samples[0]?.labels).toEqual({ b: 'c"d' });
-  for (const wrong of [
+  for (const invalid of [
     "a_total 1\n",
     `${head}a_total 1`,
     `${head}a_total one\n`,
@@ -146,7 +146,7 @@ test("[OP-6] the parser of these tests rejects invalid formats", () => {
     '# TYPE a histogram\na_bucket{le="1"} 2\na_bucket{le="+Inf"} 1\na_sum 1\na_count 1\n',
     '# TYPE a histogram\na_bucket{le="1"} 1\na_sum 1\na_count 1\n',
   ]) {
-    expect(() => parseMetrics(wrong)).toThrow();
+    expect(() => parseMetrics(invalid)).toThrow();
   }
 });
 

@@ -64,12 +64,12 @@ test("[OA-4] [OA-6] [OA-12] a program registers itself, gets access, and can use
   expect(await getTokenStatus(grantedTokens.access_token, "/workspaces")).toBe(200);
   // The token has only its scopes, and cannot create a permanent key.
   expect(await getTokenStatus(grantedTokens.access_token, "/users/me/gitsshkey")).toBe(403);
-  const wholeTokens = await getTokens(createRequest({ scope: "coder:all" }));
-  expect(await getTokenStatus(wholeTokens.access_token, "/users/me/gitsshkey")).toBe(200);
+  const fullTokens = await getTokens(createRequest({ scope: "coder:all" }));
+  expect(await getTokenStatus(fullTokens.access_token, "/users/me/gitsshkey")).toBe(200);
   for (const path of ["/users/me/keys/tokens", "/users/me/keys"]) {
     expect(
       await fetchStatus(
-        admin.withToken(wholeTokens.access_token),
+        admin.withToken(fullTokens.access_token),
         "POST",
         path,
         path.endsWith("s/tokens") ? {} : undefined,
@@ -79,7 +79,7 @@ test("[OA-4] [OA-6] [OA-12] a program registers itself, gets access, and can use
   // The access is neither a session nor a token of the user: lists of sessions omit it, and ending them does not affect it.
   const id = grantedTokens.access_token.slice(0, 10);
   const sessions = await ada.get<Session[]>("/api/v2/users/me/sessions");
-  expect(sessions.map((session) => session.id)).not.toContain(wholeTokens.access_token.slice(0, 10));
+  expect(sessions.map((session) => session.id)).not.toContain(fullTokens.access_token.slice(0, 10));
   expect(await fetchStatus(ada, "DELETE", `/users/me/sessions/${id}`)).toBe(404);
   expect(await fetchStatus(ada, "DELETE", "/users/me/sessions")).toBe(204);
   clock.advance(59 * MINUTE);
@@ -89,7 +89,7 @@ test("[OA-4] [OA-6] [OA-12] a program registers itself, gets access, and can use
 });
 
 test("[OA-5] rejects an unknown application or a foreign redirect URI without a redirect", async () => {
-  const wrong = [
+  const invalidRequests = [
     { client_id: board.id },
     { client_id: "6ba7b810-9dad-41d1-80b4-00c04fd430c8" },
     { client_id: "editor" },
@@ -98,7 +98,7 @@ test("[OA-5] rejects an unknown application or a foreign redirect URI without a 
     { client_id: board.id, redirect_uri: BOARD_REDIRECT_URI.replace("https", "http") },
     { client_id: board.id, redirect_uri: BOARD_REDIRECT_URI.replace(".com", ".com:444") },
   ];
-  for (const parameters of wrong) {
+  for (const parameters of invalidRequests) {
     const request = createRequest(parameters);
     const query = `/oauth2-provider/authorize?${new URLSearchParams(request)}`;
     expect([parameters, await fetchStatus(ada, "GET", query)]).toEqual([parameters, 400]);
@@ -156,8 +156,8 @@ test("[OA-7] [OA-9] only a signed-in user can approve, on a page of this server"
   expect((await admin.withToken(undefined).fetch("POST", AUTHORIZE, body)).status).toBe(401);
   const { key } = await ada.post<{ key: string }>("/api/v2/users/me/keys/tokens", {});
   expect(await fetchStatus(admin.withToken(key), "POST", "/oauth2-provider/authorize", body)).toBe(403);
-  const wholeTokens = await getTokens(createRequest({ scope: "all" }));
-  expect(await fetchStatus(admin.withToken(wholeTokens.access_token), "POST", "/oauth2-provider/authorize", body)).toBe(
+  const fullTokens = await getTokens(createRequest({ scope: "all" }));
+  expect(await fetchStatus(admin.withToken(fullTokens.access_token), "POST", "/oauth2-provider/authorize", body)).toBe(
     403,
   );
   const page = await fetch(new URL(`/oauth2/authorize?${new URLSearchParams(createRequest())}`, server.url));
@@ -176,7 +176,7 @@ test("[OA-10] a client authenticates as registered: in the header, in the form, 
   const grantedTokens = await requestTokens(await createForm(), basicAuth(board.id, boardSecret));
   expect(await getTokenStatus(grantedTokens.access_token)).toBe(200);
   await requestTokens({ ...(await createForm()), client_id: board.id, client_secret: boardSecret });
-  const wrong = [
+  const invalidRequests = [
     [{}, basicAuth(board.id, "wrong"), "401 invalid_client"],
     [{}, basicAuth(board.id, ""), "401 invalid_client"],
     [{ client_id: board.id }, {}, "401 invalid_client"],
@@ -188,7 +188,7 @@ test("[OA-10] a client authenticates as registered: in the header, in the form, 
     [{ grant_type: "password" }, basicAuth(board.id, boardSecret), "400 unsupported_grant_type"],
   ] as const;
   const form = await createForm();
-  for (const [overrides, headers, expected] of wrong) {
+  for (const [overrides, headers, expected] of invalidRequests) {
     expect([overrides, await getRejection({ ...form, ...overrides }, headers)]).toEqual([overrides, expected]);
   }
   const json = await fetch(new URL("/oauth2/token", server.url), {

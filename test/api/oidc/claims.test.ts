@@ -40,19 +40,19 @@ const signInAndListRoles = async (id: string, identity: Person): Promise<string[
 
 test("[OI-4] accepts an unverified address only with trust_unverified_email, which the error names", async () => {
   const unverified = person("entra", { email_verified: undefined });
-  const refused = await signIn(unverified, "strict");
-  expect(refused.token).toBeUndefined();
-  expect(refused.text).toContain("does not say whether your email address is verified");
-  expect(refused.text).toContain("trust_unverified_email");
+  const rejected = await signIn(unverified, "strict");
+  expect(rejected.token).toBeUndefined();
+  expect(rejected.text).toContain("does not say whether your email address is verified");
+  expect(rejected.text).toContain("trust_unverified_email");
   expect((await signIn(person("auth0", { email_verified: false }), "strict")).text).toContain("trust_unverified_email");
   expect((await getUser((await signIn(unverified, "trusting")).client)).username).toBe("entra");
 });
 
 test("[OI-5] an unverified address links no account, even if it is trusted", async () => {
   await newPerson(admin, "boss", ["owner"]);
-  const refused = await signIn(person("boss", { sub: "intruder", email_verified: undefined }), "trusting");
-  expect(refused.token).toBeUndefined();
-  expect(refused.text).toContain("linked only when");
+  const rejected = await signIn(person("boss", { sub: "intruder", email_verified: undefined }), "trusting");
+  expect(rejected.token).toBeUndefined();
+  expect(rejected.text).toContain("linked only when");
   expect((await signIn(person("boss", { sub: "boss" }), "trusting")).token).toBeDefined();
 });
 
@@ -161,8 +161,8 @@ test("[OI-12] a trial shows the claims and their effect, and changes nothing", a
     allowed: false,
     detail: expect.stringContaining("trust_unverified_email"),
   });
-  const refused = await runTrial("strict", undefined);
-  expect([refused.status, refused.result.message]).toEqual([401, "Acme did not sign you in. You denied access."]);
+  const rejected = await runTrial("strict", undefined);
+  expect([rejected.status, rejected.result.message]).toEqual([401, "Acme did not sign you in. You denied access."]);
 });
 
 test("[OI-12] only an owner can start a trial, which is valid once and only for that owner", async () => {

@@ -95,9 +95,9 @@ test("[OI-5] linking an identity revokes the account's existing sessions and tok
 
 test("[OI-5] links an account created for a provider only through a provider that may link accounts", async () => {
   await admin.post("/api/v2/users", { email: "pre@example.com", username: "pre", login_type: "oidc" });
-  const refused = await signIn(person("pre"), "open");
-  expect(refused.token).toBeUndefined();
-  expect(refused.text).toContain("may not link accounts");
+  const rejected = await signIn(person("pre"), "open");
+  expect(rejected.token).toBeUndefined();
+  expect(rejected.text).toContain("may not link accounts");
   const { client } = await signIn(person("pre"), "linking");
   expect((await getUser(client)).username).toBe("pre");
   // The account had no sessions or tokens to revoke.

@@ -137,8 +137,8 @@ test("[OI-6] rejects suspended users, and treats deleted ones as new", async () 
   const { client } = await signIn(sue);
   await admin.put("/api/v2/users/sue/status/suspend");
   expect(await fetchStatus(client, "GET", "/users/me")).toBe(401);
-  const refused = await signIn(sue);
-  expect([refused.token, refused.text.includes("suspended")]).toEqual([undefined, true]);
+  const rejected = await signIn(sue);
+  expect([rejected.token, rejected.text.includes("suspended")]).toEqual([undefined, true]);
   await admin.delete("/api/v2/users/sue");
   const recreated = await signIn(sue);
   // The name is reserved for the deleted user (ID-34).
@@ -153,8 +153,8 @@ testInside("[OI-6] rejects a person who is suspended during the sign-in, like an
     await admin.put("/api/v2/users/ray/status/suspend");
     return [];
   });
-  const refused = await signIn(ray, "linking");
-  expect([refused.token, refused.text.includes("This account is suspended.")]).toEqual([undefined, true]);
+  const rejected = await signIn(ray, "linking");
+  expect([rejected.token, rejected.text.includes("This account is suspended.")]).toEqual([undefined, true]);
 });
 
 test("[OI-6] a user with a second factor must also provide it after signing in at the provider", async () => {
@@ -181,17 +181,17 @@ test("[OI-3] a callback is valid once, in the browser that started it, for ten m
     await response?.body?.cancel();
     return { status: response?.status, token: browser.cookie(server.url, COOKIE) };
   };
-  const refused = { status: 403, token: undefined };
+  const rejected = { status: 403, token: undefined };
   // The state does not belong to another browser, with or without a sign-in of its own.
-  expect(await finishSignIn(otherBrowser, callback.href)).toEqual(refused);
-  expect(await finishSignIn(signingIn, callback.href)).toEqual(refused);
+  expect(await finishSignIn(otherBrowser, callback.href)).toEqual(rejected);
+  expect(await finishSignIn(signingIn, callback.href)).toEqual(rejected);
   const otherCallback = new URL(callback.href.replace("/open/", "/mapped/"));
-  expect(await finishSignIn(browser, otherCallback.href)).toEqual(refused);
+  expect(await finishSignIn(browser, otherCallback.href)).toEqual(rejected);
 
   const slowBrowser = new Browser();
   const { url: expiredCallback } = await slowBrowser.followRedirects(start("open"), isCallback);
   clock.advance(10 * 60_000);
-  expect(await finishSignIn(slowBrowser, expiredCallback.href)).toEqual(refused);
+  expect(await finishSignIn(slowBrowser, expiredCallback.href)).toEqual(rejected);
   const lastBrowser = new Browser();
   const { url: validCallback } = await lastBrowser.followRedirects(start("open"), isCallback);
   const stateCookie = lastBrowser.cookie(server.url, "service_oidc_state_open") ?? "";

@@ -53,14 +53,14 @@ test("[DF-1] users set and remove their dotfiles; invalid URLs, passwords, and t
   const getPutStatus = (body: object) => fetchStatus(ada, "PUT", "/users/me/dotfiles", body);
   expect(await ada.get<Dotfiles>(DOTFILES_PATH)).toEqual(NO_DOTFILES);
   expect(await ada.put<Dotfiles>(DOTFILES_PATH, DOTFILES)).toEqual(DOTFILES);
-  for (const wrong of [
+  for (const invalid of [
     ...["", "dotfiles", "/srv/dotfiles", "file:///srv/dotfiles", "ext::sh -c true", "--upload-pack=x", "https://"],
     ...["https://t0ken@git.example.com/a/b", "https://a:b@git.example.com/a/b", "ssh://a:b@git.example.com/a/b"],
     "https://git.example.com/a/b?access_token=s",
     ...["https://git.example.com", "git@git.example.com:-b", "https://git.example.com/a b", "https://-x.example.com/a"],
     ...["-x@git.example.com:a/b", "ssh://-x@git.example.com/a/b", "ssh://a%0ab/x/y", "ssh://a%20b/x/y"],
   ]) {
-    expect([wrong, await getPutStatus({ url: wrong })]).toEqual([wrong, 400]);
+    expect([invalid, await getPutStatus({ url: invalid })]).toEqual([invalid, 400]);
   }
   for (const overrides of [{ branch: "--orphan" }, { branch: "a b" }, { install_command: "a\nb" }, { unknown: 1 }]) {
     expect([overrides, await getPutStatus({ url: DOTFILES.url, ...overrides })]).toEqual([overrides, 400]);

@@ -96,13 +96,13 @@ test("[US-1] [US-3] each user has their own secrets; taken or invalid names, and
   expect(await getCreateStatus(ada, { name: "other", value: "x", env_name: "REGISTRY_TOKEN" })).toBe(409);
   await createSecret(ada, { name: "file", value: "in a file", file_path: "~/.config/token" });
   expect(await getCreateStatus(ada, { name: "other", value: "x", file_path: "~/.config/token" })).toBe(409);
-  for (const wrong of [
+  for (const invalid of [
     ...[{ name: "a b" }, { name: "" }, { value: "" }, { value: "x".repeat(16_385) }, { value: "ä".repeat(8_193) }],
     ...[{ env_name: "1A" }, { env_name: "PATH" }, { env_name: "SLIPWAY_URL" }, { env_name: "CODER_AGENT_TOKEN" }],
     ...[{ file_path: "token" }, { file_path: "~/../token" }, { file_path: "/a//b" }, { file_path: "~/" }],
     ...[{ unknown: true }, { value: "with \u0000" }],
   ]) {
-    expect([wrong, await getCreateStatus(ada, { name: "wrong", value: "x", ...wrong })]).toEqual([wrong, 400]);
+    expect([invalid, await getCreateStatus(ada, { name: "wrong", value: "x", ...invalid })]).toEqual([invalid, 400]);
   }
   expect((await ada.get<UserSecret[]>(SECRETS)).map(({ name }) => name)).toEqual(["file", "Registry"]);
   for (let n = 0; n < 50; n++) await createSecret(bob, { name: `n${n}`, value: "x" });

@@ -90,11 +90,11 @@ describe("signing in", () => {
   });
 
   test("[ID-4] an unknown address and a wrong password get the same response", async () => {
-    const [unknown, wrong] = await Promise.all([login("unknown@example.com", "x"), login(ADMIN.email, "x")]);
-    expect([unknown.status, wrong.status]).toEqual([401, 401]);
-    const texts = await Promise.all([unknown.text(), wrong.text()]);
+    const [unknown, invalid] = await Promise.all([login("unknown@example.com", "x"), login(ADMIN.email, "x")]);
+    expect([unknown.status, invalid.status]).toEqual([401, 401]);
+    const texts = await Promise.all([unknown.text(), invalid.text()]);
     expect(texts[0]).toBe(texts[1] as string);
-    expect(wrong.headers.get("www-authenticate")).toBe("Bearer");
+    expect(invalid.headers.get("www-authenticate")).toBe("Bearer");
   });
 
   test("[ID-4] an account without a password accepts none, not even an empty one", async () => {
@@ -115,8 +115,8 @@ describe("signing in", () => {
     expect((await zoe.get<User>("/api/v2/users/me")).status).toBe("active");
     const { key } = await zoe.post<{ key: string }>("/api/v2/users/me/keys/tokens", {});
     await admin.put("/api/v2/users/zoe/status/suspend");
-    const refused = await login("zoe@example.com", PASSWORD);
-    expect(refused.status).toBe(401);
+    const rejected = await login("zoe@example.com", PASSWORD);
+    expect(rejected.status).toBe(401);
     expect(await fetchStatus(zoe, "GET", "/users/me")).toBe(401);
     expect((await admin.put<User>("/api/v2/users/zoe/status/activate")).status).toBe("active");
     expect([

@@ -125,8 +125,8 @@ describe("a token", () => {
     const hourToken = await createToken(ben.client, { lifetime: "1h", scopes: ["all"] });
     const maxExpiry = (await ben.client.get<ApiKey>(`/api/v2/users/me/keys/${hourToken.slice(0, 10)}`)).expires_at;
     const holder = ben.client.withToken(hourToken);
-    const refused = await holder.fetch("POST", `/api/v2${TOKENS}`, { lifetime: "2h" });
-    expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining("ends no later")]);
+    const rejected = await holder.fetch("POST", `/api/v2${TOKENS}`, { lifetime: "2h" });
+    expect([rejected.status, await rejected.text()]).toEqual([400, expect.stringContaining("ends no later")]);
     const shorterToken = await createToken(holder, { lifetime: "30m", scopes: ["user:read"] });
     const defaultToken = await createToken(holder, { scopes: ["api_key:*"] });
     const session = (await holder.post<{ key: string }>("/api/v2/users/me/keys")).key;
@@ -205,8 +205,8 @@ describe("a token", () => {
       invite("two@example.com", { organization_roles: ["organization-admin"] }),
     ] as const;
     for (const [method, path, body] of changes) {
-      const refused = await scopedClient.fetch(method, `/api/v2${path}`, body);
-      expect([path, refused.status, await refused.text()]).toEqual([
+      const rejected = await scopedClient.fetch(method, `/api/v2${path}`, body);
+      expect([path, rejected.status, await rejected.text()]).toEqual([
         path,
         403,
         expect.stringMatching(/everything|full access/),
