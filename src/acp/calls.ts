@@ -1,6 +1,6 @@
 // Maps a coding agent's tool calls to chat tool calls. A call that matches one of Slipway's own tools gets that tool's name and arguments,
 // so that rules, hooks, diffs and approvals recognize it. The agent's own tools never get the name of a Slipway tool. Pure.
-import { isSameFolder } from "#base/same-folder.ts";
+import { isSameFolder } from "#base/system/same-folder.ts";
 import type { ToolCallContent, ToolCallUpdate, ToolKind } from "./connection.ts";
 
 /** A call, merged from all of its updates. */

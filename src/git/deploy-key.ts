@@ -2,7 +2,7 @@
 
 import type { ProviderType } from "#base/config/external-auth-settings.ts";
 import { parseRepositoryAddress } from "#base/links/repository-address.ts";
-import { trimEnd, trimEnds } from "#base/trim.ts";
+import { trimEnd, trimEnds } from "#base/text/trim.ts";
 
 export type DeployKeyLocation = {
   /** The web URL of the repository, as in a plan. */

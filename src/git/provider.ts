@@ -2,7 +2,7 @@
 // type's token. Pure.
 
 import type { ProviderSetting, ProviderType } from "#base/config/external-auth-settings.ts";
-import { trimEnd } from "#base/trim.ts";
+import { trimEnd } from "#base/text/trim.ts";
 
 /** How a token is revoked: GitHub's API, or RFC 7009. */
 export type Revocation = { readonly url: URL; readonly way: "github" | "standard" };

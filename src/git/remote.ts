@@ -1,4 +1,4 @@
-import { trimEnds } from "#base/trim.ts";
+import { trimEnds } from "#base/text/trim.ts";
 // Parses the addresses of git remotes into host and project (rule PR-1). Pure; rejects addresses that no host would use.
 
 export type Remote = { readonly host: string; readonly project: string };

@@ -1,8 +1,8 @@
 // Permission modes: what a chat may do without asking if no rule matches. A mode is stored as `permissions.default` and `plan_mode`, so
 // rules, plan mode and sub-chats work the same with and without it (rules PE-11 to PE-13). Pure.
 
-import { isSameFolder } from "#base/same-folder.ts";
-import { trimEnd } from "#base/trim.ts";
+import { isSameFolder } from "#base/system/same-folder.ts";
+import { trimEnd } from "#base/text/trim.ts";
 import type { ChatPermissions, PermissionAction, PermissionMode } from "#schema/chats/chat-permissions.ts";
 import type { ToolUse } from "./available.ts";
 import { findWriteReason } from "./processes/read-only-commands.ts";

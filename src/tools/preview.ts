@@ -2,7 +2,7 @@
 // nothing in the workspace.
 
 import { normalize } from "node:path/posix";
-import { trimEnd } from "#base/trim.ts";
+import { trimEnd } from "#base/text/trim.ts";
 import type { EditedFiles, PreviewFiles } from "#schema/agents/agent-files.ts";
 import type { ChatApproval } from "#schema/chats/chat-approval.ts";
 import { getCommand } from "./permission-mode.ts";

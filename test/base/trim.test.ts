@@ -1,7 +1,7 @@
 // Removing characters at the ends of texts that users and model servers send.
 import { expect, test } from "bun:test";
 import { parseLabel, parseTitle } from "#actors/chat/background/title-text.ts";
-import { trimEnd, trimEnds } from "#base/trim.ts";
+import { trimEnd, trimEnds } from "#base/text/trim.ts";
 import { repairSchema } from "#src/llm/request/schema.ts";
 
 test("[RP-52] characters are removed at the ends only", () => {

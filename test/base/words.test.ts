@@ -1,7 +1,7 @@
 // Search words: known stems of the published English stemmer, and how a text is split into words.
 import { expect, test } from "bun:test";
-import { stemWord } from "#base/stemmer.ts";
-import { listStems, splitWords } from "#base/words.ts";
+import { stemWord } from "#base/text/stemmer.ts";
+import { listStems, splitWords } from "#base/text/words.ts";
 
 const PAIRS =
   "consign:consign consigned:consign consigning:consign consignment:consign consist:consist consistency:consist consistently:consist " +

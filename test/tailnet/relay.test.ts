@@ -114,7 +114,7 @@ describe("connections of one key", () => {
     await using other = await RelayPeer.join(server);
     await first.closed;
     expect([second, third].map(({ socket }) => socket.readyState)).toEqual([WebSocket.OPEN, WebSocket.OPEN]);
-    other.packet(third, "hello");
+    other.sendPacket(third, "hello");
     expect((await third.receiveText()).text).toBe("hello");
   });
 });

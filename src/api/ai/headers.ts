@@ -2,7 +2,7 @@
 // reveal the provider account are not returned. Pure.
 
 import { isInstruction, listConnectionHeaders } from "#base/network/node-headers.ts";
-import { trimEnd } from "#base/trim.ts";
+import { trimEnd } from "#base/text/trim.ts";
 import type { ConfiguredProvider } from "#src/llm/configured-model.ts";
 import { CallBodyError } from "#src/llm/gateway/call-body.ts";
 import type { Dialect } from "#src/llm/gateway/endpoint.ts";

@@ -1,6 +1,6 @@
 // Names and reads the cookies that sign a browser in. An app's host may share a domain with the access URL, and its pages may set cookies
 // for that whole domain: none of them must be accepted as one of the server's (rule ID-31). Pure.
-import { trimEnds } from "#base/trim.ts";
+import { trimEnds } from "#base/text/trim.ts";
 
 export const SESSION_COOKIE = "service_session_token";
 /** The session on an app's own host. */

@@ -94,7 +94,7 @@ class UnknownClients {
     }
   }
 
-  /** Moves a client to those with announced keys. Whoever knows a key can open any number of connections with it. */
+  /** Moves a client to those with announced keys. Anyone who knows a key could open any number of connections with it. */
   #keep(connection: RelayConnection, socket: Socket): void {
     this.#open.delete(connection);
     const connections = this.#known.get(connection.address) ?? new Map<RelayConnection, Socket>();

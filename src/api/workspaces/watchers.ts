@@ -12,7 +12,7 @@ import { BroadChanges } from "./broad-changes.ts";
 import { SilenceTimer } from "./silence-timer.ts";
 import { SourceIndex } from "./watched-sources.ts";
 
-/** Longer work lets other requests continue before it goes on. */
+/** After this time, other requests have a turn. */
 const MAX_WORK_MS = 5;
 
 export interface Watcher {

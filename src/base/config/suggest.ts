@@ -1,5 +1,5 @@
 // "Did you mean ...?" for misspelled settings, commands and names.
-import { trimEnd } from "#base/trim.ts";
+import { trimEnd } from "#base/text/trim.ts";
 
 /** Wrong names that people try, by the setting that they mean. */
 const SETTING_ALIASES: Readonly<Record<string, readonly string[]>> = {

@@ -5,7 +5,7 @@ import { existsSync } from "node:fs";
 import type { Clock } from "#base/clock.ts";
 import { readEngineError } from "#base/engine-words.ts";
 import { AppError, type ErrorKind } from "#base/errors.ts";
-import { trimEnd } from "#base/trim.ts";
+import { trimEnd } from "#base/text/trim.ts";
 import type { Container } from "#schema/workspaces/container.ts";
 import type { Environment } from "../environment.ts";
 

@@ -3,7 +3,7 @@
 
 import { parseJson } from "#base/json/read.ts";
 import { Outbound } from "#base/outbound.ts";
-import { trimEnd } from "#base/trim.ts";
+import { trimEnd } from "#base/text/trim.ts";
 import type { LocalModelServer, LocalModelServers } from "#schema/administration/local-models.ts";
 import type { DomainContext } from "../context.ts";
 import { parseModelList, parseOllamaModel, parseOllamaModels, readText } from "./local-model-answers.ts";

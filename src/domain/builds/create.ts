@@ -3,7 +3,7 @@
 import type { NewBuild } from "#actors/workspace/decision.ts";
 import { AppError, conflict, forbidden, invalidField, notFound } from "#base/errors.ts";
 import { TurnThrottle } from "#base/loop-pacing.ts";
-import { trimEnd } from "#base/trim.ts";
+import { trimEnd } from "#base/text/trim.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { insertAudit } from "#db/reports/audit/audit.ts";
 import { findTemplateEvenDeleted, type TemplateRow } from "#db/templates/templates.ts";

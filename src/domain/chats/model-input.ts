@@ -1,7 +1,7 @@
 // Validates providers and models entered by an administrator, field by field. Pure.
 
 import { type AppError, invalid, invalidField, type Validation } from "#base/errors.ts";
-import { trimEnd } from "#base/trim.ts";
+import { trimEnd } from "#base/text/trim.ts";
 import type { CallConfig } from "#schema/chats/model-config.ts";
 import { PROVIDER_KINDS, type ProviderKind } from "#schema/chats/model-provider.ts";
 

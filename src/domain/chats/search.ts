@@ -1,7 +1,7 @@
 // Parses `search:` in lists of chats (facts/chats 4.2): words that must all occur, quoted phrases, `or`, and `-word` for words that must
 // not occur. Every text is valid; a text without words finds nothing. Also chooses how a search is executed.
 import type { SearchQuery } from "#base/query.ts";
-import { splitWords } from "#base/words.ts";
+import { splitWords } from "#base/text/words.ts";
 import {
   type ChatFilter,
   type ChatPage,

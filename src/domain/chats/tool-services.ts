@@ -5,7 +5,7 @@ import { AppError } from "#base/errors.ts";
 import { ANY_TYPE } from "#base/file-signature.ts";
 import { deriveUuid } from "#base/ids.ts";
 import { pause } from "#base/retry.ts";
-import { trimEnd } from "#base/trim.ts";
+import { trimEnd } from "#base/text/trim.ts";
 import { findChat, findChatAccessRow } from "#db/chats/chats.ts";
 import { findChatFile, insertChatFile, linkChatFiles } from "#db/chats/files.ts";
 import { findTemplateEvenDeleted } from "#db/templates/templates.ts";

@@ -12,7 +12,7 @@ import {
   type RepositoryAddress,
 } from "#base/links/repository-address.ts";
 import type { Outbound } from "#base/outbound.ts";
-import { trimEnd, trimEnds } from "#base/trim.ts";
+import { trimEnd, trimEnds } from "#base/text/trim.ts";
 import type { RepositoryAsked, RepositoryPlan } from "#schema/templates/repository.ts";
 import { RepositoryError } from "#src/git/bounded-git.ts";
 import { FeatureRegistry } from "#src/git/feature-registry.ts";

@@ -7,7 +7,7 @@ import { toRfc3339 } from "#base/clock.ts";
 import { AppError, conflict, forbidden, invalid, notFound } from "#base/errors.ts";
 import { failpoint } from "#base/failpoint.ts";
 import { uuid } from "#base/ids.ts";
-import { trimEnd } from "#base/trim.ts";
+import { trimEnd } from "#base/text/trim.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { setTimer } from "#db/engine/timers.ts";
 import type { PlannedChat, PlannedCopy } from "#db/schema/forks.ts";

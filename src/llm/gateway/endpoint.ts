@@ -1,6 +1,6 @@
 // The endpoints of model APIs that the gateway forwards, by dialect. All others are refused: a provider stores files, batches and responses
 // for its key, which all callers of the gateway share. Pure.
-import { trimEnd } from "#base/trim.ts";
+import { trimEnd } from "#base/text/trim.ts";
 import type { ProviderKind } from "#schema/chats/model-provider.ts";
 
 export const DIALECTS = ["anthropic", "openai", "google"] as const;

@@ -2,7 +2,7 @@
 // schema uses only the part of JSON Schema that all of them accept. Pure.
 
 import { sha256 } from "#base/ids.ts";
-import { trimEnds } from "#base/trim.ts";
+import { trimEnds } from "#base/text/trim.ts";
 
 type Members = Readonly<Record<string, unknown>>;
 type Node = Record<string, unknown>;

@@ -4,7 +4,7 @@
 import type { Clock } from "#base/clock.ts";
 import { readEngineError } from "#base/engine-words.ts";
 import { JsonProblem, parseJson, readBytes, tryParseJson } from "#base/json/read.ts";
-import { trimEnd } from "#base/trim.ts";
+import { trimEnd } from "#base/text/trim.ts";
 import { ProvisionError } from "../provisioner.ts";
 
 // Parses the address of a Docker Engine from the setting `docker_host`. Rejects unsupported addresses.

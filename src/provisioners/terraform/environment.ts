@@ -2,7 +2,7 @@
 // (facts/terraform section 2). Pure.
 
 import { sha256 } from "#base/ids.ts";
-import { trimEnd } from "#base/trim.ts";
+import { trimEnd } from "#base/text/trim.ts";
 import type { ProvisionRequest } from "../provisioner.ts";
 import type { TerraformOwner, TerraformWork } from "./work.ts";
 

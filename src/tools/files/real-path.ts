@@ -3,7 +3,7 @@
 
 import { posix } from "node:path";
 import { log } from "#base/log.ts";
-import { trimEnd } from "#base/trim.ts";
+import { trimEnd } from "#base/text/trim.ts";
 import { getPaths, isPlainPath } from "../permission-mode.ts";
 import { type ToolAgent, ToolError, WorkspaceUnreachableError } from "../tool.ts";
 

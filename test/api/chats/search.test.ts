@@ -5,7 +5,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { uuid } from "#base/ids.ts";
 import { toShard } from "#base/shards.ts";
-import { listStems, splitWords } from "#base/words.ts";
+import { listStems, splitWords } from "#base/text/words.ts";
 import { insertChat, listBusyChats } from "#db/chats/chats.ts";
 import { countHits, listMatching, listPage, searchAllHits, searchFewHits } from "#db/chats/list.ts";
 import { indexMessages, indexTitle, mergeSearch, readSegments, toMatching } from "#db/chats/search.ts";

@@ -54,7 +54,7 @@ const brokenFrames: [string, number, string | Uint8Array, FrameOptions][] = [
   ["a ping of 126 bytes", 9, new Uint8Array(126), {}],
   ["a ping in parts", 9, "x", { final: false }],
   ["a continuation of nothing", 0, "x", {}],
-  ["a length of 2^62", 1, "x", { announced: 2 ** 62 }],
+  ["a length of 2^62", 1, "x", { announcedLength: 2 ** 62 }],
   ["more than the largest message", 2, new Uint8Array(5 << 20), {}],
   ["a close frame with a forbidden code", 8, new Uint8Array([0x03, 0xed]), {}],
 ];

@@ -8,7 +8,7 @@ import { createGunzip } from "node:zlib";
 import { digestFile, type PublicKey, parsePublicKey, SignatureError, verifyDigest } from "#base/minisign.ts";
 import { describeNetworkError } from "#base/network/failure-words.ts";
 import { parseTrustedComment, RELEASE_FILE, type Release, readRelease, toReleaseFileName } from "#base/release.ts";
-import { trimEnd } from "#base/trim.ts";
+import { trimEnd } from "#base/text/trim.ts";
 import { RELEASE_KEY } from "#base/version.ts";
 import { UpgradeError } from "./error.ts";
 

@@ -1,5 +1,5 @@
 // Parses terminal colors in a line of text into pieces with class names. Other control sequences are removed. Pure.
-import { trimEnd } from "#base/trim.ts";
+import { trimEnd } from "#base/text/trim.ts";
 
 export type Piece = { readonly text: string; readonly class: string };
 

@@ -1,4 +1,4 @@
-import { trimEnd } from "./trim.ts";
+import { trimEnd } from "../text/trim.ts";
 
 /**
  * Returns whether a path that a call names leads to the folder in which it runs anyway. Paths with `..` never do, because a symbolic link may

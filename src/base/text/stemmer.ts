@@ -1,5 +1,5 @@
 // Stems English words with the Snowball "English" (Porter 2) algorithm, so that `deploys`, `deployed` and `deployments` match. Used by
-// src/base/words.ts for the search index of chats and for searches. Pure; takes words in lower case.
+// src/base/text/words.ts for the search index of chats and for searches. Pure; takes words in lower case.
 
 const DOUBLE_CONSONANT = /(bb|dd|ff|gg|mm|nn|pp|rr|tt)$/;
 const SHORT_SYLLABLE = /([^aeiouy][aeiouy][^aeiouywxY]|^[aeiouy][^aeiouy])$/;
