@@ -7,7 +7,7 @@ import { AppError } from "#base/errors.ts";
 import { failpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
 import type { Topics } from "#base/topics.ts";
-import { trimEnd } from "#base/trim.ts";
+import { trimEnd } from "#base/text/trim.ts";
 import { findChatAccessRow } from "#db/chats/chats.ts";
 import { CommitError, type Store } from "#db/engine/store.ts";
 import { clearTimer, setTimer, type Timer } from "#db/engine/timers.ts";

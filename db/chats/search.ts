@@ -1,7 +1,7 @@
 // The search index of chat messages and titles: the statements that maintain it, written in the batch of the content, and search
 // conditions. The index contains only words, so searches must check access to the chat.
 import { type SQL, sql } from "drizzle-orm";
-import { listStems, splitWords } from "#base/words.ts";
+import { listStems, splitWords } from "#base/text/words.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import type { Query, Statement, Value } from "../engine/sql.ts";
 

@@ -1,6 +1,5 @@
 // Questions of a coding agent before it acts, and the calls to which an answer applies.
 import { expect, test } from "bun:test";
-import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
@@ -227,7 +226,7 @@ test("[CA-24] a command of the agent's client runs in the folder that the approv
 });
 
 test("[PE-13] a coding agent's running turn has the mode that its owner has just chosen", async () => {
-  execFileSync("mkfifo", [join(home, "gate")]);
+  Bun.spawnSync(["mkfifo", join(home, "gate")]);
   const permissions = { default: "allow", rules: [{ tool: "execute", command: "cat", action: "allow" }] };
   const text = "term cat gate\nterm touch asked\nterm cat gate\nterm touch planned\nsay done";
   const { id } = await startAgentChat(world, text, { permissions });

@@ -2,7 +2,7 @@
 // them. The newest output is kept for the agent and for the chat's followers. Terminals end with the turn or the agent.
 import type { Clock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
-import { isSameFolder } from "#base/same-folder.ts";
+import { isSameFolder } from "#base/system/same-folder.ts";
 import { quoteWords } from "#src/acp/calls.ts";
 import type { CreateTerminalRequest, TerminalExit, TerminalOutput } from "#src/acp/connection.ts";
 import { SecretMask, skipCutLine } from "#src/tools/mask.ts";

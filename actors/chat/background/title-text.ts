@@ -1,6 +1,6 @@
 // Titles and summaries as text: fallback titles, and how titles and summaries are extracted from a model's answer (facts/chats 4.10 and
 // 4.11). Pure.
-import { trimEnd } from "#base/trim.ts";
+import { trimEnd } from "#base/text/trim.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import { toLine } from "#schema/text.ts";
 
