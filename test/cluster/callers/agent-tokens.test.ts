@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]());
 
 testInside(
-  "[CP-71] the node with an agent's shard caches its token, until it is revoked or the shard moved in the meantime; no other node does",
+  "[CP-71] only the node with an agent's shard caches the agent's token, until the token is revoked or the shard moves",
   async () => {
     const agent = await seedAgent(server);
     const hash = sha256(agent.agent_token);
@@ -26,14 +26,14 @@ testInside(
     const clock = new ManualClock();
     const { store, topics } = getContext(server);
     let lookupCount = 0;
-    const counted = {
+    const countingStore = {
       get<T>(query: Query<T>): Promise<T | undefined> {
         lookupCount++;
         return store.get(query);
       },
     };
     const location = { isHere: shards.isHere, countArrivals: () => shards.arrivals };
-    const tokens = new AgentTokens({ store: counted, topics, clock, location });
+    const tokens = new AgentTokens({ store: countingStore, topics, clock, location });
     /** Returns how many lookups it takes to find the token again. */
     const countLookups = async (): Promise<number> => {
       lookupCount = 0;
@@ -55,11 +55,11 @@ testInside(
     shards.add([part]);
     expect([await countLookups(), await countLookups()]).toEqual([1, 0]);
 
-    // It becomes invalid while it is being read.
+    // The token is revoked during the lookup.
     clock.advance(1_001);
-    const reading = tokens.find(hash);
+    const lookup = tokens.find(hash);
     topics.publish("agent_gone", agent.agent_id, {});
-    await reading;
+    await lookup;
     expect([await countLookups(), await countLookups()]).toEqual([1, 0]);
   },
 );

@@ -18,9 +18,11 @@ testNeeding(
     await using cluster = await startCluster();
     const nodes = [await cluster.start(1, ALL_ACTIVE), await cluster.start(2, ALL_ACTIVE)] as const;
     await using sql = new SQL(cluster.database.url, { max: 1 });
-    const shares = (): Promise<{ count: number }[]> =>
+    const loadShardCounts = (): Promise<{ count: number }[]> =>
       sql.unsafe("select count(*)::int as count from parts where node <> '' group by node");
-    await until(async () => (await shares()).every(({ count }, _, { length }) => length === 2 && count === 128));
+    await until(async () =>
+      (await loadShardCounts()).every(({ count }, _, { length }) => length === 2 && count === 128),
+    );
     const admin = await new Client(nodes[0].url).signIn(ADMIN.email, ADMIN.password);
     const { organization_ids } = await admin.get<{ organization_ids: string[] }>("/api/v2/users/me");
     const template = await makeTemplate(admin);
@@ -30,8 +32,8 @@ testNeeding(
         const [username, email] = [`person${n}`, `person${n}@example.com`];
         const account = { email, username, password, login_type: "password", organization_ids };
         const { id } = await admin.post<{ id: string }>("/api/v2/users", account);
-        const created = { name: "work", template_id: template.id };
-        const workspace = await admin.post<{ id: string }>(`/api/v2/users/${id}/workspaces`, created);
+        const body = { name: "work", template_id: template.id };
+        const workspace = await admin.post<{ id: string }>(`/api/v2/users/${id}/workspaces`, body);
         return { id, email, workspace_id: workspace.id };
       }),
     );
@@ -43,30 +45,31 @@ testNeeding(
     const clientFor = (node: NodeProcess, token: string | undefined): Client => new Client(node.url, token);
     /** Returns a caller's statuses for a read that the node answers, and for changes that each node makes in its shards. */
     const fetchStatuses = async (token: string | undefined): Promise<Set<number>> => {
-      const requested = nodes.flatMap((node) => [
+      const requests = nodes.flatMap((node) => [
         clientFor(node, token).fetch("GET", "/api/v2/users/me"),
         ...workspaces.map(({ id }) =>
           clientFor(node, token).fetch("PUT", `/api/v2/workspaces/${id}/ttl`, { ttl_ms: null }),
         ),
       ]);
-      return new Set((await Promise.all(requested)).map(({ status }) => status));
+      return new Set((await Promise.all(requests)).map(({ status }) => status));
     };
     for (let n = 0; n < ROUNDS; n++) {
-      const [by = nodes[0]] = [nodes[n % 2]];
+      const node = nodes[n % 2] ?? nodes[0];
       const { key } = await admin.post<{ key: string }>("/api/v2/users/me/keys/tokens", {});
       expect([...(await fetchStatuses(key))].sort()).toEqual([200, 204]);
-      await clientFor(by, admin.token).delete(`/api/v2/users/me/keys/${key.slice(0, 10)}`);
+      await clientFor(node, admin.token).delete(`/api/v2/users/me/keys/${key.slice(0, 10)}`);
       expect([...(await fetchStatuses(key))]).toEqual([401]);
 
       const [person] = people.slice(n) as [(typeof people)[number]];
-      const client = await new Client(by.url).signIn(person.email, password);
-      const allow = (roles: string[]) => clientFor(by, admin.token).put(`/api/v2/users/${person.id}/roles`, { roles });
-      await allow(["owner"]);
+      const client = await new Client(node.url).signIn(person.email, password);
+      const setRoles = (roles: string[]) =>
+        clientFor(node, admin.token).put(`/api/v2/users/${person.id}/roles`, { roles });
+      await setRoles(["owner"]);
       expect([...(await fetchStatuses(client.token))].sort()).toEqual([200, 204]);
-      await allow([]);
-      const left = await fetchStatuses(client.token);
-      expect([left.has(200), left.has(404) || left.has(403)]).toEqual([true, true]);
-      await clientFor(by, admin.token).put(`/api/v2/users/${person.id}/status/suspend`);
+      await setRoles([]);
+      const remaining = await fetchStatuses(client.token);
+      expect([remaining.has(200), remaining.has(404) || remaining.has(403)]).toEqual([true, true]);
+      await clientFor(node, admin.token).put(`/api/v2/users/${person.id}/status/suspend`);
       expect([...(await fetchStatuses(client.token))]).toEqual([401]);
     }
   },

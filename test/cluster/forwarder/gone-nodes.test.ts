@@ -12,9 +12,9 @@ const UPGRADE = "Upgrade: websocket\r\nConnection: Upgrade\r\n";
 const SWITCHED = `HTTP/1.1 101 Switching Protocols\r\n${UPGRADE}\r\n`;
 const EVENTS = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\ndata: 1\n\n";
 
-const open: (() => void)[] = [];
+const cleanups: (() => void)[] = [];
 afterEach(() => {
-  for (const end of open.splice(0)) end();
+  for (const cleanup of cleanups.splice(0)) cleanup();
 });
 
 /** Starts two nodes. `silent` begins responses to some paths, and then hangs; `successor` takes over its shards. */
@@ -39,8 +39,8 @@ const startNodes = () => {
     fetch: async (request) => new Response(`next: ${request.method} ${await request.text()}`),
   });
   const state = { incarnation: 1 as number | undefined, isOwn: false };
-  const other = `127.0.0.1:${silent.port}`;
-  const here = { hostname: "127.0.0.1", port: successor.port as number };
+  const silentAddress = `127.0.0.1:${silent.port}`;
+  const successorAddress = { hostname: "127.0.0.1", port: successor.port as number };
   const options = {
     hostname: "127.0.0.1",
     port: 0,
@@ -52,50 +52,51 @@ const startNodes = () => {
   const active = new Forwarder({
     ...options,
     shards: {
-      here: () => here,
+      here: () => successorAddress,
       has: () => state.isOwn,
-      addressOf: () => (state.isOwn ? undefined : other),
-      incarnationAt: (node) => (node === other ? state.incarnation : undefined),
+      addressOf: () => (state.isOwn ? undefined : silentAddress),
+      incarnationAt: (node) => (node === silentAddress ? state.incarnation : undefined),
       shardOf: async () => 7,
     },
     state: () => STATE,
   });
   const spare = new Forwarder({
     ...options,
-    leader: () => (state.isOwn ? `127.0.0.1:${successor.port}` : state.incarnation === undefined ? undefined : other),
+    leader: () =>
+      state.isOwn ? `127.0.0.1:${successor.port}` : state.incarnation === undefined ? undefined : silentAddress,
     own: () => `127.0.0.1:${successor.port}`,
     state: () => ({ ...STATE, node: "spare" }),
   });
-  open.push(
+  cleanups.push(
     () => active.end(),
     () => spare.end(),
     () => silent.stop(true),
     () => void successor.stop(true),
   );
-  const ask = (forwarder: Forwarder, head: string, rest = ""): RawConnection => {
+  const sendRequest = (forwarder: Forwarder, head: string, rest = ""): RawConnection => {
     const connection = new RawConnection(new URL(`http://127.0.0.1:${forwarder.port}`));
     connection.send(`${head} HTTP/1.1\r\nHost: x\r\n${rest || "\r\n"}`);
-    open.push(() => connection[Symbol.dispose]());
+    cleanups.push(() => connection[Symbol.dispose]());
     return connection;
   };
-  return { arrived, state, active, spare, ask };
+  return { arrived, state, active, spare, sendRequest };
 };
 
 for (const kind of ["active", "spare"] as const)
   test(`[CL-62] requests that wait for a replaced node are retried on the next one, answered with an error or disconnected (${kind})`, async () => {
     const nodes = startNodes();
-    const { arrived, state, ask } = nodes;
+    const { arrived, state, sendRequest } = nodes;
     const forwarder = nodes[kind];
-    const read = ask(forwarder, "GET /read");
-    const early = ask(forwarder, "GET /early", `${UPGRADE}\r\n`);
-    const write = ask(forwarder, "PUT /write", "Content-Length: 4\r\n\r\nfour");
-    const partial = ask(forwarder, "PUT /half", "Content-Length: 4000000\r\n\r\nbegun");
-    const stream = ask(forwarder, "GET /stream");
-    const socket = ask(forwarder, "GET /socket", `${UPGRADE}\r\n`);
-    await until(() => arrived.length === 6, { what: "the node to have all of them" });
+    const read = sendRequest(forwarder, "GET /read");
+    const early = sendRequest(forwarder, "GET /early", `${UPGRADE}\r\n`);
+    const write = sendRequest(forwarder, "PUT /write", "Content-Length: 4\r\n\r\nfour");
+    const partial = sendRequest(forwarder, "PUT /half", "Content-Length: 4000000\r\n\r\nbegun");
+    const stream = sendRequest(forwarder, "GET /stream");
+    const socket = sendRequest(forwarder, "GET /socket", `${UPGRADE}\r\n`);
+    await until(() => arrived.length === 6, { what: "the node to receive all requests" });
     await stream.until((text) => text.includes("data: 1"));
     await socket.until((text) => text.endsWith("\r\n\r\n"));
-    // No node has taken over yet: all requests wait.
+    // Until a node takes over, all requests wait.
     state.incarnation = undefined;
     if (kind === "active") state.incarnation = 1;
     const waitStart = systemClock.monotonic();
@@ -107,8 +108,8 @@ for (const kind of ["active", "spare"] as const)
     state.isOwn = true;
     expect(await read.until((text) => text.includes("next:"))).toMatch(/^HTTP\/1\.1 200 .*next: GET $/s);
     expect(await early.until((text) => text.includes("next:"))).toContain("next: GET ");
-    for (const one of [write, partial])
-      expect(await one.until((text) => text.includes("}"))).toMatch(
+    for (const connection of [write, partial])
+      expect(await connection.until((text) => text.includes("}"))).toMatch(
         /^HTTP\/1\.1 500 .*The node that handled this request stopped responding. The request may or may not have taken effect\./s,
       );
     await Promise.all([stream.closed, socket.closed]);
@@ -118,16 +119,16 @@ for (const kind of ["active", "spare"] as const)
   });
 
 test("[CL-62] a node that stops cleanly completes its output", async () => {
-  const { arrived, state, active, ask } = startNodes();
-  const read = ask(active, "GET /read");
+  const { arrived, state, active, sendRequest } = startNodes();
+  const read = sendRequest(active, "GET /read");
   await until(() => arrived.length === 1);
   const { socket } = arrived[0] as { socket: Socket };
   state.incarnation = undefined;
   state.isOwn = true;
   socket.write("HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n");
   for (let n = 0; n < 8; n++) {
-    const since = systemClock.monotonic();
-    await until(() => systemClock.monotonic() - since > 250);
+    const sentAt = systemClock.monotonic();
+    await until(() => systemClock.monotonic() - sentAt > 250);
     socket.write(`${n}`);
   }
   socket.end();

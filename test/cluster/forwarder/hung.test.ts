@@ -33,9 +33,9 @@ testNeeding(
     const { organization_ids } = await admin.get<{ organization_ids: string[] }>("/api/v2/users/me");
     const chat = await createChat({ owner: admin, organization_id: organization_ids[0] as string }, "hello");
     const [{ node: owner }] = await sql.unsafe("select node from chats join parts using (part) limit 1");
-    const hung = nodes.find(({ id }) => id === owner) as NodeProcess;
-    const other = nodes.find(({ id }) => id !== owner) as NodeProcess;
-    const client = new Client(other.url, admin.token);
+    const pausedNode = nodes.find(({ id }) => id === owner) as NodeProcess;
+    const otherNode = nodes.find(({ id }) => id !== owner) as NodeProcess;
+    const client = new Client(otherNode.url, admin.token);
     const path = `/api/v2/chats/${chat.id}`;
 
     const stream = await client.fetch("GET", `${path}/stream`, undefined, { headers: { accept: "text/event-stream" } });
@@ -43,7 +43,7 @@ testNeeding(
     const streamEnded = stream.text().catch(() => "broken off");
     using watch = await client.socket("/api/v2/chats/watch");
 
-    hung.signal("SIGSTOP");
+    pausedNode.signal("SIGSTOP");
     const pausedAt = performance.now();
     const read = client.fetch("GET", path);
     const write = client.fetch("PATCH", path, { title: "renamed" });
@@ -53,11 +53,11 @@ testNeeding(
     expect((await read).status).toBe(200);
     const tookMs = performance.now() - pausedAt;
     expect(tookMs).toBeLessThan(LEASE_MS + MAX_DELAY_MS);
-    // They reconnect, and reach the next node.
-    using again = await client.socket("/api/v2/chats/watch");
+    // Clients reconnect, and reach the next node.
+    using reconnected = await client.socket("/api/v2/chats/watch");
     expect((await client.fetch("PATCH", path, { title: "once more" })).ok).toBe(true);
-    hung.signal("SIGCONT");
-    expect(await hung.exited).not.toBe(0);
-    again.close();
+    pausedNode.signal("SIGCONT");
+    expect(await pausedNode.exited).not.toBe(0);
+    reconnected.close();
   },
 );

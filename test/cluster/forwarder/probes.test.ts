@@ -7,12 +7,12 @@ import { until } from "#test/support/until.ts";
 
 const MAX_OPEN_REQUESTS = 2;
 /** Number of additional connections whose heads are read, and for how long. */
-const PROBES = 32;
-const PROBE_HEAD_MS = 2_000;
+const PROBE_RESERVE = 32;
+const PROBE_HEAD_TIMEOUT_MS = 2_000;
 
-const open: Disposable[] = [];
+const disposables: Disposable[] = [];
 afterEach(() => {
-  for (const one of open.splice(0)) one[Symbol.dispose]();
+  for (const disposable of disposables.splice(0)) disposable[Symbol.dispose]();
 });
 
 /** A node at its limit of idle connections. */
@@ -29,41 +29,42 @@ const openFullNode = async () => {
     own: () => "",
     state: () => ({ node: "spare", lease: "free", database: "answers", standby: "connected" }),
   });
-  open.push({ [Symbol.dispose]: () => forwarder.end() });
+  disposables.push({ [Symbol.dispose]: () => forwarder.end() });
   const url = new URL(`http://127.0.0.1:${forwarder.port}`);
   /** Opens this many more idle connections. */
   const openIdle = async (count: number): Promise<RawConnection[]> => {
-    const size = forwarder.size + count;
+    const expectedSize = forwarder.size + count;
     const connections = Array.from({ length: count }, () => new RawConnection(url));
-    open.push(...connections);
-    await until(() => forwarder.size === size);
+    disposables.push(...connections);
+    await until(() => forwarder.size === expectedSize);
     return connections;
   };
-  const ask = (path: string, method = "GET") => rawRequest(url, `${method} ${path} HTTP/1.1\r\nhost: x\r\n\r\n`);
-  return { clock, forwarder, openIdle, ask, first: await openIdle(MAX_OPEN_REQUESTS) };
+  const sendRequest = (path: string, method = "GET") =>
+    rawRequest(url, `${method} ${path} HTTP/1.1\r\nhost: x\r\n\r\n`);
+  return { clock, forwarder, openIdle, sendRequest, idleConnections: await openIdle(MAX_OPEN_REQUESTS) };
 };
 
 const TOO_MANY_REQUESTS = { status: 503, body: JSON.stringify({ message: "The server has too many open requests." }) };
 
 test("[CL-60] beyond max_connections only health checks are answered", async () => {
-  const { ask, forwarder } = await openFullNode();
-  for (let round = 0; round < 2 * PROBES; round++) {
-    expect(await ask("/healthz")).toEqual({ status: 200, body: "OK" });
-    const ready = await ask("/readyz");
+  const { sendRequest, forwarder } = await openFullNode();
+  for (let round = 0; round < 2 * PROBE_RESERVE; round++) {
+    expect(await sendRequest("/healthz")).toEqual({ status: 200, body: "OK" });
+    const ready = await sendRequest("/readyz");
     expect([ready.status, JSON.parse(ready.body).message]).toEqual([503, "No node of the cluster is active."]);
-    expect(await ask("/healthz", "POST")).toEqual(TOO_MANY_REQUESTS);
-    expect(await ask("/api/v2/buildinfo")).toEqual(TOO_MANY_REQUESTS);
+    expect(await sendRequest("/healthz", "POST")).toEqual(TOO_MANY_REQUESTS);
+    expect(await sendRequest("/api/v2/buildinfo")).toEqual(TOO_MANY_REQUESTS);
   }
   await until(() => forwarder.size === MAX_OPEN_REQUESTS);
 });
 
 test("[CL-60] the reserve for health checks is small, and a client that sends nothing is disconnected soon", async () => {
-  const { clock, forwarder, openIdle, ask, first } = await openFullNode();
-  const additional = await openIdle(PROBES);
-  expect(await ask("/healthz")).toEqual(TOO_MANY_REQUESTS);
-  clock.advance(PROBE_HEAD_MS);
+  const { clock, forwarder, openIdle, sendRequest, idleConnections } = await openFullNode();
+  const additional = await openIdle(PROBE_RESERVE);
+  expect(await sendRequest("/healthz")).toEqual(TOO_MANY_REQUESTS);
+  clock.advance(PROBE_HEAD_TIMEOUT_MS);
   await Promise.all(additional.map(({ closed }) => closed));
   await until(() => forwarder.size === MAX_OPEN_REQUESTS);
-  expect((await ask("/healthz")).status).toBe(200);
-  expect(first.map(({ socket }) => socket.closed)).toEqual([false, false]);
+  expect((await sendRequest("/healthz")).status).toBe(200);
+  expect(idleConnections.map(({ socket }) => socket.closed)).toEqual([false, false]);
 });

@@ -14,9 +14,9 @@ const STATE = { node: "spare", lease: "elsewhere", database: "answers", standby:
 const MESSAGE_BYTES = 64 * 1024;
 const MESSAGE_COUNT = 1600;
 
-const open: { stop(): void }[] = [];
+const openServers: { stop(): void }[] = [];
 afterEach(() => {
-  for (const one of open.splice(0)) one.stop();
+  for (const server of openServers.splice(0)) server.stop();
 });
 
 type ReaderState = { sent: number; blocked: boolean };
@@ -41,14 +41,14 @@ const startActiveNode = () => {
   const server: Server<unknown> = Bun.serve({
     hostname: "127.0.0.1",
     port: 0,
-    async fetch(request, own) {
+    async fetch(request, bunServer) {
       const { pathname } = new URL(request.url);
-      const named = parseForwardedAddress(request.headers.get(NODE_HEADER), sha256(TOKEN));
+      const clientAddress = parseForwardedAddress(request.headers.get(NODE_HEADER), sha256(TOKEN));
       if (pathname === "/readyz") {
         const host = request.headers.get("host");
         return Response.json({ message: "Not now." }, { status: host === "slipway.test" ? 200 : 503 });
       }
-      if (pathname === "/socket" && own.upgrade(request, { data: undefined })) return;
+      if (pathname === "/socket" && bunServer.upgrade(request, { data: undefined })) return;
       if (pathname === "/slow") {
         return new Response(
           (async function* () {
@@ -60,7 +60,7 @@ const startActiveNode = () => {
           { headers: { "content-type": "text/event-stream" } },
         );
       }
-      return Response.json({ pathname, named, raw: request.headers.get(NODE_HEADER), body: await request.text() });
+      return Response.json({ pathname, clientAddress, body: await request.text() });
     },
     websocket: {
       backpressureLimit: 1024 * 1024,
@@ -68,7 +68,7 @@ const startActiveNode = () => {
       drain: pump,
     },
   });
-  open.push({ stop: () => void server.stop(true) });
+  openServers.push({ stop: () => void server.stop(true) });
   return { port: server.port as number, progress };
 };
 
@@ -97,7 +97,7 @@ const startSpare = (
     },
     state: () => STATE,
   });
-  open.push({ stop: () => forwarder.end() });
+  openServers.push({ stop: () => forwarder.end() });
   return forwarder;
 };
 
@@ -105,8 +105,8 @@ const startSpare = (
 const openUnansweredPort = async () => {
   const program = [
     "import socket, sys, time",
-    "one = socket.socket(); one.bind(('127.0.0.1', 0)); one.listen(0)",
-    "print(one.getsockname()[1], flush=True)",
+    "listener = socket.socket(); listener.bind(('127.0.0.1', 0)); listener.listen(0)",
+    "print(listener.getsockname()[1], flush=True)",
     "sys.stdin.read()",
   ].join("\n");
   const child = Bun.spawn([needs.python3.file, "-c", program], { stdin: "pipe", stdout: "pipe" });
@@ -138,7 +138,6 @@ const openUnansweredPort = async () => {
 const openRawClient = async (port: number, text: string) => {
   let received = 0;
   const chunks: Buffer[] = [];
-  let ended = false;
   const socket: Socket = await Bun.connect({
     hostname: "127.0.0.1",
     port,
@@ -147,14 +146,11 @@ const openRawClient = async (port: number, text: string) => {
         received += bytes.length;
         if (chunks.length < 100) chunks.push(Buffer.from(bytes));
       },
-      close: () => {
-        ended = true;
-      },
     },
   });
-  open.push({ stop: () => socket.terminate() });
+  openServers.push({ stop: () => socket.terminate() });
   socket.write(text);
-  return { socket, received: () => received, text: () => Buffer.concat(chunks).toString("latin1"), ended: () => ended };
+  return { socket, received: () => received, text: () => Buffer.concat(chunks).toString("latin1") };
 };
 
 describe("a spare", () => {
@@ -163,26 +159,26 @@ describe("a spare", () => {
     const forwarder = startSpare(() => port);
     const callForwarder = (headers: Record<string, string>) =>
       fetch(`http://127.0.0.1:${forwarder.port}/some/path`, { method: "POST", body: "x".repeat(300_000), headers });
-    const plain = await (await callForwarder({})).json();
-    expect(plain).toMatchObject({ pathname: "/some/path", named: "127.0.0.1", body: "x".repeat(300_000) });
+    const forwarded = await (await callForwarder({})).json();
+    expect(forwarded).toMatchObject({ pathname: "/some/path", clientAddress: "127.0.0.1", body: "x".repeat(300_000) });
     // A request that claims to be forwarded, but lacks the token, is treated like any other.
     const forged = await fetch(`http://127.0.0.1:${forwarder.port}/`, {
       headers: { [NODE_HEADER]: `not-${TOKEN} 10.0.0.1` },
     });
-    expect([forged.status, await forged.json()]).toMatchObject([200, { named: "127.0.0.1" }]);
+    expect([forged.status, await forged.json()]).toMatchObject([200, { clientAddress: "127.0.0.1" }]);
   });
 
   test("[CL-4] streams data as it arrives, for many requests in parallel", async () => {
     const { port } = startActiveNode();
     const forwarder = startSpare(() => port);
-    const all = await Promise.all(
+    const results = await Promise.all(
       Array.from({ length: 40 }, async (_, i) =>
         i % 2
           ? (await fetch(`http://127.0.0.1:${forwarder.port}/slow`)).text()
           : (await fetch(`http://127.0.0.1:${forwarder.port}/a`)).status,
       ),
     );
-    expect(new Set(all)).toEqual(new Set([200, "data: 0\n\ndata: 1\n\ndata: 2\n\n"]));
+    expect(new Set(results)).toEqual(new Set([200, "data: 0\n\ndata: 1\n\ndata: 2\n\n"]));
     await until(() => forwarder.size === 0);
   });
 
@@ -193,7 +189,7 @@ describe("a spare", () => {
     const upgrade = `GET /socket HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${key}\r\n\r\n`;
     const client = await openRawClient(forwarder.port, upgrade);
     await until(() => client.text().includes("101 Switching"));
-    const before = process.memoryUsage().rss;
+    const rssBefore = process.memoryUsage().rss;
     client.socket.pause();
     // A masked frame with the text `pump` and the key 0.
     client.socket.write(Uint8Array.from([0x81, 0x84, 0, 0, 0, 0, ...Buffer.from("pump")]));
@@ -203,7 +199,7 @@ describe("a spare", () => {
     // Nothing reads: only the two sockets and the active node's own buffer hold data.
     expect(progress.sent).toBeLessThan(sent + 200);
     expect(progress.sent).toBeLessThan(MESSAGE_COUNT);
-    expect(process.memoryUsage().rss - before).toBeLessThan(64 * 1024 * 1024);
+    expect(process.memoryUsage().rss - rssBefore).toBeLessThan(64 * 1024 * 1024);
     client.socket.resume();
     // A frame of 64 KiB has a header of ten bytes.
     await until(() => client.received() >= MESSAGE_COUNT * (MESSAGE_BYTES + 10));
@@ -214,15 +210,15 @@ describe("a spare", () => {
     const { port } = startActiveNode();
     const forwarder = startSpare(() => port);
     const body = Buffer.alloc(32 * 1024 * 1024, "y");
-    const answer = await fetch(`http://127.0.0.1:${forwarder.port}/up`, { method: "POST", body });
-    expect(((await answer.json()) as { body: string }).body.length).toBe(body.length);
+    const response = await fetch(`http://127.0.0.1:${forwarder.port}/up`, { method: "POST", body });
+    expect(((await response.json()) as { body: string }).body.length).toBe(body.length);
   });
 
   test("[CL-20] [CL-21] tries reads itself first, and forwards reads that it cannot answer to the active node", async () => {
     const { port } = startActiveNode();
     const requests: string[] = [];
     const { promise: never } = Promise.withResolvers<Response>();
-    const own = Bun.serve({
+    const readServer = Bun.serve({
       hostname: "127.0.0.1",
       port: 0,
       fetch(request) {
@@ -235,8 +231,8 @@ describe("a spare", () => {
         return new Response("read here ".repeat(100_000));
       },
     });
-    open.push({ stop: () => void own.stop(true) });
-    let reads: number | undefined = own.port;
+    openServers.push({ stop: () => void readServer.stop(true) });
+    let reads: number | undefined = readServer.port;
     const forwarder = startSpare(
       () => port,
       undefined,
@@ -274,19 +270,19 @@ describe("a spare", () => {
     expect((await early).status).toBe(200);
   });
 
-  test("[CL-5] retries the next node with the whole request when the first is no longer active; nothing else can send that signal", async () => {
+  test("[CL-5] retries the whole request on the next node when the first is no longer active, and for no other reason", async () => {
     const requests: number[] = [];
     // A node that is shutting down, and an application behind a node, which may respond in any way.
-    const startUpstream = (answer: (request: Request) => Promise<Response>) => {
+    const startUpstream = (respond: (request: Request) => Promise<Response>) => {
       const server = Bun.serve({
         hostname: "127.0.0.1",
         port: 0,
         fetch: (request) => {
           requests.push(server.port as number);
-          return answer(request);
+          return respond(request);
         },
       });
-      open.push({ stop: () => void server.stop(true) });
+      openServers.push({ stop: () => void server.stop(true) });
       return server.port as number;
     };
     const stoppingNode = startUpstream((request) => decline(request, TOKEN, systemClock));
@@ -299,25 +295,25 @@ describe("a spare", () => {
     const post = (body: Uint8Array) =>
       fetch(`http://127.0.0.1:${forwarder.port}/up`, { method: "POST", body, keepalive: false });
     /**
-     * Posts until the spare has asked the node twice. Starts over if the answer is 503: on a busy machine, the node may refuse so slowly
-     * that the request counts as begun.
+     * Posts until the spare has called the node twice. Starts over if the response is 503: on a busy machine, the node may refuse so slowly
+     * that the request counts as started.
      */
-    const postUntilRetried = async (size: number): Promise<{ answer: Promise<Response> }> => {
+    const postUntilRetried = async (size: number): Promise<{ response: Promise<Response> }> => {
       requests.length = 0;
       let isRefused = false;
-      const answer = post(Buffer.alloc(size, "y"));
-      void answer.then(
+      const response = post(Buffer.alloc(size, "y"));
+      void response.then(
         ({ status }) => (isRefused = status === 503),
         () => (isRefused = false),
       );
       await until(() => requests.length >= 2 || isRefused);
-      return isRefused ? postUntilRetried(size) : { answer };
+      return isRefused ? postUntilRetried(size) : { response };
     };
     for (const size of [0, 10, 300_000, 3_000_000]) {
       leader = stoppingNode;
-      const { answer } = await postUntilRetried(size);
+      const { response } = await postUntilRetried(size);
       leader = next;
-      expect(((await (await answer).json()) as { body: string }).body.length).toBe(size);
+      expect(((await (await response).json()) as { body: string }).body.length).toBe(size);
     }
     // The response that a spare of an earlier version forwards to its client.
     const plain = await fetch(`http://127.0.0.1:${stoppingNode}/`);
@@ -347,10 +343,10 @@ describe("a spare", () => {
       const { port } = startActiveNode();
       let leader = silent.port;
       const forwarder = startSpare(() => leader);
-      const answer = fetch(`http://127.0.0.1:${forwarder.port}/early`);
+      const response = fetch(`http://127.0.0.1:${forwarder.port}/early`);
       await until(() => silent.isDialing());
       leader = port;
-      expect((await answer).status).toBe(200);
+      expect((await response).status).toBe(200);
       await until(() => forwarder.size === 0);
     },
   );
@@ -359,8 +355,8 @@ describe("a spare", () => {
     let leader: number | undefined;
     const forwarder = startSpare(() => leader);
     const fetchReadiness = async (headers: Record<string, string> = {}) => {
-      const answer = await fetch(`http://127.0.0.1:${forwarder.port}/readyz`, { headers });
-      return [answer.status, await answer.json()];
+      const response = await fetch(`http://127.0.0.1:${forwarder.port}/readyz`, { headers });
+      return [response.status, await response.json()];
     };
     const alive = await fetch(`http://127.0.0.1:${forwarder.port}/healthz`);
     expect([alive.status, await alive.text()]).toEqual([200, "OK"]);
@@ -368,8 +364,8 @@ describe("a spare", () => {
     expect(await fetchReadiness()).toEqual([503, { message: "No node of the cluster is active.", ...STATE }]);
     leader = startActiveNode().port;
     const host = "slipway.test";
-    const passing = { message: "Ready: this node forwards to the active one.", ...STATE };
-    expect(await fetchReadiness({ host })).toEqual([200, passing]);
+    const readyBody = { message: "Ready: this node forwards to the active one.", ...STATE };
+    expect(await fetchReadiness({ host })).toEqual([200, readyBody]);
     expect(await fetchReadiness()).toEqual([503, { message: "The active node is not ready: Not now.", ...STATE }]);
     // Two spares that mistake each other for the active node.
     leader = startSpare(() => forwarder.port).port;
@@ -390,13 +386,13 @@ describe("a spare", () => {
     expect(await callForwarder("slipway.test")).toBe("OK");
     expect(JSON.parse(await callForwarder("elsewhere.test"))).toMatchObject({
       pathname: "/healthz",
-      named: "127.0.0.1",
+      clientAddress: "127.0.0.1",
     });
   });
 
   test("[CL-6] refuses invalid requests", async () => {
     const forwarder = startSpare(() => undefined);
-    for (const wrong of [
+    for (const head of [
       "nonsense\r\n\r\n",
       "GET / HTTP/1.1\r\nbad header\r\n\r\n",
       "GET /healthz HTTP/1.1\r\n\r\n",
@@ -404,7 +400,7 @@ describe("a spare", () => {
       "GET /healthz HTTP/1.1\r\nHost: one.test\r\nHost: two.test\r\n\r\n",
       `GET / HTTP/1.1\r\nx: ${"y".repeat(70_000)}`,
     ]) {
-      const client = await openRawClient(forwarder.port, wrong);
+      const client = await openRawClient(forwarder.port, head);
       await until(() => client.text().startsWith("HTTP/1.1 400"));
     }
   });

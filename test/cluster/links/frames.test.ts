@@ -42,9 +42,9 @@ test(`[CP-30] any frames in any pieces are the same frames, seed ${seed}`, () =>
     const bytes = encodeFrames(sent);
     const reader = new FrameReader();
     const decoded: PlainFrame[] = [];
-    for (let at = 0; at < bytes.length; ) {
-      const piece = Buffer.from(bytes.subarray(at, at + 1 + randomBelow(random() < 0.5 ? 12 : 70_000)));
-      at += piece.length;
+    for (let offset = 0; offset < bytes.length; ) {
+      const piece = Buffer.from(bytes.subarray(offset, offset + 1 + randomBelow(random() < 0.5 ? 12 : 70_000)));
+      offset += piece.length;
       const frames = reader.readFrames(piece);
       if (frames === "wrong") throw new Error("these are frames");
       decoded.push(...frames.map(toPlain));

@@ -15,16 +15,26 @@ import { ManualClock } from "#test/support/manual-clock.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 
-const open: (() => void)[] = [];
+const cleanups: (() => void)[] = [];
 afterEach(() => {
-  for (const end of open.splice(0)) end();
+  for (const cleanup of cleanups.splice(0)) cleanup();
 });
 
 /** Creates a node that ends with the test. */
-const node = (...args: Parameters<typeof createLinkedNode>): LinkedNode => {
+const startNode = (...args: Parameters<typeof createLinkedNode>): LinkedNode => {
   const created = createLinkedNode(...args);
-  open.push(() => created[Symbol.dispose]());
+  cleanups.push(() => created[Symbol.dispose]());
   return created;
+};
+
+/** Creates a service whose calls wait for `release`. */
+const createGatedService = () => {
+  const [started, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<string>()];
+  const serve: NodeService = () => {
+    started.resolve();
+    return gate.promise;
+  };
+  return { serve, started: started.promise, release: gate.resolve };
 };
 
 const catchError = (work: Promise<unknown>): Promise<unknown> =>
@@ -36,27 +46,27 @@ const catchError = (work: Promise<unknown>): Promise<unknown> =>
 /** Starts a server that passes received data to `onData`, and returns its address as a node. */
 const startListener = (onData: (socket: Socket, bytes: Buffer) => void) => {
   const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: onData } });
-  open.push(() => listener.stop(true));
+  cleanups.push(() => listener.stop(true));
   return { id: "other", address: `127.0.0.1:${listener.port}` };
 };
 
 test("[CP-30] calls run concurrently, start in order, and name their caller", async () => {
-  const seen: unknown[] = [];
+  const received: unknown[] = [];
   const { promise: gate, resolve: release } = Promise.withResolvers<void>();
-  const b = node("b", {
+  const b = startNode("b", {
     note: async (args, from) => {
-      seen.push([args, from]);
+      received.push([args, from]);
       if ((args as { n: number }).n === 0) await gate;
       return args;
     },
     nothing: async () => undefined,
   });
-  const a = node("a b");
+  const a = startNode("a b");
   const calls = Array.from({ length: 100 }, (_, n) => a.links.call(b.place, "note", { n }));
   expect(await Promise.all(calls.slice(1))).toEqual(Array.from({ length: 99 }, (_, n) => ({ n: n + 1 })));
   release();
   expect(await calls[0]).toEqual({ n: 0 });
-  expect(seen).toEqual(Array.from({ length: 100 }, (_, n) => [{ n }, "a b"]));
+  expect(received).toEqual(Array.from({ length: 100 }, (_, n) => [{ n }, "a b"]));
   expect(await a.links.call(b.place, "nothing", undefined)).toBeUndefined();
   // A link does not count as a forwarded request.
   expect(b.forwarder.size).toBe(0);
@@ -64,7 +74,7 @@ test("[CP-30] calls run concurrently, start in order, and name their caller", as
 
 test("[CP-30] large and small messages can be sent in both directions", async () => {
   const echo: NodeService = async (args) => args;
-  const [a, b] = [node("a", { echo }), node("b", { echo })];
+  const [a, b] = [startNode("a", { echo }), startNode("b", { echo })];
   const big = { text: "ä\u{1f600}x\n".repeat(700_000) };
   const replies = await Promise.all([
     a.links.call(b.place, "echo", big),
@@ -72,7 +82,7 @@ test("[CP-30] large and small messages can be sent in both directions", async ()
     b.links.call(a.place, "echo", big),
     a.links.call(b.place, "echo", "small"),
   ]);
-  expect(replies.slice(0, 3).every((one) => (one as typeof big).text === big.text)).toBe(true);
+  expect(replies.slice(0, 3).every((reply) => (reply as typeof big).text === big.text)).toBe(true);
   expect(replies[3]).toBe("small");
   const tooBig = await catchError(a.links.call(b.place, "echo", "x".repeat(40_000_000)));
   expect(tooBig).toMatchObject({ kind: "too_large" });
@@ -95,10 +105,10 @@ test("[CP-30] errors are returned with their type, unknown ones as an internal e
     new TypeError("a secret of node b"),
   ];
   const fail: NodeService = (args) => Promise.reject(thrown[args as number]);
-  const [a, b] = [node("a"), node("b", { fail })];
+  const [a, b] = [startNode("a"), startNode("b", { fail })];
   const errors = await Promise.all(thrown.map((_, n) => catchError(a.links.call(b.place, "fail", n))));
   expect(errors.slice(0, 4)).toEqual(thrown.slice(0, 4));
-  expect(errors.slice(0, 4).map((one) => (one as Error).constructor)).toEqual([
+  expect(errors.slice(0, 4).map((error) => (error as Error).constructor)).toEqual([
     AppError,
     AppError,
     CommitError,
@@ -111,7 +121,7 @@ test("[CP-30] errors are returned with their type, unknown ones as an internal e
 });
 
 test("[CP-30] a call on behalf of a user keeps that user on the other node", async () => {
-  const [a, b] = [node("a"), node("b", { origin: async () => getCurrentOrigin()?.() })];
+  const [a, b] = [startNode("a"), startNode("b", { origin: async () => getCurrentOrigin()?.() })];
   const origin = { user_id: "someone", ip: "192.0.2.7", user_agent: "agent", request_id: "request", note: { a: "b" } };
   expect(
     await withOrigin(
@@ -124,8 +134,8 @@ test("[CP-30] a call on behalf of a user keeps that user on the other node", asy
 
 test("[CP-30] a link cannot be opened without the nodes' token", async () => {
   const requests: unknown[] = [];
-  const b = node("b", { note: async (args) => void requests.push(args) });
-  const outsider = node("stranger", {}, { token: "another-token" });
+  const b = startNode("b", { note: async (args) => void requests.push(args) });
+  const outsider = startNode("stranger", {}, { token: "another-token" });
   expect(await catchError(outsider.links.call(b.place, "note", 1))).toBeInstanceOf(NotStartedError);
   const head = { "x-slipway-node": "another-token node=stranger" };
   const plain = await fetch(`http://${b.place.address}/.slipway/nodes`, { headers: head });
@@ -142,35 +152,30 @@ test("[CP-30] if nodes use TLS, links do too, and they reject other certificates
     key: await Bun.file(key).text(),
   });
   const echo: NodeService = async (args) => args;
-  const a = node("a", {}, { tls: await loadTls(own) });
-  const b = node("b", { echo }, { tls: await loadTls(own) });
-  const c = node("c", { echo }, { tls: await loadTls(other) });
+  const a = startNode("a", {}, { tls: await loadTls(own) });
+  const b = startNode("b", { echo }, { tls: await loadTls(own) });
+  const c = startNode("c", { echo }, { tls: await loadTls(other) });
   const big = "x".repeat(4 * 1024 * 1024);
   expect(await a.links.call(b.place, "echo", big)).toBe(big);
   expect(await catchError(a.links.call(c.place, "echo", big))).toBeInstanceOf(NotStartedError);
 });
 
 test("[CP-31] a call to an unreachable node is reported as not started; calls succeed again after the node restarts", async () => {
-  const a = node("a");
-  const b = node("b", { echo: async (args) => args });
+  const a = startNode("a");
+  const b = startNode("b", { echo: async (args) => args });
   expect(await catchError(a.links.call({ id: "gone", address: "127.0.0.1:1" }, "echo", 1))).toBeInstanceOf(
     NotStartedError,
   );
   expect(await catchError(a.links.call({ id: "odd", address: "nowhere" }, "echo", 1))).toBeInstanceOf(NotStartedError);
   expect(await a.links.call(b.place, "echo", 1)).toBe(1);
   b[Symbol.dispose]();
-  node("b", { echo: async (args) => args }, { port: b.forwarder.port });
+  startNode("b", { echo: async (args) => args }, { port: b.forwarder.port });
   await until(async () => (await a.links.call(b.place, "echo", 2).catch(() => undefined)) === 2);
 });
 
 test("[CP-31] the outcome of calls in progress when a connection breaks is unknown", async () => {
-  const { promise: never } = Promise.withResolvers<void>();
-  const { promise: started, resolve: begin } = Promise.withResolvers<void>();
-  const slow: NodeService = () => {
-    begin();
-    return never;
-  };
-  const [a, b] = [node("a"), node("b", { slow })];
+  const { serve: slow, started } = createGatedService();
+  const [a, b] = [startNode("a"), startNode("b", { slow })];
   const call = catchError(a.links.call(b.place, "slow", {}));
   await started;
   b.links.close();
@@ -203,18 +208,13 @@ test("[CP-31] a connection is closed when the other node is silent for three sec
 });
 
 test("[CP-31] a stopping node answers the calls it has started and starts no others", async () => {
-  const { promise: gate, resolve: release } = Promise.withResolvers<string>();
-  const { promise: started, resolve: begin } = Promise.withResolvers<void>();
-  const slow: NodeService = () => {
-    begin();
-    return gate;
-  };
-  const [a, b] = [node("a"), node("b", { slow })];
+  const { serve: slow, started, release } = createGatedService();
+  const [a, b] = [startNode("a"), startNode("b", { slow })];
   const call = a.links.call(b.place, "slow", {});
   await started;
   const drained = b.links.drain();
-  const late = catchError(a.links.call(b.place, "slow", {}));
-  expect(await late).toBeInstanceOf(NotStartedError);
+  const lateCall = catchError(a.links.call(b.place, "slow", {}));
+  expect(await lateCall).toBeInstanceOf(NotStartedError);
   release("done");
   expect(await call).toBe("done");
   await drained;
@@ -224,7 +224,7 @@ test("[CP-31] a stopping node answers the calls it has started and starts no oth
 
 test("[CP-32] calls beyond the limit are rejected, and so are calls to a node that does not read", async () => {
   const { promise: gate, resolve: release } = Promise.withResolvers<void>();
-  const [a, b] = [node("a"), node("b", { slow: () => gate })];
+  const [a, b] = [startNode("a"), startNode("b", { slow: () => gate })];
   const calls = Array.from({ length: MAX_CONCURRENT_CALLS }, () => a.links.call(b.place, "slow", {}));
   expect(await catchError(a.links.call(b.place, "slow", {}))).toMatchObject({ kind: "overloaded" });
   release();
@@ -257,38 +257,38 @@ test("[CP-32] calls beyond the limit are rejected, and so are calls to a node th
 
 test("[CP-32] a node that does not read its responses gets no more calls, and gets all responses when it reads again", async () => {
   const text = "x".repeat(256 * 1024);
-  let answered = 0;
-  const b = node("b", {
+  let handledCalls = 0;
+  const b = startNode("b", {
     big: async () => {
-      answered += 1;
+      handledCalls += 1;
       return text;
     },
   });
   const { port } = b.forwarder;
   const reader = new FrameReader();
-  let answers = 0;
+  let receivedReplies = 0;
   const socket = await Bun.connect({
     hostname: "127.0.0.1",
     port,
     socket: {
       data: (_, bytes) => {
-        const from = answers === 0 && bytes.indexOf("\r\n\r\n") >= 0 ? bytes.indexOf("\r\n\r\n") + 4 : 0;
-        const frames = reader.readFrames(bytes.subarray(from));
-        if (frames !== "wrong") answers += frames.filter(({ kind }) => kind === KIND.answer).length;
+        const headEnd = receivedReplies === 0 && bytes.indexOf("\r\n\r\n") >= 0 ? bytes.indexOf("\r\n\r\n") + 4 : 0;
+        const frames = reader.readFrames(bytes.subarray(headEnd));
+        if (frames !== "wrong") receivedReplies += frames.filter(({ kind }) => kind === KIND.answer).length;
       },
     },
   });
-  open.push(() => socket.end());
+  cleanups.push(() => socket.end());
   socket.write(formatLinkRequest(b.place.address, NODES_TOKEN, "a"));
   socket.pause();
   for (let id = 1; id <= 200; id++) socket.write(toFrame(KIND.call, id, JSON.stringify({ service: "big" })));
-  let before = -1;
+  let previousCount = -1;
   await until(() => {
-    const isStable = answered > 0 && answered === before;
-    before = answered;
+    const isStable = handledCalls > 0 && handledCalls === previousCount;
+    previousCount = handledCalls;
     return isStable;
   });
-  expect(answered).toBeLessThanOrEqual(200);
+  expect(handledCalls).toBeLessThanOrEqual(200);
   socket.resume();
-  await until(() => answers === 200);
+  await until(() => receivedReplies === 200);
 });

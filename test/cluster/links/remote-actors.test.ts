@@ -13,9 +13,9 @@ import { createLinkedNode, type LinkedNode } from "#test/support/cluster/linked-
 /** Which node has which shard; unowned shards are not listed. */
 type ShardOwners = Map<number, string>;
 
-const open: LinkedNode[] = [];
+const openNodes: LinkedNode[] = [];
 afterEach(() => {
-  for (const one of open.splice(0)) one[Symbol.dispose]();
+  for (const node of openNodes.splice(0)) node[Symbol.dispose]();
 });
 
 class Notes extends Actor<readonly string[]> {
@@ -44,17 +44,17 @@ const makeReadStore = (rows: ReadonlyMap<string, number>): Pick<Store, "get"> =>
   },
 });
 
-const openCluster = (names: readonly string[], shared: ShardOwners, rows: ReadonlyMap<string, number>) => {
+const openCluster = (names: readonly string[], owners: ShardOwners, rows: ReadonlyMap<string, number>) => {
   const nodes = new Map(names.map((name) => [name, createLinkedNode(name)]));
-  open.push(...nodes.values());
+  openNodes.push(...nodes.values());
   return names.map((name) => {
     const node = nodes.get(name) as LinkedNode;
-    const findOtherNode = (shard: number): OtherNode | undefined => nodes.get(shared.get(shard) ?? "")?.place;
+    const findOtherNode = (shard: number): OtherNode | undefined => nodes.get(owners.get(shard) ?? "")?.place;
     const shards: Shards = {
-      has: (shard) => shared.get(shard) === name,
+      has: (shard) => owners.get(shard) === name,
       isFirst: false,
       arrivals: 0,
-      nodeOf: (shard) => (shared.get(shard) === name ? undefined : findOtherNode(shard)),
+      nodeOf: (shard) => (owners.get(shard) === name ? undefined : findOtherNode(shard)),
     };
     const index = new ShardIndex(makeReadStore(rows));
     const location = createSharedLocation({ clock: systemClock, shards, index, links: node.links });
@@ -64,27 +64,27 @@ const openCluster = (names: readonly string[], shared: ShardOwners, rows: Readon
 };
 
 test("[CP-33] any node sends a message to the node of its actor's shard, in order, and on behalf of the same user", async () => {
-  const shared: ShardOwners = new Map([
+  const owners: ShardOwners = new Map([
     [1, "a"],
     [2, "b"],
   ]);
   const [a, b] = openCluster(
     ["a", "b"],
-    shared,
+    owners,
     new Map([
       ["one", 1],
       ["two", 2],
     ]),
   );
   const origin = { user_id: "someone", ip: null, user_agent: "", request_id: "request" };
-  const requested = await withOrigin(
+  const reply = await withOrigin(
     () => origin,
     () => a.chats.ask("two", "note", { text: "first" }),
   );
-  expect(requested).toEqual({ node: "b", notes: ["first"], user: "someone" });
-  const all = Array.from({ length: 50 }, (_, n) => a.chats.ask("two", "note", { text: `${n}` }));
-  const last = (await Promise.all(all)).at(-1);
-  expect(last?.notes).toEqual(["first", ...Array.from({ length: 50 }, (_, n) => `${n}`)]);
+  expect(reply).toEqual({ node: "b", notes: ["first"], user: "someone" });
+  const replies = Array.from({ length: 50 }, (_, n) => a.chats.ask("two", "note", { text: `${n}` }));
+  const lastReply = (await Promise.all(replies)).at(-1);
+  expect(lastReply?.notes).toEqual(["first", ...Array.from({ length: 50 }, (_, n) => `${n}`)]);
   expect((await b.chats.ask("one", "note", { text: "x" })).node).toBe("a");
   expect([a.chats.size, b.chats.size]).toEqual([1, 1]);
 });
@@ -105,16 +105,16 @@ test("[CP-33] an object is created on its shard's node", async () => {
 });
 
 test("[CP-33] a message waits while its shard moves, then goes directly to the new owner", async () => {
-  const shared: ShardOwners = new Map([[2, "b"]]);
-  const [a, b] = openCluster(["a", "b"], shared, new Map([["two", 2]]));
+  const owners: ShardOwners = new Map([[2, "b"]]);
+  const [a, b] = openCluster(["a", "b"], owners, new Map([["two", 2]]));
   expect((await a.chats.ask("two", "note", { text: "1" })).node).toBe("b");
-  shared.delete(2);
+  owners.delete(2);
   const waiting = a.chats.ask("two", "note", { text: "2" });
-  shared.set(2, "a");
+  owners.set(2, "a");
   expect((await waiting).node).toBe("a");
   expect((await b.chats.ask("two", "note", { text: "3" })).notes).toEqual(["2", "3"]);
   // b still considers a the owner. a no longer owns the shard and rejects the message; b retries at the new owner.
-  const late = b.chats.ask("two", "note", { text: "4" });
-  shared.set(2, "b");
-  expect((await late).node).toBe("b");
+  const lateMessage = b.chats.ask("two", "note", { text: "4" });
+  owners.set(2, "b");
+  expect((await lateMessage).node).toBe("b");
 });

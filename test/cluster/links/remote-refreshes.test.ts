@@ -13,9 +13,9 @@ import { ManualClock } from "#test/support/manual-clock.ts";
 import { getContext, seedAgent } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
 
-const open: Disposable[] = [];
+const openNodes: Disposable[] = [];
 afterEach(() => {
-  for (const one of open.splice(0)) one[Symbol.dispose]();
+  for (const node of openNodes.splice(0)) node[Symbol.dispose]();
 });
 
 const makeShards = (isFirst: boolean, first: () => OtherNode | undefined): Shards => ({
@@ -35,7 +35,7 @@ const openLinkWorld = async (provider: FakeProvider) => {
   await link(owner, provider, "git");
   const { store, encryption, topics, links } = getContext(server);
   const [a, b] = [createLinkedNode("a"), createLinkedNode("b")];
-  open.push(a, b);
+  openNodes.push(a, b);
   const known: { first: OtherNode | undefined } = { first: a.place };
   const openRefreshes = (shards: Shards, node: typeof a, run: Links["refresh"]) =>
     createSharedLocation({ clock, shards, links: node.links, index: new ShardIndex(store) }).runOnFirst("refresh", run);
@@ -59,11 +59,11 @@ const openLinkWorld = async (provider: FakeProvider) => {
     ),
     providers: [...providers.values()],
   });
-  const tokens = (count: number) =>
+  const fetchTokens = (count: number) =>
     Promise.all(Array.from({ length: count }, (_, i) => (i % 2 === 0 ? links : second).live(user_id, git))).then(
-      (all) => new Set(all.map((one) => one?.access_token)),
+      (accounts) => new Set(accounts.map((account) => account?.access_token)),
     );
-  return { clock, known, place: a.place, tokens, second: () => second.live(user_id, git), server };
+  return { clock, known, place: a.place, fetchTokens, second: () => second.live(user_id, git), server };
 };
 
 testInside("[CP-67] a token is refreshed once, whichever nodes need it, and each has the new one", async () => {
@@ -72,8 +72,8 @@ testInside("[CP-67] a token is refreshed once, whichever nodes need it, and each
   await using _ = world.server;
   for (const count of [2, 3]) {
     world.clock.advance(3_600_000);
-    const found = await world.tokens(12);
-    expect([found.size, found.has(undefined), provider.countRequests("/token")]).toEqual([1, false, count]);
+    const tokens = await world.fetchTokens(12);
+    expect([tokens.size, tokens.has(undefined), provider.countRequests("/token")]).toEqual([1, false, count]);
   }
 });
 
@@ -84,12 +84,12 @@ testInside("[CP-67] a caller that needs a token waits while there is no first no
   const before = (await world.second())?.access_token;
   world.known.first = undefined;
   world.clock.advance(3_600_000);
-  const asking = world.second();
+  const pendingLink = world.second();
   let isOver = false;
-  void asking.finally(() => {
+  void pendingLink.finally(() => {
     isOver = true;
   });
   world.known.first = world.place;
   await until(() => isOver || void world.clock.advance(100));
-  expect((await asking)?.access_token).not.toBe(before);
+  expect((await pendingLink)?.access_token).not.toBe(before);
 });

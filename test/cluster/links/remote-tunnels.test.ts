@@ -18,9 +18,9 @@ import {
 import { createLinkedNode } from "#test/support/cluster/linked-node.ts";
 import { until } from "#test/support/until.ts";
 
-const open: Disposable[] = [];
+const openNodes: Disposable[] = [];
 afterEach(() => {
-  for (const one of open.splice(0)) one[Symbol.dispose]();
+  for (const node of openNodes.splice(0)) node[Symbol.dispose]();
 });
 
 /** Creates nodes, each with a coordinator. `owner` returns the node with an agent's shard, and may be changed. */
@@ -30,7 +30,7 @@ const createCluster = (...names: string[]) => {
   const nodes = new Map<string, { coordinator: Coordinator; place: OtherNode; stop(): void }>();
   for (const name of names) {
     const node = createLinkedNode(name);
-    open.push(node);
+    openNodes.push(node);
     const getOwner = (shard: number) => owner.get(ids[shard] ?? "");
     const shards: Shards = {
       arrivals: 0,
@@ -44,42 +44,46 @@ const createCluster = (...names: string[]) => {
     connectCoordinators({ clock: systemClock, shards, index, links: node.links }, coordinator);
     nodes.set(name, { coordinator, place: node.place, stop: () => node[Symbol.dispose]() });
   }
-  const at = (name: string) => {
+  const getNode = (name: string) => {
     const node = nodes.get(name);
     if (!node) throw new Error(`there is no node ${name}`);
     return node;
   };
   return {
-    at,
+    getNode,
     owner,
-    agentAt(name: string, id = uuid()) {
+    connectAgent(name: string, id = uuid()) {
       if (!ids.includes(id)) ids.push(id);
       owner.set(id, name);
-      return peerAt(at(name).coordinator, { id, rules: createAgentRules(id) });
+      return connectPeer(getNode(name).coordinator, { id, rules: createAgentRules(id) });
     },
-    clientAt(name: string, id = uuid()) {
-      return peerAt(at(name).coordinator, { id, isWatched: true, rules: createClientRules(async () => undefined) });
+    connectClient(name: string, id = uuid()) {
+      return connectPeer(getNode(name).coordinator, {
+        id,
+        isWatched: true,
+        rules: createClientRules(async () => undefined),
+      });
     },
   };
 };
 
 /** Connects a peer, and records the messages that it receives, such as `NODE 7 of agent`. */
-const peerAt = (coordinator: Coordinator, options: Parameters<Coordinator["join"]>[0]) => {
+const connectPeer = (coordinator: Coordinator, options: Parameters<Coordinator["join"]>[0]) => {
   const messages: string[] = [];
   const queue: CoordinateRequest[] = [];
   let wake = Promise.withResolvers<void>();
   const requests = async function* () {
     for (;;) {
-      for (const one of queue.splice(0)) yield one;
+      for (const request of queue.splice(0)) yield request;
       await wake.promise;
       wake = Promise.withResolvers<void>();
     }
   };
-  const lost = new AbortController();
+  const connectionLost = new AbortController();
   let peer: Peer | undefined;
-  const read = async (): Promise<void> => {
-    const stream = coordinator.serve(options, requests(), lost.signal, (one) => {
-      peer = one;
+  const readMessages = async (): Promise<void> => {
+    const stream = coordinator.serve(options, requests(), connectionLost.signal, (joinedPeer) => {
+      peer = joinedPeer;
     });
     for await (const { peerUpdates = [], error } of stream) {
       if (error) messages.push(error);
@@ -89,7 +93,7 @@ const peerAt = (coordinator: Coordinator, options: Parameters<Coordinator["join"
       }
     }
   };
-  void read();
+  void readMessages();
   const send = (request: MessageInitShape<typeof CoordinateRequestSchema>): void => {
     queue.push(create(CoordinateRequestSchema, request));
     wake.resolve();
@@ -105,9 +109,9 @@ const peerAt = (coordinator: Coordinator, options: Parameters<Coordinator["join"
     removeTunnel: (id: string) => send({ removeTunnel: { id: uuidToBytes(id) } }),
     sendReady: (id: string) => send({ readyForHandshake: [{ id: uuidToBytes(id) }] }),
     disconnect: () => send({ disconnect: {} }),
-    abort: () => lost.abort(),
-    async receives(what: string) {
-      await until(() => messages.includes(what), { what: `${what}, received: ${messages}` });
+    abort: () => connectionLost.abort(),
+    async receives(message: string) {
+      await until(() => messages.includes(message), { what: `${message}, received: ${messages}` });
       messages.length = 0;
     },
   };
@@ -115,8 +119,8 @@ const peerAt = (coordinator: Coordinator, options: Parameters<Coordinator["join"
 
 test("[CP-66] a client and the agents of all nodes see each other, with later updates and readiness", async () => {
   const nodes = createCluster("a", "b", "c");
-  const client = nodes.clientAt("a");
-  const agents = ["a", "b", "c"].map((name) => nodes.agentAt(name));
+  const client = nodes.connectClient("a");
+  const agents = ["a", "b", "c"].map((name) => nodes.connectAgent(name));
   client.sendNode(1);
   for (const agent of agents) {
     agent.sendNode(5);
@@ -140,20 +144,20 @@ test("[CP-66] a client and the agents of all nodes see each other, with later up
 
 test("[CP-66] notifies the agents of all nodes when a client disconnects, is lost, or loses access", async () => {
   const nodes = createCluster("a", "b");
-  const agent = nodes.agentAt("b");
+  const agent = nodes.connectAgent("b");
   agent.sendNode(5);
-  for (const [end, kind] of [
+  for (const [method, kind] of [
     ["disconnect", "DISCONNECTED"],
     ["abort", "LOST"],
   ] as const) {
-    const client = nodes.clientAt("a");
+    const client = nodes.connectClient("a");
     client.sendNode(1);
     client.addTunnel(agent.id);
     await client.receives(`NODE 5 of ${agent.id}`);
     await agent.receives(`NODE 1 of ${client.id}`);
-    client[end]();
+    client[method]();
     await agent.receives(`${kind} of ${client.id}`);
-    if (end === "disconnect") continue;
+    if (method === "disconnect") continue;
     client.peer().closeTunnel(agent.id);
     await agent.receives(`DISCONNECTED of ${client.id}`);
   }
@@ -161,35 +165,35 @@ test("[CP-66] notifies the agents of all nodes when a client disconnects, is los
 
 test("[CP-66] a client that reconnects as the same peer keeps its tunnels, also to other nodes", async () => {
   const nodes = createCluster("a", "b");
-  const agent = nodes.agentAt("b");
+  const agent = nodes.connectAgent("b");
   agent.sendNode(5);
-  const client = nodes.clientAt("a");
+  const client = nodes.connectClient("a");
   client.sendNode(1);
   client.addTunnel(agent.id);
   await agent.receives(`NODE 1 of ${client.id}`);
-  const again = nodes.clientAt("a", client.id);
-  again.sendNode(2);
-  await again.receives(`NODE 5 of ${agent.id}`);
+  const reconnected = nodes.connectClient("a", client.id);
+  reconnected.sendNode(2);
+  await reconnected.receives(`NODE 5 of ${agent.id}`);
   await agent.receives(`NODE 2 of ${client.id}`);
 });
 
 test("[CP-66] a tunnel follows its agent to another node, also when its node dies", async () => {
   const nodes = createCluster("a", "b", "c");
-  const agent = nodes.agentAt("b");
+  const agent = nodes.connectAgent("b");
   agent.sendNode(5);
-  const client = nodes.clientAt("a");
+  const client = nodes.connectClient("a");
   client.sendNode(1);
   client.addTunnel(agent.id);
   await client.receives(`NODE 5 of ${agent.id}`);
-  nodes.at("b").stop();
+  nodes.getNode("b").stop();
   await client.receives(`LOST of ${agent.id}`);
-  const moved = nodes.agentAt("c", agent.id);
-  moved.sendNode(6);
+  const movedAgent = nodes.connectAgent("c", agent.id);
+  movedAgent.sendNode(6);
   await client.receives(`NODE 6 of ${agent.id}`);
-  await moved.receives(`NODE 1 of ${client.id}`);
-  moved.abort();
+  await movedAgent.receives(`NODE 1 of ${client.id}`);
+  movedAgent.abort();
   await client.receives(`LOST of ${agent.id}`);
-  const here = nodes.agentAt("a", agent.id);
-  here.sendNode(7);
+  const localAgent = nodes.connectAgent("a", agent.id);
+  localAgent.sendNode(7);
   await client.receives(`NODE 7 of ${agent.id}`);
 });

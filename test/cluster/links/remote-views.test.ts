@@ -10,18 +10,18 @@ import { createSharedLocation } from "#src/cluster/location.ts";
 import { createAgentRules } from "#src/tailnet/peer-rules.ts";
 import { createLinkedNode } from "#test/support/cluster/linked-node.ts";
 
-const open: Disposable[] = [];
+const disposables: Disposable[] = [];
 afterEach(() => {
-  for (const one of open.splice(0)) one[Symbol.dispose]();
+  for (const disposable of disposables.splice(0)) disposable[Symbol.dispose]();
 });
 
 /** Creates nodes, each with a network of this many peers. */
 const createCluster = (...counts: number[]) => {
   const nodes = counts.map((_, i) => createLinkedNode(`node-${i}`));
-  open.push(...nodes);
+  disposables.push(...nodes);
   return counts.map((count, i) => {
     const node = nodes[i] as (typeof nodes)[number];
-    const others: OtherNode[] = nodes.filter((one) => one !== node).map(({ place }) => place);
+    const others: OtherNode[] = nodes.filter((other) => other !== node).map(({ place }) => place);
     const shards: Shards = { has: () => false, isFirst: i === 0, nodeOf: (shard) => others[shard % others.length] };
     const network = new Network({ store: undefined as never, clock: systemClock, topics: new Topics() });
     for (let n = 0; n < count; n++) {
@@ -32,7 +32,7 @@ const createCluster = (...counts: number[]) => {
     network.coordinator.join({ id: uuid(), rules: createAgentRules(uuid()), isGuest: true });
     const index = new ShardIndex({ get: () => Promise.resolve(undefined) });
     const clock = new EndingClock(systemClock);
-    open.push(clock);
+    disposables.push(clock);
     const location = createSharedLocation({ clock, shards, index, links: node.links });
     location.joinNetwork(network);
     const usage = { flushed: 0 };
@@ -41,15 +41,15 @@ const createCluster = (...counts: number[]) => {
 };
 
 test("[CP-70] the private network is shown and counted over all nodes, each peer once, without unresponsive nodes", async () => {
-  const [one, , three] = createCluster(1, 2, 3);
-  const whole = await one?.network.loadAll();
-  expect([whole?.peers.length, whole?.coordinator.peers]).toEqual([6, 6]);
-  three?.node[Symbol.dispose]();
-  expect((await one?.network.loadAll())?.coordinator.peers).toBe(3);
+  const [firstNode, , thirdNode] = createCluster(1, 2, 3);
+  const network = await firstNode?.network.loadAll();
+  expect([network?.peers.length, network?.coordinator.peers]).toEqual([6, 6]);
+  thirdNode?.node[Symbol.dispose]();
+  expect((await firstNode?.network.loadAll())?.coordinator.peers).toBe(3);
 });
 
 test("[CP-70] a usage report includes what any node has recorded: all nodes write their records first", async () => {
-  const [one, two, three] = createCluster(0, 0, 0);
-  await two?.flushOthers();
-  expect([one, two, three].map((each) => each?.usage.flushed)).toEqual([1, 0, 1]);
+  const [firstNode, secondNode, thirdNode] = createCluster(0, 0, 0);
+  await secondNode?.flushOthers();
+  expect([firstNode, secondNode, thirdNode].map((node) => node?.usage.flushed)).toEqual([1, 0, 1]);
 });

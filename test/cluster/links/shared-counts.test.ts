@@ -7,9 +7,9 @@ import { createLinkedNode } from "#test/support/cluster/linked-node.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { until } from "#test/support/until.ts";
 
-const open: Disposable[] = [];
+const openNodes: Disposable[] = [];
 afterEach(() => {
-  for (const one of open.splice(0)) one[Symbol.dispose]();
+  for (const node of openNodes.splice(0)) node[Symbol.dispose]();
 });
 
 const LIMIT = 10;
@@ -18,7 +18,7 @@ const LIMIT = 10;
 const createNodes = () => {
   const clock = new ManualClock();
   const [a, b] = [createLinkedNode("a"), createLinkedNode("b")];
-  open.push(a, b);
+  openNodes.push(a, b);
   const makeShards = (other: OtherNode): Shards => ({ has: () => false, isFirst: false, nodeOf: () => other });
   const createThrottles = (node: typeof a, other: OtherNode) => {
     const shared = new SharedCounts({ clock, shards: makeShards(other), links: node.links });
@@ -32,11 +32,11 @@ const createNodes = () => {
 };
 
 /** Returns how many of `count` requests pass. */
-const countPassed = (throttle: Throttle | undefined, who: string, count: number): number => {
+const countPassed = (throttle: Throttle | undefined, caller: string, count: number): number => {
   let passed = 0;
   for (let i = 0; i < count; i++) {
     try {
-      throttle?.count(who);
+      throttle?.count(caller);
       passed++;
     } catch (error) {
       expect(error).toMatchObject({ kind: "too_many_requests", retry_after: expect.any(Number) });
@@ -47,11 +47,11 @@ const countPassed = (throttle: Throttle | undefined, who: string, count: number)
 
 test("[CP-69] a limit applies to all nodes together, per caller and per minute", async () => {
   const { clock, throttles } = createNodes();
-  const [one, two, three] = throttles;
-  expect([countPassed(one, "ada", 3), countPassed(two, "ada", 3)]).toEqual([3, 3]);
+  const [firstOfA, secondOfA, firstOfB] = throttles;
+  expect([countPassed(firstOfA, "ada", 3), countPassed(secondOfA, "ada", 3)]).toEqual([3, 3]);
   clock.advance(1_000);
-  await until(() => three?.others("ada") === 6);
-  expect([countPassed(three, "ada", 9), countPassed(three, "bob", 9)]).toEqual([4, 9]);
+  await until(() => firstOfB?.others("ada") === 6);
+  expect([countPassed(firstOfB, "ada", 9), countPassed(firstOfB, "bob", 9)]).toEqual([4, 9]);
   clock.advance(61_000);
-  expect(countPassed(one, "ada", 12)).toBe(10);
+  expect(countPassed(firstOfA, "ada", 12)).toBe(10);
 });

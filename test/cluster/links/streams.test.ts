@@ -8,14 +8,14 @@ import { createLinkedNode, type LinkedNode } from "#test/support/cluster/linked-
 import { tempDirectory } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 
-const open: LinkedNode[] = [];
+const openNodes: LinkedNode[] = [];
 afterEach(() => {
-  for (const one of open.splice(0)) one[Symbol.dispose]();
+  for (const startNode of openNodes.splice(0)) startNode[Symbol.dispose]();
 });
 
 const node = (...args: Parameters<typeof createLinkedNode>): LinkedNode => {
   const created = createLinkedNode(...args);
-  open.push(created);
+  openNodes.push(created);
   return created;
 };
 
@@ -44,10 +44,10 @@ test("[CP-35] a stream carries bytes both ways, each side closes separately, wit
   const { cert, key } = await makeCertificate(folder.path, "own", "DNS:slipway.example.com");
   const tls = { cert: await Bun.file(cert).text(), key: await Bun.file(key).text() };
   for (const options of [{}, { tls }]) {
-    const seen: unknown[] = [];
+    const opened: unknown[] = [];
     const [a, b] = [node("a", {}, options), node("b", {}, options)];
     b.links.serveStreams("echo", async (args, stream, from) => {
-      seen.push([args, from]);
+      opened.push([args, from]);
       void echo(stream);
     });
     const stream = await a.links.open(b.place, "echo", { n: 1 });
@@ -58,7 +58,7 @@ test("[CP-35] a stream carries bytes both ways, each side closes separately, wit
     expect((await readAll(stream)).equals(BIG)).toBe(true);
     await writing;
     expect(await stream.closed).toBeUndefined();
-    expect(seen).toEqual([[{ n: 1 }, "a"]]);
+    expect(opened).toEqual([[{ n: 1 }, "a"]]);
   }
 });
 
@@ -72,10 +72,10 @@ test("[CP-35] a side that does not read applies backpressure to the other, and n
     })();
   });
   const stream = await a.links.open(b.place, "pump", {});
-  let before = -1;
+  let previousCount = -1;
   await until(() => {
-    const isStalled = written > 0 && written === before;
-    before = written;
+    const isStalled = written > 0 && written === previousCount;
+    previousCount = written;
     return isStalled;
   });
   expect(written).toBeLessThan(1500);
@@ -111,10 +111,10 @@ test("[CP-35] when one side fails or its node no longer exists, the other side i
   const [first, second, third] = await Promise.all([1, 2, 3].map(() => a.links.open(b.place, "hold", {})));
   const reading = catchError((first as Duplex).read());
   remoteStreams[0]?.reset();
-  const broken = await Promise.race([first, second, third].map((one) => (one as Duplex).closed));
-  expect(broken).toBeInstanceOf(WireError);
+  const firstError = await Promise.race([first, second, third].map((stream) => (stream as Duplex).closed));
+  expect(firstError).toBeInstanceOf(WireError);
   b.links.close();
-  for (const one of [first, second, third] as Duplex[]) expect(await one.closed).toBeInstanceOf(WireError);
+  for (const stream of [first, second, third] as Duplex[]) expect(await stream.closed).toBeInstanceOf(WireError);
   expect(await reading).toBeInstanceOf(WireError);
   expect(await catchError((third as Duplex).write(BIG))).toBeInstanceOf(WireError);
 });

@@ -10,6 +10,30 @@ import { until } from "#test/support/until.ts";
 
 const SHARD = 7;
 
+/** Handles a request of shard 0 with `handle`; a declined request returns 503. */
+const handleRequest = (
+  shards: MovableShards,
+  streams: OpenStreams,
+  handle: (request: Request) => Promise<Response>,
+): Promise<Response> =>
+  ownRequests(
+    {
+      shards,
+      sockets: new Sockets(systemClock),
+      streams,
+      requests: new Requests(systemClock, 10),
+      config: {},
+    } as never,
+    {
+      placement: { shardOf: () => 0 },
+      takeForwardedAddress: () => "127.0.0.1",
+      isProbe: () => false,
+      isClosed: () => false,
+      handle,
+      decline: async (_, shard) => new Response(`of part ${shard}`, { status: 503 }),
+    },
+  )(new Request("http://node.test/api/v2/whatever"));
+
 test("[CP-55] a socket that opens after its shard has moved is closed immediately, others stay open", async () => {
   const shards = new MovableShards();
   const sockets = new Sockets(systemClock, 10, shards.isHere);
@@ -40,10 +64,10 @@ test("[CP-55] a socket that opens after its shard has moved is closed immediatel
   };
   try {
     const before = open("before");
-    const any = open("any");
-    await Promise.all([before.ready, any.ready]);
-    const late = open("late");
-    expect(await Promise.all([before.closed, late.closed])).toEqual([1001, 1001]);
+    const unassigned = open("any");
+    await Promise.all([before.ready, unassigned.ready]);
+    const lateSocket = open("late");
+    expect(await Promise.all([before.closed, lateSocket.closed])).toEqual([1001, 1001]);
     expect(opened.filter(({ closing }) => !closing).map(({ destination }) => destination)).toEqual(["here"]);
   } finally {
     await server.stop(true);
@@ -57,79 +81,46 @@ test("[CP-55] an event stream that opens after its shard has moved is opened on 
     new Response(new ReadableStream({ cancel: () => void cancelCount++ }), {
       headers: { "content-type": "text/event-stream" },
     });
-  const startRequest = async (leaves: boolean): Promise<Response> => {
-    const handler = ownRequests(
-      {
-        shards,
-        sockets: new Sockets(systemClock),
-        streams: new OpenStreams(systemClock),
-        requests: new Requests(systemClock, 10),
-        config: {},
-      } as never,
-      {
-        placement: { shardOf: () => 0 },
-        takeForwardedAddress: () => "127.0.0.1",
-        isProbe: () => false,
-        isClosed: () => false,
-        handle: async () => {
-          if (leaves) shards.drop([0]);
-          return stream();
-        },
-        decline: async (_, shard) => new Response(`of part ${shard}`, { status: 503 }),
-      },
-    );
-    return handler(new Request("http://node.test/api/v2/whatever"));
+  const startRequest = async (shouldDropShard: boolean): Promise<Response> => {
+    return handleRequest(shards, new OpenStreams(systemClock), async () => {
+      if (shouldDropShard) shards.drop([0]);
+      return stream();
+    });
   };
   expect([(await startRequest(false)).status, cancelCount]).toEqual([200, 0]);
   const late = await startRequest(true);
   expect([late.status, await late.text(), cancelCount]).toEqual([503, "of part 0", 1]);
 });
 
-test("[CP-55] a long poll continues at the node that took over its shard, even if it starts after the move; polls of other shards are unaffected", async () => {
+test("[CP-55] a long poll continues at its shard's new owner, even if it starts after the move; other polls are unaffected", async () => {
   const shards = new MovableShards();
   const streams = new OpenStreams(systemClock, 10, shards.isHere);
   const waiting: string[] = [];
-  const handler = (late: boolean) =>
-    ownRequests(
-      {
-        shards,
-        sockets: new Sockets(systemClock),
-        streams,
-        requests: new Requests(systemClock, 10),
-        config: {},
-      } as never,
-      {
-        placement: { shardOf: () => 0 },
-        takeForwardedAddress: () => "127.0.0.1",
-        isProbe: () => false,
-        isClosed: () => false,
-        handle: async (request) => {
-          if (late) shards.drop([0]);
-          const { promise, resolve } = Promise.withResolvers<Response>();
-          streams.add(
-            { end: () => resolve(new Response("it has ended", { status: 503 })), ping: () => {}, isPoll: true },
-            {},
-            request,
-          );
-          waiting.push(request.url);
-          return promise;
-        },
-        decline: async (_, shard) => new Response(`of part ${shard}`, { status: 503 }),
-      },
-    )(new Request("http://node.test/api/v2/whatever"));
-  const other = { ended: false };
+  const poll = (isLate: boolean) =>
+    handleRequest(shards, streams, (request) => {
+      if (isLate) shards.drop([0]);
+      const { promise, resolve } = Promise.withResolvers<Response>();
+      streams.add(
+        { end: () => resolve(new Response("it has ended", { status: 503 })), ping: () => {}, isPoll: true },
+        {},
+        request,
+      );
+      waiting.push(request.url);
+      return promise;
+    });
+  const otherStream = { ended: false };
   const anotherRequest = new Request("http://node.test/api/v2/another");
   streams.assign(anotherRequest, SHARD);
   const end = (): void => {
-    other.ended = true;
+    otherStream.ended = true;
   };
   streams.add({ end, ping: () => {} }, {}, anotherRequest);
-  const early = handler(false);
+  const early = poll(false);
   await until(() => waiting.length === 1);
   shards.drop([0]);
   streams.release((shard) => shard === 0);
   expect(await (await early).text()).toBe("of part 0");
   shards.add([0]);
-  expect(await (await handler(true)).text()).toBe("of part 0");
-  expect(other.ended).toBe(false);
+  expect(await (await poll(true)).text()).toBe("of part 0");
+  expect(otherStream.ended).toBe(false);
 });

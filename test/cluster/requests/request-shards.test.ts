@@ -41,22 +41,22 @@ const openNodes = async () => {
     );
   /** Holds requests that create keys on the first node before their commit; `before` and `after` run at that point in the request. */
   const holdKeyRequests = ({ before, after }: RequestSteps = {}) => {
-    const [reached, going] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const [reached, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const outcomes: string[] = [];
     const write = first.store.commit.bind(first.store);
     first.store.commit = async (batch, options) => {
-      if (!batch.some((one) => /^insert into "api_keys"/.test(one.sql))) return write(batch, options);
+      if (!batch.some(({ sql }) => /^insert into "api_keys"/.test(sql))) return write(batch, options);
       await before?.(write);
       reached.resolve();
-      await going.promise;
+      await released.promise;
       await after?.();
       const written = write(batch, options);
       outcomes.push(await awaitOutcome(written));
       return written;
     };
-    return { reached: reached.promise, goOn: () => going.resolve(), outcomes };
+    return { reached: reached.promise, release: () => released.resolve(), outcomes };
   };
-  const owner = async (): Promise<string> =>
+  const findOwner = async (): Promise<string> =>
     (await sql.unsafe("select node from parts where part = $1", [FIRST_SHARD]))[0].node;
   const listNotes = async (): Promise<string[]> =>
     (await sql.unsafe("select text from noted order by n")).map(({ text }: { text: string }) => text);
@@ -66,7 +66,7 @@ const openNodes = async () => {
     admin,
     addMovableShards,
     holdKeyRequests,
-    owner,
+    findOwner,
     listNotes,
     others: nodes.contexts.slice(1),
     makeToken: () => admin.post<{ key: string }>(TOKENS, { token_name: "once", lifetime: 3_600_000_000_000 }),
@@ -94,15 +94,15 @@ testNeeding(
       (first.store as PgStore).discardNumbers();
       await first.store.reserve("jobs", 1);
     };
-    const held = nodes.holdKeyRequests({ after: reserveNumbers });
-    const requested = nodes.makeToken();
-    await held.reached;
+    const heldRequest = nodes.holdKeyRequests({ after: reserveNumbers });
+    const pendingToken = nodes.makeToken();
+    await heldRequest.reached;
     await nodes.addMovableShards();
     await waitForMove(nodes);
     expect(first.shards.isFirst).toBe(false);
-    held.goOn();
-    const { key } = await requested;
-    expect(held.outcomes).toEqual(["moved"]);
+    heldRequest.release();
+    const { key } = await pendingToken;
+    expect(heldRequest.outcomes).toEqual(["moved"]);
     expect(await nodes.listTokenNames()).toEqual(["once"]);
     expect(await new Client(nodes.url, key).get("/api/v2/users/me")).toMatchObject({ username: ADMIN.username });
     expect(admin.token).not.toBe(key);
@@ -114,17 +114,17 @@ testNeeding(
   "[CL-41] a request that has already written learns that its shard has moved, and is not retried on another node",
   async () => {
     await using nodes = await openNodes();
-    const held = nodes.holdKeyRequests({ before: (write) => write([note("before")]) });
-    const requested = nodes.makeToken().catch((error) => error);
-    await held.reached;
+    const heldRequest = nodes.holdKeyRequests({ before: (write) => write([note("before")]) });
+    const pendingToken = nodes.makeToken().catch((error) => error);
+    await heldRequest.reached;
     await nodes.addMovableShards();
     await waitForMove(nodes);
-    held.goOn();
-    const error = await requested;
+    heldRequest.release();
+    const error = await pendingToken;
     expect(error).toBeInstanceOf(ApiError);
     expect(error).toMatchObject({ status: 503 });
     expect(error.message).toContain("Another server is handling this now");
-    expect(held.outcomes).toEqual(["moved"]);
+    expect(heldRequest.outcomes).toEqual(["moved"]);
     expect([await nodes.listTokenNames(), await nodes.listNotes()]).toEqual([[], ["before"]]);
   },
 );
@@ -136,21 +136,21 @@ testNeeding(
     await using nodes = await openNodes();
     const finished = Promise.withResolvers<void>();
     let later: Promise<void> | undefined;
-    const held = nodes.holdKeyRequests({
+    const heldRequest = nodes.holdKeyRequests({
       before: async (write) => {
         later = finished.promise.then(() => write([note("later")]));
       },
     });
-    const requested = nodes.makeToken();
-    await held.reached;
+    const pendingToken = nodes.makeToken();
+    await heldRequest.reached;
     await nodes.addMovableShards();
     await until(() => !nodes.first.shards.has(FIRST_SHARD), { what: "the shard to be in transit" });
-    expect(await nodes.owner()).toBe(nodes.first.cluster?.id ?? "");
-    held.goOn();
-    await requested;
-    expect(held.outcomes).toEqual(["done"]);
+    expect(await nodes.findOwner()).toBe(nodes.first.cluster?.id ?? "");
+    heldRequest.release();
+    await pendingToken;
+    expect(heldRequest.outcomes).toEqual(["done"]);
     await waitForMove(nodes);
-    expect(await nodes.owner()).not.toBe(nodes.first.cluster?.id ?? "");
+    expect(await nodes.findOwner()).not.toBe(nodes.first.cluster?.id ?? "");
     finished.resolve();
     await later;
     expect([await nodes.listTokenNames(), await nodes.listNotes()]).toEqual([["once"], ["later"]]);

@@ -20,7 +20,7 @@ const neverResolves = (): Promise<never> => new Promise(() => {});
 test("[CL-40] a handler and everything that it awaits belong to its request's shard, until it ends", async () => {
   const [timer, requestEnded] = [Promise.withResolvers<number | undefined>(), Promise.withResolvers<void>()];
   let resultAfterEnd: Promise<number | undefined> | undefined;
-  const seen = await runInRequest(7, async () => {
+  const shards = await runInRequest(7, async () => {
     systemClock.after(1, () => void requestEnded.promise.then(() => timer.resolve(currentShard())));
     resultAfterEnd = requestEnded.promise.then(currentShard);
     await Promise.resolve();
@@ -31,7 +31,7 @@ test("[CL-40] a handler and everything that it awaits belong to its request's sh
       runOutsideRequest(currentShard),
     ];
   });
-  expect(seen).toEqual([7, 8, 7, undefined]);
+  expect(shards).toEqual([7, 8, 7, undefined]);
   requestEnded.resolve();
   expect([currentShard(), await resultAfterEnd, await timer.promise]).toEqual([undefined, undefined, undefined]);
 });
@@ -49,7 +49,7 @@ test("[CL-40] actor messages belong to no request: neither to the sender's nor t
   expect(await runInRequest(3, async () => runOutsideMailbox(currentShard))).toBeUndefined();
 });
 
-test("[CL-41] a request refused because its shard has moved goes to another node, unless part of it was, or may have been, executed", async () => {
+test("[CL-41] a request whose shard has moved goes to another node, unless part of it was, or may have been, executed", async () => {
   const requests = new Requests(systemClock, 10);
   const moved = new CommitError("moved", "another node does this now");
   const isRetriedAfter = async (work: (tracked: TrackedRequest) => unknown, error: Error = moved): Promise<boolean> => {
@@ -76,13 +76,13 @@ test("[CL-41] a request refused because its shard has moved goes to another node
 
 test("[CL-42] a handover waits for requests of its shards that change something, and for no others", async () => {
   const requests = new Requests(systemClock, 100);
-  const ends: (() => void)[] = [];
-  const open = (method: string, destination: number | "here", wait = <T>(work: () => Promise<T>) => work()) => {
+  const endRequests: (() => void)[] = [];
+  const open = (method: string, destination: number | "here", runWork = <T>(work: () => Promise<T>) => work()) => {
     const request = new Request("http://node.test/", { method });
     const { promise, resolve } = Promise.withResolvers<Response>();
-    ends.push(() => resolve(new Response()));
+    endRequests.push(() => resolve(new Response()));
     requests.assign(request, destination);
-    void requests.run(request, () => wait(() => promise));
+    void requests.run(request, () => runWork(() => promise));
     return { request, end: () => resolve(new Response()) };
   };
   open("POST", 8);
@@ -92,18 +92,18 @@ test("[CL-42] a handover waits for requests of its shards that change something,
   requests.exempt(open("POST", 7).request);
   await requests.waitUntilDrained((shard) => shard === 7);
 
-  const [one, two] = [open("POST", 7), open("DELETE", 7)];
+  const [firstRequest, secondRequest] = [open("POST", 7), open("DELETE", 7)];
   let isHandedOver = false;
   const handover = requests
     .waitUntilDrained((shard) => shard === 7)
     .then(() => {
       isHandedOver = true;
     });
-  one.end();
+  firstRequest.end();
   await until(() => requests.size === 6);
   expect(isHandedOver).toBe(false);
-  two.end();
+  secondRequest.end();
   await handover;
-  for (const end of ends) end();
+  for (const endRequest of endRequests) endRequest();
   await until(() => requests.size === 0);
 });
