@@ -15,10 +15,10 @@ const RESULTS = fileURLToPath(new URL("../results/api-on-postgres.md", import.me
 const FILES_PER_PROCESS = 6;
 const TIMEOUT_MS = 10 * 60_000;
 /** The text before and after the table. */
-const TABLE =
+const TABLE_MARKERS =
   process.env.SLIPWAY_TEST_NODES === "active"
-    ? { begins: "<!-- result on active nodes: ", ends: "<!-- end of result on active nodes -->" }
-    : { begins: "<!-- result: ", ends: "<!-- end of result -->" };
+    ? { start: "<!-- result on active nodes: ", end: "<!-- end of result on active nodes -->" }
+    : { start: "<!-- result: ", end: "<!-- end of result -->" };
 /** Maximum number of failures listed per file; the rest are counted. */
 const MAX_LISTED = 5;
 const ROW = /^\| `([\w/.-]+)` \|/;
@@ -28,11 +28,11 @@ if (!needs.postgres.found) {
   process.exit(2);
 }
 
-const requested = process.argv.length > 2 ? process.argv.slice(2) : ["test/api"];
-const files = requested.flatMap(listTestFiles).sort();
+const requestedPaths = process.argv.length > 2 ? process.argv.slice(2) : ["test/api"];
+const files = requestedPaths.flatMap(listTestFiles).sort();
 const scratch = mkdtempSync(join(tmpdir(), "slipway-suite-"));
-for (let at = 0; at < files.length; at += FILES_PER_PROCESS)
-  await recordResults(await runFiles(files.slice(at, at + FILES_PER_PROCESS)));
+for (let index = 0; index < files.length; index += FILES_PER_PROCESS)
+  await recordResults(await runFiles(files.slice(index, index + FILES_PER_PROCESS)));
 rmSync(scratch, { recursive: true, force: true });
 
 type Result = { readonly file: string; readonly cases: readonly TestCase[] };
@@ -66,36 +66,36 @@ async function runFiles(batch: readonly string[]): Promise<Result[]> {
       return [];
     }
   })();
-  return batch.map((file) => ({ file, cases: cases.filter((one) => one.file === file) }));
+  return batch.map((file) => ({ file, cases: cases.filter((testCase) => testCase.file === file) }));
 }
 
 /** Drops rows of files that no longer exist. */
 async function recordResults(results: readonly Result[]): Promise<void> {
   const text = readFileSync(RESULTS, "utf8");
-  const from = text.indexOf("\n", text.indexOf(TABLE.begins)) + 1;
-  const to = text.indexOf(TABLE.ends);
-  const rest = text.slice(from, to);
+  const tableStart = text.indexOf("\n", text.indexOf(TABLE_MARKERS.start)) + 1;
+  const tableEnd = text.indexOf(TABLE_MARKERS.end);
+  const tableText = text.slice(tableStart, tableEnd);
   const rows = new Map(
-    rest.split("\n").flatMap((row) => (ROW.test(row) ? [[ROW.exec(row)?.[1] ?? "", row] as const] : [])),
+    tableText.split("\n").flatMap((row) => (ROW.test(row) ? [[ROW.exec(row)?.[1] ?? "", row] as const] : [])),
   );
   for (const { file, cases } of results) rows.set(file.replace(/^test\/api\//, ""), formatRow(file, cases));
   const known = new Set(listTestFiles("test/api").map((file) => file.replace(/^test\/api\//, "")));
   const table = [...rows].filter(([file]) => known.has(file)).sort(([a], [b]) => (a < b ? -1 : 1));
   const head = ["| file | last run | passed | skipped | failed |", "|---|---|---|---|---|"];
   const lines = [...head, ...table.map(([, row]) => row)];
-  await Bun.write(RESULTS, `${text.slice(0, from)}${lines.join("\n")}\n${text.slice(to)}`);
+  await Bun.write(RESULTS, `${text.slice(0, tableStart)}${lines.join("\n")}\n${text.slice(tableEnd)}`);
 }
 
 function formatRow(file: string, cases: readonly TestCase[]): string {
-  const casesWith = (outcome: TestCase["outcome"]) => cases.filter((one) => one.outcome === outcome);
+  const casesWith = (outcome: TestCase["outcome"]) => cases.filter((testCase) => testCase.outcome === outcome);
   const failed = casesWith("failed").map(({ title }) => title.replaceAll("|", "/").slice(0, 110));
   const more = failed.length > MAX_LISTED ? [`and ${failed.length - MAX_LISTED} more`] : [];
-  const named = [...failed.slice(0, MAX_LISTED), ...more].join("; ");
+  const listedFailures = [...failed.slice(0, MAX_LISTED), ...more].join("; ");
   const passed = casesWith("passed").length;
   const day = new Date().toISOString().slice(0, 10);
   const counts = cases.length > 0 ? `${passed} of ${passed + failed.length}` : "did not end";
   process.stdout.write(`${file}: ${counts}\n`);
-  return `| \`${file.replace(/^test\/api\//, "")}\` | ${day} | ${counts} | ${formatSkipped(casesWith("skipped"))} | ${named} |`;
+  return `| \`${file.replace(/^test\/api\//, "")}\` | ${day} | ${counts} | ${formatSkipped(casesWith("skipped"))} | ${listedFailures} |`;
 }
 
 /** Returns the number of skipped cases, and each reason. */

@@ -2,12 +2,12 @@
 import { type TProperties, type TSchema, Type as t } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 
-const exact = <P extends TProperties>(properties: P) => t.Object(properties, { additionalProperties: false });
-const optional = <S extends TSchema>(of: S) => t.Optional(of);
+const exactObject = <P extends TProperties>(properties: P) => t.Object(properties, { additionalProperties: false });
+const optional = <S extends TSchema>(schema: S) => t.Optional(schema);
 const Texts = t.Array(t.String(), { minItems: 1 });
 const Duration = t.String({ pattern: "^([0-9]+(h|m|s|ms|us))+$" });
 
-const Service = exact({
+const Service = exactObject({
   image: t.String(),
   build: optional(t.String()),
   restart: t.Union([t.Literal("no"), t.Literal("always"), t.Literal("on-failure"), t.Literal("unless-stopped")]),
@@ -21,15 +21,18 @@ const Service = exact({
   depends_on: optional(
     t.Union([
       Texts,
-      t.Record(t.String(), exact({ condition: t.Union([t.Literal("service_started"), t.Literal("service_healthy")]) })),
+      t.Record(
+        t.String(),
+        exactObject({ condition: t.Union([t.Literal("service_started"), t.Literal("service_healthy")]) }),
+      ),
     ]),
   ),
-  healthcheck: optional(exact({ test: Texts, interval: Duration, timeout: Duration, retries: t.Integer() })),
+  healthcheck: optional(exactObject({ test: Texts, interval: Duration, timeout: Duration, retries: t.Integer() })),
 });
 
-const File = exact({
+const File = exactObject({
   services: t.Record(t.String(), Service),
-  secrets: t.Record(t.String(), exact({ file: t.String() })),
+  secrets: t.Record(t.String(), exactObject({ file: t.String() })),
   volumes: t.Record(t.String(), t.Null()),
 });
 
@@ -38,18 +41,18 @@ export const findComposeProblems = (file: unknown): string[] => {
   const problems = [...Value.Errors(File, file)].map(({ path, message }) => `${path}: ${message}`);
   if (problems.length > 0) return problems;
   const { services, secrets, volumes } = Value.Cast(File, file);
-  const findMissing = (what: string, names: readonly string[], defined: object): string[] =>
-    names.filter((name) => !(name in defined)).map((name) => `${what} ${name} does not exist`);
-  return Object.values(services).flatMap((one) => [
-    ...findMissing("secret", one.secrets ?? [], secrets),
+  const findMissing = (kind: string, names: readonly string[], defined: object): string[] =>
+    names.filter((name) => !(name in defined)).map((name) => `${kind} ${name} does not exist`);
+  return Object.values(services).flatMap((service) => [
+    ...findMissing("secret", service.secrets ?? [], secrets),
     ...findMissing(
       "service",
-      Array.isArray(one.depends_on) ? one.depends_on : Object.keys(one.depends_on ?? {}),
+      Array.isArray(service.depends_on) ? service.depends_on : Object.keys(service.depends_on ?? {}),
       services,
     ),
     ...findMissing(
       "volume",
-      (one.volumes ?? []).map((text) => text.split(":")[0] ?? "").filter((name) => !name.startsWith(".")),
+      (service.volumes ?? []).map((text) => text.split(":")[0] ?? "").filter((name) => !name.startsWith(".")),
       volumes,
     ),
   ]);

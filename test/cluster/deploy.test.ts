@@ -24,7 +24,7 @@ type Tree = { readonly [name: string]: unknown };
 type KubernetesObject = { kind: string; metadata: { name: string }; spec: Tree };
 type Variables = Record<string, string>;
 
-const yaml = <T>(text: string): T => Bun.YAML.parse(text) as T;
+const parseYaml = <T>(text: string): T => Bun.YAML.parse(text) as T;
 
 const runProgram = (argv: readonly string[], input = "") => {
   const { exitCode, stdout, stderr } = Bun.spawnSync([...argv], { cwd: ROOT, stdin: Buffer.from(input) });
@@ -37,9 +37,9 @@ const render = (values: Tree): KubernetesObject[] => {
   const templates = Object.fromEntries(
     readdirSync(folder).map((name) => [name, readFileSync(join(folder, name), "utf8")]),
   );
-  const { version: Version, appVersion: AppVersion } = yaml<Variables>(readPage(`${CHART}/Chart.yaml`));
+  const { version: Version, appVersion: AppVersion } = parseYaml<Variables>(readPage(`${CHART}/Chart.yaml`));
   const data = {
-    Values: mergeTrees(yaml<Tree>(readPage(`${CHART}/values.yaml`)), values),
+    Values: mergeTrees(parseYaml<Tree>(readPage(`${CHART}/values.yaml`)), values),
     Release: { Name: "slipway", Namespace: "default" },
     Chart: { Name: "slipway", Version, AppVersion },
   };
@@ -49,14 +49,16 @@ const render = (values: Tree): KubernetesObject[] => {
   );
   if (exitCode !== 0) throw new Error(errors);
   const texts = Object.values(JSON.parse(output) as Variables);
-  return texts.flatMap((text) => text.split(/^---$/m)).flatMap((text) => yaml<KubernetesObject | null>(text) ?? []);
+  return texts
+    .flatMap((text) => text.split(/^---$/m))
+    .flatMap((text) => parseYaml<KubernetesObject | null>(text) ?? []);
 };
 
 const mergeTrees = (base: Tree, overrides: Tree): Tree =>
   Object.fromEntries(
     Object.entries({ ...base, ...overrides }).map(([name, value]) => {
-      const below = base[name];
-      return isTree(value) && isTree(below) ? [name, mergeTrees(below, value)] : [name, value];
+      const baseValue = base[name];
+      return isTree(value) && isTree(baseValue) ? [name, mergeTrees(baseValue, value)] : [name, value];
     }),
   );
 
@@ -103,19 +105,19 @@ describe("the chart", () => {
     "[CL-18] renders valid Kubernetes objects, with every value and with the required ones only",
     async () => {
       const minimal = render({ accessUrl: "https://slipway.example.com" });
-      const all = render(ALL_VALUES);
-      expect([minimal, all].flatMap((objects) => objects.flatMap(findObjectProblems))).toEqual([]);
+      const complete = render(ALL_VALUES);
+      expect([minimal, complete].flatMap((objects) => objects.flatMap(findObjectProblems))).toEqual([]);
       expect(minimal.map(({ kind, metadata }) => `${kind} ${metadata.name}`).sort()).toEqual([
         "PodDisruptionBudget slipway",
         "Service slipway",
         "Service slipway-nodes",
         "StatefulSet slipway",
       ]);
-      expect(all.map(({ kind }) => kind)).toContain("Ingress");
+      expect(complete.map(({ kind }) => kind)).toContain("Ingress");
       // The schema detects a misspelled member.
-      const wrong = structuredClone(minimal);
-      Object.assign(findContainer(wrong).readinessProbe ?? {}, { periodSecond: 1 });
-      expect(wrong.flatMap(findObjectProblems)).toEqual([
+      const misspelled = structuredClone(minimal);
+      Object.assign(findContainer(misspelled).readinessProbe ?? {}, { periodSecond: 1 });
+      expect(misspelled.flatMap(findObjectProblems)).toEqual([
         "StatefulSet/spec/template/spec/containers/0/readinessProbe/periodSecond: Unexpected property",
       ]);
       expect(() => render({})).toThrow("accessUrl is needed");
@@ -136,8 +138,9 @@ describe("the chart", () => {
         );
         variables.SLIPWAY_NODE_ADDRESS = (variables.SLIPWAY_NODE_ADDRESS ?? "").replace("$(POD_NAME)", "slipway-0");
         delete variables.SLIPWAY_HOOK_SECRET;
-        const { database_url, encryption_key, node_address, access_url, ...others } = loadNodeConfig(variables);
-        if (values === ALL_VALUES) expect(others).toMatchObject({ provisioner_slots: 8, api_rate_limit: 1_000_000 });
+        const { database_url, encryption_key, node_address, access_url, ...otherSettings } = loadNodeConfig(variables);
+        if (values === ALL_VALUES)
+          expect(otherSettings).toMatchObject({ provisioner_slots: 8, api_rate_limit: 1_000_000 });
         expect([database_url, encryption_key?.length, node_address, access_url?.href]).toEqual([
           "postgres://slipway:secret@database/slipway",
           64,
@@ -152,8 +155,8 @@ describe("the chart", () => {
   );
 
   test("[CL-18] has this version", () => {
-    const { appVersion, version: own } = yaml<Variables>(readPage(`${CHART}/Chart.yaml`));
-    expect([appVersion, own]).toEqual([version, version]);
+    const { appVersion, version: chartVersion } = parseYaml<Variables>(readPage(`${CHART}/Chart.yaml`));
+    expect([appVersion, chartVersion]).toEqual([version, version]);
   });
 });
 
@@ -161,11 +164,11 @@ type Service = { environment?: Variables; secrets?: string[]; image: string; hos
 
 describe("the compose file", () => {
   const parseServices = (): Record<string, Service> =>
-    yaml<{ services: Record<string, Service> }>(readPage(COMPOSE)).services;
+    parseYaml<{ services: Record<string, Service> }>(readPage(COMPOSE)).services;
 
   test("[CL-18] runs three nodes with valid settings, each with its own name", () => {
     const nodes = Object.entries(parseServices()).filter(([name]) => name.startsWith("node-"));
-    const read = nodes.map(([name, { environment = {}, secrets = [], hostname }]) => {
+    const addresses = nodes.map(([name, { environment = {}, secrets = [], hostname }]) => {
       const settings = { ...environment, SLIPWAY_ACCESS_URL: "http://localhost:7080" };
       const { node_address, database_url, encryption_key } = loadNodeConfig(settings);
       expect([node_address?.host, hostname, database_url !== undefined, encryption_key?.length]).toEqual([
@@ -178,20 +181,22 @@ describe("the compose file", () => {
       expect(files.map((path) => path.replace("/run/secrets/", "")).sort()).toEqual([...secrets].sort());
       return `${node_address?.host}:${node_address?.port}`;
     });
-    expect(read).toEqual(["node-a:7080", "node-b:7080", "node-c:7080"]);
-    const balanced = [...readPage(BALANCER).matchAll(/^ {4}server \S+ (\S+)/gm)].map(([, address]) => address ?? "");
-    expect(balanced).toEqual(read);
+    expect(addresses).toEqual(["node-a:7080", "node-b:7080", "node-c:7080"]);
+    const balancerAddresses = [...readPage(BALANCER).matchAll(/^ {4}server \S+ (\S+)/gm)].map(
+      ([, address]) => address ?? "",
+    );
+    expect(balancerAddresses).toEqual(addresses);
   });
 
   test("[CL-18] has only members that Compose knows, and no dangling reference", () => {
-    const file = () => yaml<{ services: Record<string, Tree> }>(readPage(COMPOSE));
-    expect(findComposeProblems(file())).toEqual([]);
-    const wrong = file();
-    Object.assign(wrong.services.database ?? {}, { enviroment: {} });
-    expect(findComposeProblems(wrong)).toEqual(["/services/database/enviroment: Unexpected property"]);
-    const lacking = file();
-    Object.assign(lacking.services["node-a"] ?? {}, { secrets: ["database_uri"] });
-    expect(findComposeProblems(lacking)).toEqual(["secret database_uri does not exist"]);
+    const parseFile = () => parseYaml<{ services: Record<string, Tree> }>(readPage(COMPOSE));
+    expect(findComposeProblems(parseFile())).toEqual([]);
+    const problems = parseFile();
+    Object.assign(problems.services.database ?? {}, { enviroment: {} });
+    expect(findComposeProblems(problems)).toEqual(["/services/database/enviroment: Unexpected property"]);
+    const withMissingSecret = parseFile();
+    Object.assign(withMissingSecret.services["node-a"] ?? {}, { secrets: ["database_uri"] });
+    expect(findComposeProblems(withMissingSecret)).toEqual(["secret database_uri does not exist"]);
   });
 
   testNeeding([needs.compose], "[CL-18] is accepted by Docker Compose", async () => {
@@ -203,10 +208,10 @@ describe("the compose file", () => {
   testNeeding([needs.haproxy], "[CL-18] has a load balancer with a valid configuration", async () => {
     const { exitCode, errors } = runProgram([needs.haproxy.file, "-c", "-f", BALANCER]);
     // The nodes do not exist.
-    const wrong = errors
+    const misspelled = errors
       .split("\n")
       .filter((line) => /ALERT|WARNING/.test(line) && !line.includes("could not resolve"));
-    expect([exitCode, wrong]).toEqual([0, []]);
+    expect([exitCode, misspelled]).toEqual([0, []]);
   });
 });
 
@@ -250,7 +255,7 @@ test("[CL-18] every setting in the manual and in deploy/ exists", () => {
   expect(named.length).toBeGreaterThan(20);
   // Variables that Kubernetes would set in the pods of a service, which must not reach the program; and variables of install.sh, of agents'
   // install scripts, and of clients' examples.
-  const others = new Set(["SLIPWAY_PORT", "SLIPWAY_INSTALL_DIR", "SLIPWAY_URL", "SLIPWAY_TOKEN"]);
-  expect([...new Set(named)].filter((name) => !known.has(name) && !others.has(name))).toEqual([]);
+  const otherVariables = new Set(["SLIPWAY_PORT", "SLIPWAY_INSTALL_DIR", "SLIPWAY_URL", "SLIPWAY_TOKEN"]);
+  expect([...new Set(named)].filter((name) => !known.has(name) && !otherVariables.has(name))).toEqual([]);
   expect(known.has("SLIPWAY_DATABASE_URI_FILE")).toBe(false);
 });

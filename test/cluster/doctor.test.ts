@@ -30,14 +30,14 @@ testNeeding(
         SLIPWAY_ENCRYPTION_KEY: KEY,
         SLIPWAY_DOCKER_HOST: "unix:///nowhere/docker.sock",
       });
-      const examineNodes = async (): Promise<Record<string, string>> =>
+      const examineCluster = async (): Promise<Record<string, string>> =>
         Object.fromEntries(
           (await examine(config, systemClock, true, {})).map(({ name, status, detail }) => [
             name,
             `${status}: ${detail}`,
           ]),
         );
-      const before = await examineNodes();
+      const before = await examineCluster();
       expect(before.database).toMatch(/^ok: PostgreSQL \d+/);
       expect(before.schema).toMatch(/^warn: \d+ pending migrations run at the next start/);
       expect(before["active node"]).toBeUndefined();
@@ -51,7 +51,7 @@ testNeeding(
       });
       try {
         await node.whenActive();
-        const after = await examineNodes();
+        const after = await examineCluster();
         expect(after.schema).toMatch(/^ok: /);
         expect(after["active node"]).toBe("ok: 10.0.0.1:7080, v9.9.9");
         expect(after["spare nodes"]).toBe("warn: 0 stand by");
@@ -59,10 +59,10 @@ testNeeding(
         expect(after["encryption key"]).toBe("ok: from the settings");
         const metrics = new Metrics(systemClock);
         registerCluster(metrics, node);
-        const figures = await metrics.text();
-        expect(figures).toContain('slipway_node_active{node="10.0.0.1:7080"} 1\n');
-        expect(figures).toContain("slipway_database_standby_required 0\n");
-        expect(figures).toContain("slipway_database_standbys 0\n");
+        const metricsText = await metrics.text();
+        expect(metricsText).toContain('slipway_node_active{node="10.0.0.1:7080"} 1\n');
+        expect(metricsText).toContain("slipway_database_standby_required 0\n");
+        expect(metricsText).toContain("slipway_database_standbys 0\n");
         const file = `${temp.path}/support.tar`;
         const key = ["--encryption-key", KEY, "--data-dir", temp.path];
         expect((await runVerb(["support-bundle", file, "--database-url", database.url, ...key])).code).toBe(0);
@@ -103,9 +103,9 @@ testNeeding([needs.postgres], "[CL-12] if every node is active, doctor and metri
     expect(await examineNodes()).toMatchObject({ status: "warn", detail: "10.0.0.1:7080, v9.9.9, 256 of 256 parts" });
     const metrics = new Metrics(systemClock);
     registerCluster(metrics, member);
-    const figures = await metrics.text();
-    expect(figures).toContain('slipway_node_active{node="10.0.0.1:7080"} 1\n');
-    expect(figures).toContain("slipway_node_parts 256\n");
+    const metricsText = await metrics.text();
+    expect(metricsText).toContain('slipway_node_active{node="10.0.0.1:7080"} 1\n');
+    expect(metricsText).toContain("slipway_node_parts 256\n");
     expect(member.state).toMatchObject({ node: "active", lease: "held", database: "answers", parts: 256 });
   } finally {
     await member.leaveCluster();

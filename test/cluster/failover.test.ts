@@ -28,11 +28,11 @@ const openPair = async (options: { synchronous?: boolean } = {}): Promise<Postgr
 
 const openStore = (url: string): Promise<PgStore> => openPgStore({ url, now: 0, fatal: () => {} });
 
-/** Clients that write one row after the other, and record the results. */
+/** Starts clients that write one row after the other, and record the results. */
 const startWriting = (store: PgStore) => {
   const writes: Write[] = [];
   let isRunning = true;
-  const client = async (n: number): Promise<void> => {
+  const runClient = async (n: number): Promise<void> => {
     for (let i = 0; isRunning; i++) {
       const name = `w-${n}-${i}`;
       const result = await awaitOutcome(store.commit([insertSetting({ key: name, value: "" })]));
@@ -40,17 +40,16 @@ const startWriting = (store: PgStore) => {
       writes.push({ name, outcome });
     }
   };
-  const clients = Promise.all(Array.from({ length: CLIENTS }, (_, n) => client(n)));
-  const done = (): number => writes.filter(({ outcome }) => outcome === "done").length;
+  const clients = Promise.all(Array.from({ length: CLIENTS }, (_, n) => runClient(n)));
+  const countAcknowledged = (): number => writes.filter(({ outcome }) => outcome === "done").length;
   return {
     writes,
-    done,
     /** Resolves when `count` more writes were acknowledged. */
     waitForWrites: async (count: number): Promise<void> => {
-      const target = done() + count;
-      await until(() => done() >= target, { what: "writes to continue" });
+      const target = countAcknowledged() + count;
+      await until(() => countAcknowledged() >= target, { what: "writes to continue" });
     },
-    end: async (): Promise<void> => {
+    stop: async (): Promise<void> => {
       isRunning = false;
       await clients;
     },
@@ -65,7 +64,7 @@ const listRows = async (url: string): Promise<Row[]> => {
 
 testNeeding(
   [needs.postgres, needs.root],
-  "[CL-13] the primary is killed and its synchronous standby promoted: writes continue, and nothing acknowledged is lost; the restarted old primary acknowledges nothing and is not used",
+  "[CL-13] when the killed primary's synchronous standby is promoted, no acknowledged write is lost, and the old primary acknowledges nothing",
   async () => {
     const pair = await openPair();
     const store = await openStore(pair.url);
@@ -74,13 +73,13 @@ testNeeding(
     pair.primary.kill();
     await pair.standby.promote();
     await load.waitForWrites(200);
-    await load.end();
+    await load.stop();
     expect(checkWrites(load.writes, await listRows(pair.standby.url()))).toEqual([]);
     await pair.primary.start();
     expect((await findPrimary(splitHosts(pair.url))).host).toBe(pair.standby.url());
-    const old = new SQL(pair.primary.url(), { max: 1 });
+    const oldPrimary = new SQL(pair.primary.url(), { max: 1 });
     let isAnswered = false;
-    void old.unsafe("insert into settings (key, value) values ('lost', '')").then(
+    void oldPrimary.unsafe("insert into settings (key, value) values ('lost', '')").then(
       () => {
         isAnswered = true;
       },
@@ -91,7 +90,7 @@ testNeeding(
       { what: "the commit to wait for a standby" },
     );
     expect(isAnswered).toBe(false);
-    void old.close({ timeout: 0 });
+    void oldPrimary.close({ timeout: 0 });
     await store.close();
   },
 );
@@ -105,7 +104,7 @@ testNeeding(
     await until(async () => (await pair.standby.query("select to_regclass('settings') as there"))[0] !== undefined);
     const load = startWriting(store);
     await load.waitForWrites(50);
-    // It falls behind, as over a slow connection.
+    // Disconnects the standby, so that it falls behind.
     await pair.standby.query("alter system set primary_conninfo = ''");
     await pair.standby.query("select pg_reload_conf()");
     await until(async () => (await pair.primary.query("select 1 from pg_stat_replication")).length === 0, {
@@ -114,16 +113,16 @@ testNeeding(
     await load.waitForWrites(50);
     pair.primary.kill();
     await pair.standby.promote();
-    await load.end();
-    const wrong = checkWrites(load.writes, await listRows(pair.standby.url()));
-    expect(wrong.filter((one) => one.endsWith("was acknowledged, but is lost")).length).toBeGreaterThan(0);
+    await load.stop();
+    const problems = checkWrites(load.writes, await listRows(pair.standby.url()));
+    expect(problems.filter((problem) => problem.endsWith("was acknowledged, but is lost")).length).toBeGreaterThan(0);
     await store.close();
   },
 );
 
 testNeeding(
   [needs.postgres, needs.root],
-  "[CL-14] while the synchronous standby is down, writes wait with an explanation; when it is back, they are acknowledged",
+  "[CL-14] while the synchronous standby is down, writes wait and the reason is reported; they are acknowledged when it returns",
   async () => {
     const pair = await openPair();
     const store = await openStore(pair.url);
@@ -133,14 +132,14 @@ testNeeding(
     const waiting = store.commit([insertSetting({ key: "waits", value: "" })]).then(() => {
       isAcknowledged = true;
     });
-    const seen = await until(
+    const reportedView = await until(
       async () => {
         const { view } = await inspectPostgres(pair.url);
         return isStandbyMissing(view) && view;
       },
       { what: "the missing standby to be reported" },
     );
-    expect(seen.standby).toEqual({ required: true, synchronous: 0 });
+    expect(reportedView.standby).toEqual({ required: true, synchronous: 0 });
     expect(isAcknowledged).toBe(false);
     await pair.standby.start();
     await waiting;

@@ -46,9 +46,9 @@ const openNodes = async () => {
     second,
     close,
     async [Symbol.asyncDispose]() {
-      for (const one of [second, first]) await close(one);
+      for (const node of [second, first]) await close(node);
       await database.remove();
-      for (const one of directories) one[Symbol.dispose]();
+      for (const directory of directories) directory[Symbol.dispose]();
     },
   };
 };
@@ -62,10 +62,10 @@ const listenTo = ({ ctx }: Node, kind: "owner_chats" | "missed") => {
 
 /** Resolves when each node receives the other's events. */
 const waitForMutualEvents = async ({ first, second }: { first: Node; second: Node }): Promise<void> => {
-  const [here, there] = [listenTo(first, "owner_chats"), listenTo(second, "owner_chats")];
+  const [firstEvents, secondEvents] = [listenTo(first, "owner_chats"), listenTo(second, "owner_chats")];
   await until(() => {
     for (const { ctx } of [first, second]) ctx.topics.publish("owner_chats", ctx.store.epoch.toString(), CREATED);
-    return here.includes(second.store.epoch.toString()) && there.includes(first.store.epoch.toString());
+    return firstEvents.includes(second.store.epoch.toString()) && secondEvents.includes(first.store.epoch.toString());
   });
 };
 
@@ -81,15 +81,15 @@ testNeeding(
     await using nodes = await openNodes();
     const { first, second } = nodes;
     await waitForMutualEvents(nodes);
-    const [here, there] = [listenTo(first, "owner_chats"), listenTo(second, "owner_chats")];
+    const [firstEvents, secondEvents] = [listenTo(first, "owner_chats"), listenTo(second, "owner_chats")];
     const missed = listenTo(second, "missed");
     const users = Array.from({ length: 300 }, (_, i) => `user-${i}`);
     for (const id of users) first.ctx.topics.publish("owner_chats", id, { kind: "created", chat_id: `chat of ${id}` });
-    await until(() => there.filter(isTestEvent).length >= users.length);
+    await until(() => secondEvents.filter(isTestEvent).length >= users.length);
     second.ctx.topics.publish("owner_chats", "last", { kind: "created", chat_id: "chat" });
-    await until(() => here.includes("last"));
-    expect(there.filter(isTestEvent)).toEqual([...users, "last"]);
-    expect(here.filter(isTestEvent)).toEqual([...users, "last"]);
+    await until(() => firstEvents.includes("last"));
+    expect(secondEvents.filter(isTestEvent)).toEqual([...users, "last"]);
+    expect(firstEvents.filter(isTestEvent)).toEqual([...users, "last"]);
     expect(missed).toEqual([]);
   },
 );

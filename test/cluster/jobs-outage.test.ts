@@ -43,7 +43,7 @@ testNeeding(
     const { token } = await new Client(node.url).signIn(ADMIN.email, ADMIN.password);
     const client = new Client(node.url, token);
     const { id: template_id } = await makeTemplate(client, makeSlowTemplate());
-    for (const seconds of OUTAGES.flatMap((one) => Array<number>(ROUNDS).fill(one))) {
+    for (const seconds of OUTAGES.flatMap((seconds) => Array<number>(ROUNDS).fill(seconds))) {
       const file_id = await uploadFiles(client, { "template.yaml": makeSlowTemplate() });
       const workspaces: Workspace[] = [];
       for (let i = 0; i < MAX_PARALLEL; i++) {
@@ -56,14 +56,16 @@ testNeeding(
       });
       server.kill();
       const stoppedAt = performance.now();
-      const requested = await client.fetch("GET", "/api/v2/users/me/workspaces").catch(() => undefined);
-      if (requested?.status === 503)
-        expect(((await requested.json()) as { message: string }).message).toContain("database");
+      const response = await client.fetch("GET", "/api/v2/users/me/workspaces").catch(() => undefined);
+      if (response?.status === 503)
+        expect(((await response.json()) as { message: string }).message).toContain("database");
       await until(() => performance.now() - stoppedAt > 1000 * seconds, LONG_WAIT);
       await server.start();
       const isOver = async (): Promise<boolean> => {
-        const all = await Promise.all(workspaces.map(({ id }) => client.get<Workspace>(`/api/v2/workspaces/${id}`)));
-        return all.every(({ latest_build }) => !["pending", "running"].includes(latest_build.job.status));
+        const current = await Promise.all(
+          workspaces.map(({ id }) => client.get<Workspace>(`/api/v2/workspaces/${id}`)),
+        );
+        return current.every(({ latest_build }) => !["pending", "running"].includes(latest_build.job.status));
       };
       await until(() => isOver().catch(() => false), { ...LONG_WAIT, what: "the builds to end" });
       const after = await Promise.all(workspaces.map(({ id }) => client.get<Workspace>(`/api/v2/workspaces/${id}`)));
@@ -71,8 +73,8 @@ testNeeding(
         after.map(({ latest_build: { job, build_number } }) => [job.status, job.error ?? "", build_number]),
       ).toEqual(workspaces.map(() => ["succeeded", "", 1]));
       const imported = await until(async () => {
-        const found = await client.get<TemplateVersion>(`/api/v2/templateversions/${version.id}`);
-        return !["pending", "running"].includes(found.job.status) && found;
+        const loaded = await client.get<TemplateVersion>(`/api/v2/templateversions/${version.id}`);
+        return !["pending", "running"].includes(loaded.job.status) && loaded;
       }, LONG_WAIT);
       expect([imported.job.status, imported.job.error ?? ""]).toEqual(["succeeded", ""]);
     }
@@ -106,7 +108,7 @@ testNeeding(
 
 testNeeding(
   [needs.postgres, needs.root],
-  "[CL-71] a wrong password, a missing database and a role that may not log in are refused by name; an unreachable server is waited for",
+  "[CL-71] a start reports a wrong password, a missing database or a role without login, and waits for an unreachable server",
   async () => {
     await using single = await startSingle();
     const { server } = single;
@@ -128,9 +130,9 @@ testNeeding(
       return String(error);
     };
     await until(async () => (await getFailureReason({ username: "asker", password: "mistyped" })) !== "");
-    const wrong = await getFailureReason({ username: "asker", password: "mistyped" });
-    expect(wrong).toContain('password authentication failed for user "asker"');
-    expect(wrong).not.toContain("mistyped");
+    const message = await getFailureReason({ username: "asker", password: "mistyped" });
+    expect(message).toContain('password authentication failed for user "asker"');
+    expect(message).not.toContain("mistyped");
     expect(await getFailureReason({ pathname: "/elsewhere" })).toContain('database "elsewhere" does not exist');
     expect(await getFailureReason({ username: "closed" })).toContain('role "closed" is not permitted to log in');
     expect(await getFailureReason({ username: "asker", password: "right" })).toBe("");

@@ -3,90 +3,90 @@
 import { type TProperties, type TSchema, Type as t } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 
-const exact = <P extends TProperties>(properties: P) => t.Object(properties, { additionalProperties: false });
-const optionalList = <S extends TSchema>(of: S) => t.Optional(t.Array(of, { minItems: 1 }));
+const exactObject = <P extends TProperties>(properties: P) => t.Object(properties, { additionalProperties: false });
+const optionalList = <S extends TSchema>(items: S) => t.Optional(t.Array(items, { minItems: 1 }));
 
 const Name = t.String({ pattern: "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" });
 const Texts = t.Record(t.String(), t.String());
 const Port = t.Integer({ minimum: 1, maximum: 65_535 });
 const PortOrName = t.Union([Port, Name]);
 const Quantity = t.String({ pattern: "^[0-9]+(\\.[0-9]+)?(m|k|Ki|M|Mi|G|Gi|T|Ti)?$" });
-const Metadata = exact({ name: Name, labels: Texts, annotations: t.Optional(Texts) });
-const Selector = exact({ matchLabels: Texts });
+const Metadata = exactObject({ name: Name, labels: Texts, annotations: t.Optional(Texts) });
+const Selector = exactObject({ matchLabels: Texts });
 
-const Variable = exact({
+const Variable = exactObject({
   name: t.String({ pattern: "^[A-Z_][A-Z0-9_]*$" }),
   value: t.Optional(t.String()),
   valueFrom: t.Optional(
-    exact({
-      fieldRef: t.Optional(exact({ fieldPath: t.String() })),
-      secretKeyRef: t.Optional(exact({ name: t.String(), key: t.String() })),
+    exactObject({
+      fieldRef: t.Optional(exactObject({ fieldPath: t.String() })),
+      secretKeyRef: t.Optional(exactObject({ name: t.String(), key: t.String() })),
     }),
   ),
 });
 
-const Probe = exact({
-  httpGet: exact({
+const Probe = exactObject({
+  httpGet: exactObject({
     path: t.String({ pattern: "^/" }),
     port: PortOrName,
-    httpHeaders: optionalList(exact({ name: t.String(), value: t.String() })),
+    httpHeaders: optionalList(exactObject({ name: t.String(), value: t.String() })),
   }),
   periodSeconds: t.Optional(t.Integer({ minimum: 1 })),
   timeoutSeconds: t.Optional(t.Integer({ minimum: 1 })),
   failureThreshold: t.Optional(t.Integer({ minimum: 1 })),
 });
 
-const Container = exact({
+const Container = exactObject({
   name: Name,
   image: t.String({ pattern: "^[^\\s:]+(:[0-9]+/[^\\s:]+)?:[\\w.-]+$" }),
   imagePullPolicy: t.Union([t.Literal("Always"), t.Literal("IfNotPresent"), t.Literal("Never")]),
   env: t.Array(Variable),
-  ports: t.Array(exact({ name: Name, containerPort: Port })),
+  ports: t.Array(exactObject({ name: Name, containerPort: Port })),
   startupProbe: Probe,
   livenessProbe: Probe,
   readinessProbe: Probe,
-  securityContext: exact({
+  securityContext: exactObject({
     allowPrivilegeEscalation: t.Boolean(),
     readOnlyRootFilesystem: t.Boolean(),
-    capabilities: exact({ drop: t.Array(t.String()) }),
+    capabilities: exactObject({ drop: t.Array(t.String()) }),
   }),
-  resources: exact({
+  resources: exactObject({
     requests: t.Optional(t.Record(t.String(), Quantity)),
     limits: t.Optional(t.Record(t.String(), Quantity)),
   }),
   volumeMounts: t.Array(
-    exact({ name: Name, mountPath: t.String({ pattern: "^/" }), readOnly: t.Optional(t.Boolean()) }),
+    exactObject({ name: Name, mountPath: t.String({ pattern: "^/" }), readOnly: t.Optional(t.Boolean()) }),
   ),
 });
 
-const Volume = exact({
+const Volume = exactObject({
   name: Name,
-  emptyDir: t.Optional(exact({ sizeLimit: t.Optional(Quantity) })),
+  emptyDir: t.Optional(exactObject({ sizeLimit: t.Optional(Quantity) })),
   secret: t.Optional(
-    exact({
+    exactObject({
       secretName: t.String(),
       defaultMode: t.Integer({ minimum: 0, maximum: 0o777 }),
-      items: t.Array(exact({ key: t.String(), path: t.String() })),
+      items: t.Array(exactObject({ key: t.String(), path: t.String() })),
     }),
   ),
 });
 
-const Pod = exact({
+const Pod = exactObject({
   enableServiceLinks: t.Boolean(),
   automountServiceAccountToken: t.Boolean(),
   terminationGracePeriodSeconds: t.Integer({ minimum: 1 }),
-  securityContext: exact({
+  securityContext: exactObject({
     runAsNonRoot: t.Boolean(),
     runAsUser: t.Integer(),
     runAsGroup: t.Integer(),
     fsGroup: t.Integer(),
-    seccompProfile: exact({ type: t.String() }),
+    seccompProfile: exactObject({ type: t.String() }),
   }),
-  imagePullSecrets: optionalList(exact({ name: t.String() })),
+  imagePullSecrets: optionalList(exactObject({ name: t.String() })),
   containers: t.Array(Container, { minItems: 1 }),
   volumes: t.Array(Volume),
   topologySpreadConstraints: optionalList(
-    exact({
+    exactObject({
       maxSkew: t.Integer({ minimum: 1 }),
       topologyKey: t.String(),
       whenUnsatisfiable: t.Union([t.Literal("DoNotSchedule"), t.Literal("ScheduleAnyway")]),
@@ -95,7 +95,7 @@ const Pod = exact({
   ),
   nodeSelector: t.Optional(Texts),
   tolerations: optionalList(
-    exact({
+    exactObject({
       key: t.Optional(t.String()),
       operator: t.Optional(t.String()),
       value: t.Optional(t.String()),
@@ -105,23 +105,28 @@ const Pod = exact({
 });
 
 const kind = <P extends TProperties>(apiVersion: string, name: string, spec: P) =>
-  exact({ apiVersion: t.Literal(apiVersion), kind: t.Literal(name), metadata: Metadata, spec: exact(spec) });
+  exactObject({
+    apiVersion: t.Literal(apiVersion),
+    kind: t.Literal(name),
+    metadata: Metadata,
+    spec: exactObject(spec),
+  });
 
 const KINDS: Readonly<Record<string, TSchema>> = {
   StatefulSet: kind("apps/v1", "StatefulSet", {
     replicas: t.Integer({ minimum: 1 }),
     serviceName: Name,
     podManagementPolicy: t.Union([t.Literal("Parallel"), t.Literal("OrderedReady")]),
-    updateStrategy: exact({ type: t.Union([t.Literal("RollingUpdate"), t.Literal("OnDelete")]) }),
+    updateStrategy: exactObject({ type: t.Union([t.Literal("RollingUpdate"), t.Literal("OnDelete")]) }),
     selector: Selector,
-    template: exact({ metadata: exact({ labels: Texts }), spec: Pod }),
+    template: exactObject({ metadata: exactObject({ labels: Texts }), spec: Pod }),
   }),
   Service: kind("v1", "Service", {
     type: t.Optional(t.Union([t.Literal("ClusterIP"), t.Literal("NodePort"), t.Literal("LoadBalancer")])),
     clusterIP: t.Optional(t.Literal("None")),
     publishNotReadyAddresses: t.Optional(t.Boolean()),
     selector: Texts,
-    ports: t.Array(exact({ name: Name, port: Port, targetPort: PortOrName }), { minItems: 1 }),
+    ports: t.Array(exactObject({ name: Name, port: Port, targetPort: PortOrName }), { minItems: 1 }),
   }),
   PodDisruptionBudget: kind("policy/v1", "PodDisruptionBudget", {
     maxUnavailable: t.Integer({ minimum: 0 }),
@@ -130,22 +135,25 @@ const KINDS: Readonly<Record<string, TSchema>> = {
   Ingress: kind("networking.k8s.io/v1", "Ingress", {
     ingressClassName: t.Optional(t.String()),
     rules: t.Array(
-      exact({
+      exactObject({
         host: t.String(),
-        http: exact({
+        http: exactObject({
           paths: t.Array(
-            exact({
+            exactObject({
               path: t.String({ pattern: "^/" }),
               pathType: t.Union([t.Literal("Prefix"), t.Literal("Exact"), t.Literal("ImplementationSpecific")]),
-              backend: exact({
-                service: exact({ name: Name, port: exact({ name: t.Optional(Name), number: t.Optional(Port) }) }),
+              backend: exactObject({
+                service: exactObject({
+                  name: Name,
+                  port: exactObject({ name: t.Optional(Name), number: t.Optional(Port) }),
+                }),
               }),
             }),
           ),
         }),
       }),
     ),
-    tls: optionalList(exact({ hosts: t.Array(t.String()), secretName: t.String() })),
+    tls: optionalList(exactObject({ hosts: t.Array(t.String()), secretName: t.String() })),
   }),
 };
 

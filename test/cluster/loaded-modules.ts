@@ -13,13 +13,13 @@ const [{ openContext }, { startServer }] = await Promise.all([
 ]);
 const context = await openContext({ config, sources });
 const server = await startServer(context);
-const answer = await fetch(new URL("/readyz", server.url));
+const response = await fetch(new URL("/readyz", server.url));
 const modules = Object.keys((require as unknown as { cache: object }).cache)
   .filter((path) => path.startsWith(ROOT) && !path.includes("/node_modules/"))
   .map((path) => path.slice(ROOT.length));
 const { rss } = process.memoryUsage();
 const { user, system } = process.cpuUsage();
-process.stdout.write(`${JSON.stringify({ status: answer.status, modules, rss, cpu_ms: (user + system) / 1000 })}\n`);
+process.stdout.write(`${JSON.stringify({ status: response.status, modules, rss, cpu_ms: (user + system) / 1000 })}\n`);
 await server.stop("it has been asked");
 await context[Symbol.asyncDispose]();
 process.exit(0);

@@ -18,8 +18,8 @@ testInside("[CP-22] workspace followers get the writes that they missed, and no 
   const { store, topics } = getContext(server);
   const template = await makeTemplate(admin, JSON.stringify(ECHO));
   const { id } = await awaitBuild(admin, (await createWorkspace(admin, template.id)).id);
-  using all = await admin.socket("/api/v2/workspaces/watch");
-  using one = await admin.socket(`/api/v2/workspaces/${id}/watch-ws`);
+  using allWorkspaces = await admin.socket("/api/v2/workspaces/watch");
+  using oneWorkspace = await admin.socket(`/api/v2/workspaces/${id}/watch-ws`);
   /** Returns the stream's next message about workspaces. */
   const nextMessage = async (socket: ClientSocket) => {
     for (;;) {
@@ -29,13 +29,13 @@ testInside("[CP-22] workspace followers get the writes that they missed, and no 
   };
   const snapshot = async () => {
     for (;;) {
-      const event = await nextMessage(all);
+      const event = await nextMessage(allWorkspaces);
       if (event.type === "snapshot") return event;
     }
   };
   const waitForName = async (name: string) => {
     for (;;) {
-      const { type, data } = await one.json<{ type: string; data: Workspace }>();
+      const { type, data } = await oneWorkspace.json<{ type: string; data: Workspace }>();
       if (type === "data" && data.name === name) return;
     }
   };
@@ -45,11 +45,11 @@ testInside("[CP-22] workspace followers get the writes that they missed, and no 
   // Simulates a change by another node whose event is lost.
   await store.commit([updateWorkspace(id, { name: "renamed" })]);
   topics.publish("missed", "", {});
-  const again = await snapshot();
-  expect(again.workspaces.map(({ name }) => name)).toEqual(["renamed"]);
+  const newSnapshot = await snapshot();
+  expect(newSnapshot.workspaces.map(({ name }) => name)).toEqual(["renamed"]);
   await waitForName("renamed");
-  using back = await admin.socket(`/api/v2/workspaces/watch?after_id=${first.id}`);
-  expect((await nextMessage(back)).type).toBe("snapshot");
+  using resumed = await admin.socket(`/api/v2/workspaces/watch?after_id=${first.id}`);
+  expect((await nextMessage(resumed)).type).toBe("snapshot");
 });
 
 testInside("[CP-22] the server asks a watcher of chats to reload the list", async () => {

@@ -27,7 +27,7 @@ type Node = { readonly node: string; readonly epoch: number; readonly writer: Pg
 let database: TestDatabase | undefined;
 const cleanups: (() => Promise<void>)[] = [];
 afterEach(async () => {
-  for (const end of cleanups.splice(0)) await end();
+  for (const cleanup of cleanups.splice(0)) await cleanup();
   await database?.remove();
 });
 
@@ -59,9 +59,9 @@ const open = async () => {
   /** Returns who has written to this shard, in order. */
   const listWriters = async (shard: number): Promise<string[]> => {
     const rows: { node: string }[] = await sql.unsafe("select node from written where part = $1 order by n", [shard]);
-    return rows.map(({ node }) => node).filter((node, at, all) => node !== all[at - 1]);
+    return rows.map(({ node }) => node).filter((node, index, writers) => node !== writers[index - 1]);
   };
-  return { sql, connection, join, listShardsOf, listWriters };
+  return { sql: sql, connection, join, listShardsOf, listWriters };
 };
 
 const write = ({ node, writer }: Node, shard?: number): Promise<string> =>
@@ -135,17 +135,17 @@ testNeeding(
     expect(await transferShards(connection, a, [{ part: shard, to: "b" }])).toEqual([shard]);
     expect(await transferShards(connection, a, [{ part: shard, to: "b" }])).toEqual([]);
     // A shard that no node took returns and becomes inactive; shards that the node no longer has do not.
-    const [, left] = moves.map((one) => one.part);
-    await reclaimShards(connection, a, [shard, left ?? 0]);
-    const later = (await planBalance(connection, LEASE_MS)).map((one) => one.part);
-    expect([later.includes(left ?? 0), await listShardsOf("b")]).toEqual([false, [shard]]);
+    const [, remaining] = moves.map(({ part }) => part);
+    await reclaimShards(connection, a, [shard, remaining ?? 0]);
+    const laterShards = (await planBalance(connection, LEASE_MS)).map(({ part }) => part);
+    expect([laterShards.includes(remaining ?? 0), await listShardsOf("b")]).toEqual([false, [shard]]);
     expect([await write(a, shard), await write(b, shard), await write(a)]).toEqual(["moved", "done", "done"]);
     expect(await listShardsOf("b")).toEqual([shard]);
     // `b` ends before it has any other shard: the one it just got is still moved, and only that.
     await endLease(connection, "b");
     expect(await assignOrphanedShards(connection, LEASE_MS)).toEqual([{ part: shard, to: "a" }]);
     await join("c");
-    expect((await planBalance(connection, LEASE_MS)).map((one) => one.part)).not.toContain(shard);
+    expect((await planBalance(connection, LEASE_MS)).map(({ part }) => part)).not.toContain(shard);
   },
 );
 
@@ -158,15 +158,15 @@ const listWritersAfterGuard = async (lock: "share" | "key share"): Promise<strin
   const group = await sql.reserve();
   await group.unsafe("begin");
   await group.unsafe(`select 1 from parts where part = 7 and node = 'a' for ${lock}`);
-  let isGiven = false;
-  const transfer = transferShards(connection, a, [{ part: 7, to: "b" }]).then((done) => {
-    isGiven = done.length > 0;
+  let isTransferred = false;
+  const transfer = transferShards(connection, a, [{ part: 7, to: "b" }]).then((moved) => {
+    isTransferred = moved.length > 0;
   });
   const waits = "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
-  await until(async () => isGiven || (await sql.unsafe(waits)).length > 0, {
-    what: "the part to be given, or waited for",
+  await until(async () => isTransferred || (await sql.unsafe(waits)).length > 0, {
+    what: "the shard to be transferred or locked",
   });
-  if (isGiven) await write(b, 7);
+  if (isTransferred) await write(b, 7);
   await group.unsafe("insert into written (part, node) values (7, 'a')");
   await group.unsafe("commit");
   group.release();
@@ -180,7 +180,7 @@ testNeeding(
   "[CP-6] [CP-3] a handover waits for the commit group in progress, and would not with a weaker lock",
   async () => {
     expect(await listWritersAfterGuard("share")).toEqual(["a", "b"]);
-    for (const end of cleanups.splice(0)) await end();
+    for (const cleanup of cleanups.splice(0)) await cleanup();
     await database?.remove();
     expect(await listWritersAfterGuard("key share")).toEqual(["b", "a", "b"]);
   },
@@ -199,32 +199,33 @@ const moveShardsUnderLoad = async (guardFor: typeof makeShardsGuard): Promise<st
     owners.set(shard, ["a"]);
   }
   let isRunning = true;
-  let done = 0;
+  let doneCount = 0;
   const writing = nodes.map(async (node) => {
     while (isRunning) {
       const outcomes = await Promise.all(shards.map((shard) => write(node, shard)));
-      done += outcomes.filter((outcome) => outcome === "done").length;
+      doneCount += outcomes.filter((outcome) => outcome === "done").length;
     }
   });
   for (let i = 0; i < 30; i++) {
-    const before = done;
-    await until(() => done > before + 4, { what: "writes to continue" });
+    const before = doneCount;
+    await until(() => doneCount > before + 4, { what: "writes to continue" });
     const shard = shards[Math.floor(random() * shards.length)] ?? 1;
-    const from = nodes.find(({ node }) => node === owners.get(shard)?.at(-1));
-    const others = nodes.filter((one) => one !== from);
-    const to = others[Math.floor(random() * others.length)]?.node ?? "";
-    if (from && (await transferShards(connection, from, [{ part: shard, to }])).length > 0) owners.get(shard)?.push(to);
+    const source = nodes.find(({ node }) => node === owners.get(shard)?.at(-1));
+    const targets = nodes.filter((node) => node !== source);
+    const target = targets[Math.floor(random() * targets.length)]?.node ?? "";
+    if (source && (await transferShards(connection, source, [{ part: shard, to: target }])).length > 0)
+      owners.get(shard)?.push(target);
   }
   isRunning = false;
   await Promise.all(writing);
   const problems: string[] = [];
   for (const shard of shards) {
-    const had = owners.get(shard) ?? [];
-    let at = 0;
+    const shardOwners = owners.get(shard) ?? [];
+    let nextOwner = 0;
     for (const writer of await listWriters(shard)) {
-      const found = had.indexOf(writer, at);
-      if (found < 0) problems.push(`${writer} has written for part ${shard} when it was not its own`);
-      else at = found + 1;
+      const ownerIndex = shardOwners.indexOf(writer, nextOwner);
+      if (ownerIndex < 0) problems.push(`${writer} has written for part ${shard} when it was not its own`);
+      else nextOwner = ownerIndex + 1;
     }
   }
   return problems;
@@ -235,9 +236,9 @@ testNeeding(
   `[CP-6] [CP-3] while shards move among three writing nodes, no node writes to another's shard; without the guard the oracle detects it (seed ${SEED})`,
   async () => {
     expect(await moveShardsUnderLoad(makeShardsGuard)).toEqual([]);
-    for (const end of cleanups.splice(0)) await end();
+    for (const cleanup of cleanups.splice(0)) await cleanup();
     await database?.remove();
-    const seen = await moveShardsUnderLoad((node, epoch) => () => makeShardsGuard(node, epoch)([]));
-    expect(seen.length).toBeGreaterThan(0);
+    const problems = await moveShardsUnderLoad((node, epoch) => () => makeShardsGuard(node, epoch)([]));
+    expect(problems.length).toBeGreaterThan(0);
   },
 );

@@ -22,8 +22,8 @@ const listChanges = (before: SeenState | undefined, after: SeenState): string[] 
 
 test("[CL-17] the state of a node is derived from its lease, the database's responses and its standby", () => {
   const describeState = (overrides: Partial<Parameters<typeof toSeenState>[0]>): string => {
-    const seen = { isActive: false, serves: false, isSilent: false, leader: undefined, view: undefined, ...overrides };
-    const { node, lease, database, standby } = toSeenState(seen);
+    const state = { isActive: false, serves: false, isSilent: false, leader: undefined, view: undefined, ...overrides };
+    const { node, lease, database, standby } = toSeenState(state);
     return `${node} ${lease} ${database} ${standby}`;
   };
   expect(describeState({})).toBe("spare free answers not required");

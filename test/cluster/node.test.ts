@@ -16,10 +16,10 @@ const nodes: ClusterNode[] = [];
 const databases: TestDatabase[] = [];
 afterEach(async () => {
   for (const node of nodes.splice(0)) await node.leaveCluster();
-  for (const one of databases.splice(0)) await one.remove();
+  for (const testDatabase of databases.splice(0)) await testDatabase.remove();
 });
 
-const database = async (): Promise<TestDatabase> => {
+const createTestDatabase = async (): Promise<TestDatabase> => {
   const created = await createDatabase();
   databases.push(created);
   return created;
@@ -36,21 +36,21 @@ describe("the lease", () => {
     [needs.postgres],
     "[CL-1] belongs to one node until released; the next node gets it immediately",
     async () => {
-      const { url } = await database();
+      const { url } = await createTestDatabase();
       const first = await join(url, "first:1");
       await first.whenActive();
       const second = await join(url, "second:2");
       expect(second.leader?.id).toBe("first:1");
-      let leads = false;
+      let isActive = false;
       const activation = second.whenActive().then(() => {
-        leads = true;
+        isActive = true;
       });
       await until(() => second.view?.nodes.length === 2);
-      expect([leads, first.role, second.role]).toEqual([false, "active", "spare"]);
-      const left_at = performance.now();
+      expect([isActive, first.role, second.role]).toEqual([false, "active", "spare"]);
+      const leftAt = performance.now();
       await first.leaveCluster();
       await activation;
-      expect(performance.now() - left_at).toBeLessThan(LEASE_MS);
+      expect(performance.now() - leftAt).toBeLessThan(LEASE_MS);
       expect(second.epoch).toBe(first.epoch + 1);
     },
   );
@@ -59,7 +59,7 @@ describe("the lease", () => {
     [needs.postgres],
     "[CL-1] [CL-2] [PQ-5] of a paused node expires: the node serves no request, writes nothing, and stops",
     async () => {
-      const { url } = await database();
+      const { url } = await createTestDatabase();
       const clock = createHaltingClock();
       const fatal: Error[] = [];
       const first = await join(url, "first:1", { clock, fatal: (error) => fatal.push(error) });
@@ -69,8 +69,8 @@ describe("the lease", () => {
       const second = await join(url, "second:2");
       expect(first.serves_ms).toBeGreaterThan(0);
       clock.halt();
-      const halted_at = performance.now();
-      const activation = second.whenActive().then(() => performance.now() - halted_at);
+      const haltedAt = performance.now();
+      const activation = second.whenActive().then(() => performance.now() - haltedAt);
       await until(() => first.serves_ms <= 0);
       expect(second.role).toBe("spare");
       // The last renewal may have been immediately before the pause, or due.
@@ -94,7 +94,7 @@ describe("the lease", () => {
     [needs.postgres],
     "[CL-2] that lapsed while the database was away is renewed, and the node serves again",
     async () => {
-      const created = await database();
+      const created = await createTestDatabase();
       const clock = createHaltingClock();
       const fatal: Error[] = [];
       const node = await join(created.url, "only:1", { clock, fatal: (error) => fatal.push(error) });
@@ -114,7 +114,7 @@ describe("the lease", () => {
   );
 
   testNeeding([needs.postgres], "[CL-22] is not needed by a spare to read", async () => {
-    const { url } = await database();
+    const { url } = await createTestDatabase();
     const spare = await join(url, "spare:1");
     await until(() => spare.isCurrent);
     const reads = spare.openReads(() => {
@@ -122,29 +122,29 @@ describe("the lease", () => {
     });
     expect(await reads.all(listSettings())).toEqual([]);
     expect(await awaitOutcome(reads.commit())).toBe("closed");
-    await using other = new SQL(url, { max: 1 });
-    const held = await other.reserve();
-    await held.unsafe("begin; lock table nodes in share mode").simple();
+    await using sql = new SQL(url, { max: 1 });
+    const connection = await sql.reserve();
+    await connection.unsafe("begin; lock table nodes in share mode").simple();
     await until(() => !spare.isCurrent);
     // Its queries still reach the database, whose writes hang, as with an old primary.
     expect(await reads.all(listSettings())).toEqual([]);
-    await held.unsafe("commit");
-    held.release();
+    await connection.unsafe("commit");
+    connection.release();
     await until(() => spare.isCurrent);
     await reads.close();
   });
 
   testNeeding([needs.postgres], "[CL-1] is claimed by one of many concurrent requests", async () => {
-    const { url } = await database();
-    const all = await Promise.all(["a:1", "b:1", "c:1", "d:1"].map((id) => join(url, id)));
-    const won: string[] = [];
-    for (const node of all)
+    const { url } = await createTestDatabase();
+    const candidates = await Promise.all(["a:1", "b:1", "c:1", "d:1"].map((id) => join(url, id)));
+    const winners: string[] = [];
+    for (const node of candidates)
       void node.whenActive().then(
-        () => won.push(node.id),
+        () => winners.push(node.id),
         () => {},
       );
-    await until(() => won.length > 0 && all.every(({ view }) => view?.active));
-    expect(won.length).toBe(1);
-    expect(all.filter(({ role }) => role === "active").map(({ id }) => id)).toEqual(won);
+    await until(() => winners.length > 0 && candidates.every(({ view }) => view?.active));
+    expect(winners.length).toBe(1);
+    expect(candidates.filter(({ role }) => role === "active").map(({ id }) => id)).toEqual(winners);
   });
 });

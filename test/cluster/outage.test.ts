@@ -8,27 +8,27 @@ import { scaleTimeout } from "#test/support/pace.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 
-type Answer = { readonly name: string; readonly status: number; readonly took_ms: number };
+type Answer = { readonly name: string; readonly status: number; readonly tookMs: number };
 
 /** Measures how long an answer takes. Its status is 0 if the connection broke. */
-const measureAnswer = async (name: string, requested: Promise<Response>): Promise<Answer> => {
+const measureAnswer = async (name: string, request: Promise<Response>): Promise<Answer> => {
   const startedAt = performance.now();
-  const status = await requested.then(
+  const status = await request.then(
     async (response) => response.text().then(() => response.status),
     () => 0,
   );
-  return { name, status, took_ms: performance.now() - startedAt };
+  return { name, status, tookMs: performance.now() - startedAt };
 };
 
-const kinds = [
+const CONFIGURATIONS = [
   { active: "one", count: 1 },
   { active: "every", count: 3 },
 ] as const;
 
-for (const { active, count } of kinds)
+for (const { active, count } of CONFIGURATIONS)
   testNeeding(
     [needs.postgres, needs.root],
-    `[CL-66] with cluster_active = ${active} requests at the start of an outage are answered in time, and no refused write exists afterwards`,
+    `[CL-66] with cluster_active = ${active} requests at the start of an outage are answered in time, and no refused write is stored`,
     async () => {
       await using single = await startSingle();
       const { server } = single;
@@ -47,28 +47,28 @@ for (const { active, count } of kinds)
           ({ status }) => status === 200,
         );
       for (const outage of ["frozen", "stopped"]) {
-        await until(isServing, { what: "all to serve" });
-        const served = await Promise.all(clients.map((client, n) => putSecret(client, `${outage}_before_${n}`)));
-        expect(served.map(({ status }) => status)).toEqual(clients.map(() => 201));
+        await until(isServing, { what: "all nodes to serve" });
+        const servedBefore = await Promise.all(clients.map((client, n) => putSecret(client, `${outage}_before_${n}`)));
+        expect(servedBefore.map(({ status }) => status)).toEqual(clients.map(() => 201));
         if (outage === "frozen") server.signal("SIGSTOP");
         else server.kill();
-        const requested = clients.flatMap((client, n) => [
+        const requests = clients.flatMap((client, n) => [
           putSecret(client, `${outage}_${n}_a`),
           putSecret(client, `${outage}_${n}_b`),
           measureAnswer("", client.fetch("GET", "/api/v2/users/me/secrets")),
         ]);
-        const answers = await Promise.all(requested);
+        const answers = await Promise.all(requests);
         if (outage === "frozen") server.signal("SIGCONT");
         else await server.start();
         // No request waits longer than until the end of the lease and the start of another node.
-        expect(answers.filter(({ took_ms }) => took_ms > LEASE_MS + 17_000)).toEqual([]);
+        expect(answers.filter(({ tookMs }) => tookMs > LEASE_MS + 17_000)).toEqual([]);
         expect(answers.filter(({ name, status }) => ![503, name ? 500 : 503].includes(status))).toEqual([]);
-        await until(isServing, { what: "all to serve again" });
-        const last = await Promise.all(clients.map((client, n) => putSecret(client, `${outage}_after_${n}`)));
-        expect(last.map(({ status }) => status)).toEqual(clients.map(() => 201));
-        const there = new Set((await listSecrets(0)).map(({ name }) => name));
-        expect(answers.filter(({ name, status }) => status === 503 && there.has(name))).toEqual([]);
-        for (const name of [...served, ...last].map((one) => one.name)) expect(there.has(name)).toBe(true);
+        await until(isServing, { what: "all nodes to serve again" });
+        const servedAfter = await Promise.all(clients.map((client, n) => putSecret(client, `${outage}_after_${n}`)));
+        expect(servedAfter.map(({ status }) => status)).toEqual(clients.map(() => 201));
+        const names = new Set((await listSecrets(0)).map(({ name }) => name));
+        expect(answers.filter(({ name, status }) => status === 503 && names.has(name))).toEqual([]);
+        for (const { name } of [...servedBefore, ...servedAfter]) expect(names.has(name)).toBe(true);
       }
     },
     scaleTimeout(180_000),

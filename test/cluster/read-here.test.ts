@@ -28,13 +28,13 @@ const isAnswered = async (work: () => unknown): Promise<boolean> =>
 test("[CL-21] reads on a spare have only the parts of the server's context that are equal on every node", async () => {
   using temp = tempDirectory();
   const reads = open(temp.path);
-  const here: string[] = [];
+  const readable: string[] = [];
   for (const [name, member] of Object.entries(Object.getPrototypeOf(reads))) {
     if (typeof member !== "object" || member === null || member instanceof URL) continue;
     const touch = (): unknown => Object.keys(reads[name as keyof typeof reads] as object);
-    if (await isAnswered(touch)) here.push(name);
+    if (await isAnswered(touch)) readable.push(name);
   }
-  expect(here.sort()).toEqual(["addresses", "clock", "config", "encryption", "requests", "store"]);
+  expect(readable.sort()).toEqual(["addresses", "clock", "config", "encryption", "requests", "store"]);
 });
 
 test("[CL-21] writes, actor messages, events, queue positions and outgoing requests are forwarded; the built-in worker is known locally", async () => {

@@ -8,10 +8,10 @@ const MiB = 1024 * 1024;
 
 testNeeding(
   [needs.postgres],
-  "[CL-4] [CR-13] readers behind a spare that stop reading use no memory of either node, learn why they were closed, and resume without a gap",
+  "[CL-4] [CR-13] readers behind a spare that stop reading use no node's memory, get a reason, and resume without a gap",
   async () => {
     const options = { rounds: 2, seed: 0, log: () => {} };
-    const summary = await checkStalledReaders(options, { bytes: 24 * MiB, still_ms: 1000 });
+    const summary = await checkStalledReaders(options, { bytes: 24 * MiB, pause_ms: 1000 });
     expect(summary).toContain("closed with a reason");
     expect(summary).toContain("streams ended");
     expect(summary).toContain("is complete");

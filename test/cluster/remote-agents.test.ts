@@ -13,9 +13,9 @@ import { createLinkedNode } from "#test/support/cluster/linked-node.ts";
 
 const SHARD = 7;
 const AGENT = "agent";
-const open: Disposable[] = [];
+const disposables: Disposable[] = [];
 afterEach(() => {
-  for (const one of open.splice(0)) one[Symbol.dispose]();
+  for (const disposable of disposables.splice(0)) disposable[Symbol.dispose]();
 });
 
 const NO_TUNNELS: AgentDialer = {
@@ -24,10 +24,10 @@ const NO_TUNNELS: AgentDialer = {
 };
 
 /** Creates two nodes. The second has the shard while `shared.hasB` is true, and dials ports of this machine. */
-const createCluster = (has = true) => {
+const createCluster = (hasB = true) => {
   const [a, b] = [createLinkedNode("a"), createLinkedNode("b")];
-  open.push(a, b);
-  const shared = { hasB: has };
+  disposables.push(a, b);
+  const shared = { hasB: hasB };
   const stored = { get: () => Promise.resolve({ part: SHARD } as never) };
   const createLocation = (links: typeof a.links, shards: Shards) =>
     createSharedLocation({ clock: systemClock, shards, links, index: new ShardIndex(stored) });
@@ -52,24 +52,24 @@ const createCluster = (has = true) => {
 
 /** Starts an echo server. */
 const startEchoServer = () => {
-  const waiting = new Map<object, Buffer>();
+  const unsentBytes = new Map<object, Buffer>();
   const listener = Bun.listen({
     hostname: "127.0.0.1",
     port: 0,
     allowHalfOpen: true,
     socket: {
       data(socket, bytes) {
-        const all = Buffer.concat([waiting.get(socket) ?? Buffer.alloc(0), bytes]);
-        waiting.set(socket, all.subarray(socket.write(all)));
+        const unsent = Buffer.concat([unsentBytes.get(socket) ?? Buffer.alloc(0), bytes]);
+        unsentBytes.set(socket, unsent.subarray(socket.write(unsent)));
       },
       drain(socket) {
-        const all = waiting.get(socket) ?? Buffer.alloc(0);
-        waiting.set(socket, all.subarray(socket.write(all)));
+        const unsent = unsentBytes.get(socket) ?? Buffer.alloc(0);
+        unsentBytes.set(socket, unsent.subarray(socket.write(unsent)));
       },
       end: (socket) => void socket.end(),
     },
   });
-  open.push({ [Symbol.dispose]: () => listener.stop(true) });
+  disposables.push({ [Symbol.dispose]: () => listener.stop(true) });
   return listener.port;
 };
 
@@ -97,26 +97,26 @@ test("[CP-24] requests to its HTTP API are answered, several over one stream", a
     port: 0,
     fetch: async (request) => new Response(`${request.method} ${await request.text()}`),
   });
-  open.push({ [Symbol.dispose]: () => void server.stop(true) });
+  disposables.push({ [Symbol.dispose]: () => void server.stop(true) });
   const http = new AgentHttp(dialer, systemClock);
   const port = server.port as number;
   for (const text of ["one", "two"]) {
-    const requested = {
+    const request = {
       method: "POST",
       path: "/",
       port,
       body: new TextEncoder().encode(text),
       headers: [["host", "agent"]] as const,
     };
-    expect(await (await http.request(AGENT, requested)).text()).toBe(`POST ${text}`);
+    expect(await (await http.request(AGENT, request)).text()).toBe(`POST ${text}`);
   }
 });
 
 test("[CP-24] a refusal by another node is returned with the same message; no node is called while none owns the shard", async () => {
   const { dialer, shared } = createCluster();
-  const refused = await dialer.dial(AGENT, 1).catch((error: unknown) => error);
-  expect(refused).toBeInstanceOf(WireError);
-  expect((refused as WireError).failure).toBe("refused");
+  const error = await dialer.dial(AGENT, 1).catch((error: unknown) => error);
+  expect(error).toBeInstanceOf(WireError);
+  expect((error as WireError).failure).toBe("refused");
   shared.hasB = false;
   expect(((await dialer.dial(AGENT, 1).catch((error: unknown) => error)) as WireError).failure).toBe("refused");
 });
@@ -133,15 +133,15 @@ test("[CP-24] a stream breaks with the node that holds it", async () => {
 
 test("[CP-24] a reset by the caller ends a stream at the agent", async () => {
   const { dialer } = createCluster();
-  const gone = Promise.withResolvers<void>();
+  const closed = Promise.withResolvers<void>();
   const listener = Bun.listen({
     hostname: "127.0.0.1",
     port: 0,
-    socket: { data: () => {}, close: () => gone.resolve(), error: () => gone.resolve() },
+    socket: { data: () => {}, close: () => closed.resolve(), error: () => closed.resolve() },
   });
-  open.push({ [Symbol.dispose]: () => listener.stop(true) });
+  disposables.push({ [Symbol.dispose]: () => listener.stop(true) });
   const stream = await dialer.dial(AGENT, listener.port);
   stream.reset("enough");
-  await gone.promise;
+  await closed.promise;
   expect((await stream.closed)?.failure).toBe("reset");
 });

@@ -1,5 +1,5 @@
-// Renders the templates of deploy/helm/slipway as Helm does, for the functions that the chart uses, and more strictly: a value that is not
-// there is an error. Reads {"templates": {name: text}, "data": {...}} and writes {name: text}.
+// Renders the templates of deploy/helm/slipway as Helm does, with the functions that the chart uses. It is stricter: a missing value is an
+// error. Reads {"templates": {name: text}, "data": {...}} and writes {name: text}.
 package main
 
 import (
@@ -14,50 +14,50 @@ import (
 	"text/template"
 )
 
-func empty(value any) bool {
+func isEmpty(value any) bool {
 	return value == nil || value == "" || value == false || value == 0.0
 }
 
 func main() {
-	var asked struct {
+	var input struct {
 		Templates map[string]string
 		Data      map[string]any
 	}
-	if err := json.NewDecoder(os.Stdin).Decode(&asked); err != nil {
+	if err := json.NewDecoder(os.Stdin).Decode(&input); err != nil {
 		fail(err)
 	}
-	all := template.New("chart").Option("missingkey=error")
-	lines := func(count int, text string) string {
-		indent := "\n" + strings.Repeat(" ", count)
-		return indent + strings.ReplaceAll(text, "\n", indent)
+	chart := template.New("chart").Option("missingkey=error")
+	indent := func(count int, text string) string {
+		newline := "\n" + strings.Repeat(" ", count)
+		return newline + strings.ReplaceAll(text, "\n", newline)
 	}
-	all.Funcs(template.FuncMap{
+	chart.Funcs(template.FuncMap{
 		"include": func(name string, data any) (string, error) {
 			var out bytes.Buffer
-			err := all.ExecuteTemplate(&out, name, data)
+			err := chart.ExecuteTemplate(&out, name, data)
 			return out.String(), err
 		},
-		"nindent": lines,
+		"nindent": indent,
 		"quote":   func(value any) string { return fmt.Sprintf("%q", fmt.Sprint(value)) },
 		"upper":   strings.ToUpper,
-		"default": func(other, value any) any {
-			if empty(value) {
-				return other
+		"default": func(fallback, value any) any {
+			if isEmpty(value) {
+				return fallback
 			}
 			return value
 		},
 		"required": func(message string, value any) (any, error) {
-			if empty(value) {
+			if isEmpty(value) {
 				return nil, errors.New(message)
 			}
 			return value, nil
 		},
-		"kindIs":  func(kind string, value any) bool { return kind == reflect.ValueOf(value).Kind().String() },
-		"ternary": func(yes, no any, condition bool) any {
+		"kindIs": func(kind string, value any) bool { return kind == reflect.ValueOf(value).Kind().String() },
+		"ternary": func(whenTrue, whenFalse any, condition bool) any {
 			if condition {
-				return yes
+				return whenTrue
 			}
-			return no
+			return whenFalse
 		},
 		"toJson": func(value any) (string, error) {
 			text, err := json.Marshal(value)
@@ -65,33 +65,33 @@ func main() {
 		},
 		"toYaml": toYaml,
 	})
-	for name, text := range asked.Templates {
-		if _, err := all.New(name).Parse(text); err != nil {
+	for name, text := range input.Templates {
+		if _, err := chart.New(name).Parse(text); err != nil {
 			fail(err)
 		}
 	}
-	made := map[string]string{}
-	for name := range asked.Templates {
+	output := map[string]string{}
+	for name := range input.Templates {
 		if strings.HasSuffix(name, ".tpl") {
 			continue
 		}
 		var out bytes.Buffer
-		if err := all.ExecuteTemplate(&out, name, asked.Data); err != nil {
+		if err := chart.ExecuteTemplate(&out, name, input.Data); err != nil {
 			fail(err)
 		}
-		made[name] = out.String()
+		output[name] = out.String()
 	}
-	if err := json.NewEncoder(os.Stdout).Encode(made); err != nil {
+	if err := json.NewEncoder(os.Stdout).Encode(output); err != nil {
 		fail(err)
 	}
 }
 
-// A line for each member or element, as templates put them below others; what is in them as JSON, which is YAML, too.
+// Returns one line for each member or element, so that templates can indent them. Nested values are JSON, which is valid YAML.
 func toYaml(value any) (string, error) {
 	var lines []string
-	add := func(before string, value any) error {
+	add := func(prefix string, value any) error {
 		text, err := json.Marshal(value)
-		lines = append(lines, before+string(text))
+		lines = append(lines, prefix+string(text))
 		return err
 	}
 	var err error

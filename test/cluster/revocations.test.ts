@@ -17,9 +17,9 @@ testNeeding(
   "[CL-23] an ended session, a removed role and a deleted token close a spare's streams immediately, or when it listens again",
   async () => {
     await using cluster = await startCluster();
-    const one = await cluster.start(1, ALL_READ);
-    const two = await cluster.start(2, ALL_READ);
-    const admin = await new Client(one.url).signIn(ADMIN.email, ADMIN.password);
+    const activeNode = await cluster.start(1, ALL_READ);
+    const spareNode = await cluster.start(2, ALL_READ);
+    const admin = await new Client(activeNode.url).signIn(ADMIN.email, ADMIN.password);
     const { organization_ids } = await admin.get<{ organization_ids: string[] }>("/api/v2/users/me");
     const auditor = { email: "ada@example.com", username: "ada", password: "of ada, who reads the log" };
     const { id } = await admin.post<{ id: string }>("/api/v2/users", {
@@ -28,13 +28,13 @@ testNeeding(
       organization_ids,
     });
     await admin.put(`/api/v2/users/${id}/roles`, { roles: ["auditor"] });
-    const signInAuditor = () => new Client(two.url).signIn(auditor.email, auditor.password);
+    const signInAuditor = () => new Client(spareNode.url).signIn(auditor.email, auditor.password);
 
     /** Opens a follower at the spare. Resolves when it has its first list, and so receives events. */
     const follow = async (client: Client) => {
       const socket = await client.socket(WATCH);
       const messages: string[] = [];
-      const all = (async () => {
+      const reading = (async () => {
         for await (const message of socket) if (!String(message).includes('"ping"')) messages.push(String(message));
       })();
       await until(() => messages.length > 0, { what: "the first list" });
@@ -42,11 +42,11 @@ testNeeding(
       void socket.closed.then(() => {
         isOpen = false;
       });
-      return { socket, messages, all, isOpen: () => isOpen };
+      return { socket, messages, reading, isOpen: () => isOpen };
     };
     const newToken = async (): Promise<{ id: string; client: Client }> => {
       const { key } = await admin.post<{ key: string }>("/api/v2/users/me/keys/tokens", {});
-      return { id: key.slice(0, 10), client: new Client(two.url, key) };
+      return { id: key.slice(0, 10), client: new Client(spareNode.url, key) };
     };
 
     const session = await signInAuditor();
@@ -55,9 +55,9 @@ testNeeding(
     // Both receive changes made elsewhere.
     await newToken();
     await until(() => sessionFollower.messages.length > 1 && tokenFollower.messages.length > 1, {
-      what: "both to hear of an entry",
+      what: "both followers to receive an entry",
     });
-    await new Client(one.url, session.token).post("/api/v2/users/logout");
+    await new Client(activeNode.url, session.token).post("/api/v2/users/logout");
     expect((await sessionFollower.socket.closed).code).toBe(CLOSE_CODE);
     await admin.delete(`/api/v2/users/me/keys/${token.id}`);
     expect((await tokenFollower.socket.closed).code).toBe(CLOSE_CODE);
@@ -71,26 +71,28 @@ testNeeding(
     const [missedFollower, keptFollower] = [await follow(missedToken.client), await follow(keptToken.client)];
     await using sql = new SQL(needs.postgres.file, { max: 1 });
     await sql.unsafe(`alter database ${cluster.database.name} allow_connections false`);
-    const ended = await sql.unsafe(
+    const terminated = await sql.unsafe(
       "select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and query ilike 'listen%'",
       [cluster.database.name],
     );
-    expect(ended.length).toBe(1);
+    expect(terminated.length).toBe(1);
     await admin.delete(`/api/v2/users/me/keys/${missedToken.id}`);
     expect(missedFollower.isOpen()).toBe(true);
     await sql.unsafe(`alter database ${cluster.database.name} allow_connections true`);
     expect((await missedFollower.socket.closed).code).toBe(CLOSE_CODE);
 
     // The spare serves followers itself: they continue, and new ones start, while the active node is paused.
-    one.signal("SIGSTOP");
+    activeNode.signal("SIGSTOP");
     const lateFollower = await follow(keptToken.client);
     expect([lateFollower.messages[0], keptFollower.isOpen()]).toEqual(["[]", true]);
-    expect(two.output()).not.toContain("is listening on");
-    one.signal("SIGCONT");
+    expect(spareNode.output()).not.toContain("is listening on");
+    activeNode.signal("SIGCONT");
     lateFollower.socket.close();
     keptFollower.socket.close();
     await Promise.all(
-      [sessionFollower, tokenFollower, roleFollower, missedFollower, keptFollower, lateFollower].map(({ all }) => all),
+      [sessionFollower, tokenFollower, roleFollower, missedFollower, keptFollower, lateFollower].map(
+        ({ reading }) => reading,
+      ),
     );
   },
 );

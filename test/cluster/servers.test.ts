@@ -33,10 +33,10 @@ testNeeding(
   "[CL-4] [CL-7] [CL-9] a template, a workspace and a chat that were created through a spare outlive the node that created them",
   async () => {
     await using cluster = await startCluster();
-    const one = await cluster.start(1);
-    const two = await cluster.start(2);
-    expect(two.output()).toContain("is on standby");
-    const client = await signIn(two);
+    const firstNode = await cluster.start(1);
+    const secondNode = await cluster.start(2);
+    expect(secondNode.output()).toContain("is on standby");
+    const client = await signIn(secondNode);
     const template = await makeTemplate(client);
     const workspace = await client.post<{ id: string }>("/api/v2/users/me/workspaces", {
       name: "first",
@@ -50,35 +50,37 @@ testNeeding(
     });
     const chat = await createChat({ owner: client, organization_id: await getOrganizationId(client) }, "hello");
     expect(await sendAndRead(client, chat.id, "once more")).toStartWith("assistant: ");
-    // Processes belong to one machine.
-    const local = await makeTemplate(
+    // Local workspaces are processes of one machine.
+    const localTemplate = await makeTemplate(
       client,
       "provisioner: local\nresources:\n  - name: main\n    agents:\n      - name: main\n",
     ).catch((error: Error) => error);
     const refused =
-      local instanceof Error
-        ? local.message
-        : await client.post("/api/v2/users/me/workspaces", { name: "local", template_id: local.id }).then(
+      localTemplate instanceof Error
+        ? localTemplate.message
+        : await client.post("/api/v2/users/me/workspaces", { name: "local", template_id: localTemplate.id }).then(
             () => "made",
             (error: Error) => error.message,
           );
     expect(refused).toContain("Local workspaces are not available in a cluster");
 
-    const killed_at = performance.now();
-    one.signal("SIGKILL");
-    await one.exited;
-    // Requests to the spare in the meantime wait.
-    const found = await clientAt(two, client).get<{ name: string }>(`/api/v2/workspaces/${workspace.id}`);
-    const took_ms = performance.now() - killed_at;
-    expect(found.name).toBe("first");
-    expect(took_ms).toBeGreaterThan(500);
-    expect(took_ms).toBeLessThan(LEASE_MS + 12_000);
-    expect(await sendAndRead(clientAt(two, client), chat.id, "and again")).toStartWith("assistant: ");
+    const killedAt = performance.now();
+    firstNode.signal("SIGKILL");
+    await firstNode.exited;
+    // Requests to the spare wait until it is active.
+    const workspaceAfterKill = await clientAt(secondNode, client).get<{ name: string }>(
+      `/api/v2/workspaces/${workspace.id}`,
+    );
+    const tookMs = performance.now() - killedAt;
+    expect(workspaceAfterKill.name).toBe("first");
+    expect(tookMs).toBeGreaterThan(500);
+    expect(tookMs).toBeLessThan(LEASE_MS + 12_000);
+    expect(await sendAndRead(clientAt(secondNode, client), chat.id, "and again")).toStartWith("assistant: ");
 
-    // It returns as a spare.
-    const again = await cluster.start(1);
-    expect(again.output()).toContain("is on standby");
-    expect((await clientAt(again, client).get<{ name: string }>(`/api/v2/workspaces/${workspace.id}`)).name).toBe(
+    // The killed node returns as a spare.
+    const restarted = await cluster.start(1);
+    expect(restarted.output()).toContain("is on standby");
+    expect((await clientAt(restarted, client).get<{ name: string }>(`/api/v2/workspaces/${workspace.id}`)).name).toBe(
       "first",
     );
   },
@@ -86,14 +88,14 @@ testNeeding(
 
 testNeeding(
   [needs.postgres],
-  "[CL-1] [CL-5] [CL-16] of two nodes that start an empty cluster together, one is active; when it stops, it hands over, and the other accepts the setup link that the first has printed",
+  "[CL-1] [CL-5] [CL-16] of two nodes that start together, one is active; when it stops, the other accepts its setup link",
   async () => {
     await using cluster = await startCluster();
     const env = { SLIPWAY_ADMIN_EMAIL: "", SLIPWAY_ADMIN_USERNAME: "", SLIPWAY_ADMIN_PASSWORD: "" };
     const started = await Promise.all([1, 2].map((n) => cluster.start(n, { env })));
     const active = await cluster.active();
-    const two = started.find(({ id }) => id !== active.id) as NodeProcess;
-    const readyz = async () => (await fetch(new URL("/readyz", two.url))).json();
+    const secondNode = started.find(({ id }) => id !== active.id) as NodeProcess;
+    const readyz = async () => (await fetch(new URL("/readyz", secondNode.url))).json();
     const state = { lease: "elsewhere", database: "answers", standby: "not required" };
     expect(await readyz()).toEqual({
       message: "Ready: this node forwards to the active one.",
@@ -102,17 +104,17 @@ testNeeding(
     });
     const setup_token = await until(() => /token=([\w-]{43})/.exec(active.output())?.[1], { what: "the link" });
     active.signal("SIGTERM");
-    // At that very moment: requests wait for the next active node, and are not rejected because of the lease.
-    const created = await new Client(two.url).fetch("POST", "/api/v2/users/first", { ...ADMIN, setup_token });
+    // Requests during the handover wait for the next active node; none fails because of the lease.
+    const created = await new Client(secondNode.url).fetch("POST", "/api/v2/users/first", { ...ADMIN, setup_token });
     expect(created.status).toBe(201);
     expect(await active.exited).toBe(0);
-    await signIn(two);
+    await signIn(secondNode);
     expect(await readyz()).toEqual({ message: "Ready.", node: "active", ...state, lease: "held" });
-    expect(two.output()).toContain(`node ${two.id} stands by: ${active.id} is active`);
-    expect(two.output()).toContain(`node ${two.id} is active, epoch `);
-    await until(() => two.output().includes("is listening on"));
-    two.signal("SIGTERM");
-    expect(await two.exited).toBe(0);
+    expect(secondNode.output()).toContain(`node ${secondNode.id} stands by: ${active.id} is active`);
+    expect(secondNode.output()).toContain(`node ${secondNode.id} is active, epoch `);
+    await until(() => secondNode.output().includes("is listening on"));
+    secondNode.signal("SIGTERM");
+    expect(await secondNode.exited).toBe(0);
   },
 );
 
@@ -121,35 +123,35 @@ testNeeding(
   "[CL-2] [CL-7] a node that was paused past the end of its lease answers no more requests and exits",
   async () => {
     await using cluster = await startCluster();
-    const one = await cluster.start(1);
-    const two = await cluster.start(2);
-    const client = await signIn(one);
-    one.signal("SIGSTOP");
-    await until(() => two.output().includes("is listening on"));
+    const firstNode = await cluster.start(1);
+    const secondNode = await cluster.start(2);
+    const client = await signIn(firstNode);
+    firstNode.signal("SIGSTOP");
+    await until(() => secondNode.output().includes("is listening on"));
     const name = `made-${Date.now()}`;
-    await clientAt(two, client).post("/api/v2/users", {
+    await clientAt(secondNode, client).post("/api/v2/users", {
       email: `${name}@example.com`,
       username: name,
       password: "a-long-Enough-secret",
     });
-    const late = fetch(new URL("/api/v2/users/me", one.url), {
+    const lateStatus = fetch(new URL("/api/v2/users/me", firstNode.url), {
       headers: { "Service-Session-Token": client.token ?? "" },
     }).then(
       ({ status }) => status,
       () => 0,
     );
-    one.signal("SIGCONT");
-    expect([0, 503]).toContain(await late);
-    expect(await one.exited).toBe(1);
-    expect(one.output()).toContain("another node has taken over");
+    firstNode.signal("SIGCONT");
+    expect([0, 503]).toContain(await lateStatus);
+    expect(await firstNode.exited).toBe(1);
+    expect(firstNode.output()).toContain("another node has taken over");
   },
 );
 
 testNeeding([needs.postgres], "[CL-3] a node with another key is refused when it starts, with advice", async () => {
   await using cluster = await startCluster();
   await cluster.start(1);
-  const other = cluster.start(2, { env: { SLIPWAY_ENCRYPTION_KEY: "6".repeat(64) } });
-  expect((await other.catch((error: Error) => error.message)) as string).toContain(
+  const start = cluster.start(2, { env: { SLIPWAY_ENCRYPTION_KEY: "6".repeat(64) } });
+  expect((await start.catch((error: Error) => error.message)) as string).toContain(
     "this node's encryption key is not the cluster's",
   );
 });

@@ -139,8 +139,10 @@ testInside(
       indexes.map((index) => (timers[index] as readonly string[]).join(" ")).sort();
     expect(await listDueTimers()).toEqual(formatTimers(0, 1, 2, 3, 4, 5, 6));
     // IDs are random: the user's shard, and the version's, may be shard 0.
-    const own = (await listDueTimers([toShard(user_id)])).filter((one) => !one.startsWith("template_version"));
-    expect(own).toEqual(formatTimers(0, 1, 2, 3, ...(toShard(user_id) === 0 ? [5, 6] : [])));
+    const ownTimers = (await listDueTimers([toShard(user_id)])).filter(
+      (timer) => !timer.startsWith("template_version"),
+    );
+    expect(ownTimers).toEqual(formatTimers(0, 1, 2, 3, ...(toShard(user_id) === 0 ? [5, 6] : [])));
     expect(await listDueTimers([0])).toContain(`prebuilds ${template_id}`);
     expect(await listDueTimers([0])).toContain("workspace gone");
     await store.commit(timers.map(([actor, id]) => clearTimer(actor, id, "tried")));

@@ -11,14 +11,14 @@ import { until } from "#test/support/until.ts";
 import { loadShardEvents, recordShardWriters } from "../crash/cluster/shard-events.ts";
 import { checkShardEvents, type ShardEvent } from "../crash/cluster/shards-oracle.ts";
 
-const makeGiven = (shard: number, node: string): ShardEvent => ({ kind: "given", part: shard, node });
-const makeWrote = (shard: number, writer: string): ShardEvent => ({
+const giveShard = (shard: number, node: string): ShardEvent => ({ kind: "given", part: shard, node });
+const writeLine = (shard: number, writer: string): ShardEvent => ({
   kind: "wrote",
   part: shard,
   writer,
   what: "a line",
 });
-const makeBegan = (shard: number, writer: string): ShardEvent => ({
+const beginJob = (shard: number, writer: string): ShardEvent => ({
   kind: "began",
   part: shard,
   writer,
@@ -28,63 +28,63 @@ const makeBegan = (shard: number, writer: string): ShardEvent => ({
 test("[CP-3] accepts shards that return to an earlier owner, and recreated connections", () => {
   expect(
     checkShardEvents([
-      ...[makeGiven(1, "a 1"), makeGiven(2, "b 2"), makeWrote(1, "c1"), makeWrote(2, "c2")],
+      ...[giveShard(1, "a 1"), giveShard(2, "b 2"), writeLine(1, "c1"), writeLine(2, "c2")],
       ...[
-        makeGiven(1, "b 2"),
-        makeWrote(1, "c2"),
-        makeGiven(1, "a 1"),
-        makeWrote(1, "c1"),
-        makeWrote(1, "c3"),
-        makeWrote(2, "c4"),
+        giveShard(1, "b 2"),
+        writeLine(1, "c2"),
+        giveShard(1, "a 1"),
+        writeLine(1, "c1"),
+        writeLine(1, "c3"),
+        writeLine(2, "c4"),
       ],
     ]),
   ).toEqual([]);
 });
 
 test("[CP-3] detects a writer for a shard that belongs to another node, was lost, or is unowned", () => {
-  expect(checkShardEvents([makeGiven(1, "a 1"), makeWrote(1, "c1"), makeGiven(1, "b 2"), makeWrote(1, "c1")])).toEqual([
+  expect(checkShardEvents([giveShard(1, "a 1"), writeLine(1, "c1"), giveShard(1, "b 2"), writeLine(1, "c1")])).toEqual([
     "a line of part 1 was written by a 1 while b 2 owned it",
   ]);
-  expect(checkShardEvents([makeGiven(1, "a 1"), makeGiven(2, "b 2"), makeWrote(1, "c1"), makeWrote(2, "c1")])).toEqual([
+  expect(checkShardEvents([giveShard(1, "a 1"), giveShard(2, "b 2"), writeLine(1, "c1"), writeLine(2, "c1")])).toEqual([
     "a line of part 2 was written by a 1 while b 2 owned it",
   ]);
-  expect(checkShardEvents([makeWrote(1, "c1")])).toEqual([
+  expect(checkShardEvents([writeLine(1, "c1")])).toEqual([
     "a line of part 1 was written by no node while no node owned it",
   ]);
 });
 
 test("[CP-3] detects a job that its node starts twice, and lets the next node continue it", () => {
-  const jobs = [makeGiven(1, "a 1"), makeBegan(1, "c1"), makeGiven(1, "b 2"), makeBegan(1, "c2")];
+  const jobs = [giveShard(1, "a 1"), beginJob(1, "c1"), giveShard(1, "b 2"), beginJob(1, "c2")];
   expect(checkShardEvents(jobs)).toEqual([]);
-  expect(checkShardEvents([...jobs, makeBegan(1, "c2")])).toEqual(["job 1 of part 1 was started twice by b 2"]);
+  expect(checkShardEvents([...jobs, beginJob(1, "c2")])).toEqual(["job 1 of part 1 was started twice by b 2"]);
   // The next owner died before it started the job.
-  expect(checkShardEvents([...jobs, makeGiven(1, "a 1"), makeGiven(1, "b 2"), makeBegan(1, "c2")])).toEqual([]);
+  expect(checkShardEvents([...jobs, giveShard(1, "a 1"), giveShard(1, "b 2"), beginJob(1, "c2")])).toEqual([]);
 });
 
 test("[CP-3] [CP-54] detects a job run that overlaps the next one, even if the shard was elsewhere in between", () => {
-  const makeLogged = (line: string): ShardEvent => ({ kind: "logged", part: 1, writer: "c1", what: "job 1", line });
+  const logLine = (line: string): ShardEvent => ({ kind: "logged", part: 1, writer: "c1", what: "job 1", line });
   const ended: ShardEvent = { kind: "ended", part: 1, writer: "c1", what: "job 1" };
-  const away = [makeGiven(1, "b 2"), makeGiven(1, "a 1")];
-  const first = [makeGiven(1, "a 1"), makeBegan(1, "c1"), makeLogged("begin")];
+  const roundTrip = [giveShard(1, "b 2"), giveShard(1, "a 1")];
+  const first = [giveShard(1, "a 1"), beginJob(1, "c1"), logLine("begin")];
   // A node that gets the shard back starts over, once the earlier run has ended.
   expect(
-    checkShardEvents([...first, ...away, makeBegan(1, "c1"), makeLogged("begin"), makeLogged("end"), ended]),
+    checkShardEvents([...first, ...roundTrip, beginJob(1, "c1"), logLine("begin"), logLine("end"), ended]),
   ).toEqual([]);
   expect(
     checkShardEvents([
       ...first,
-      ...away,
-      makeBegan(1, "c1"),
-      makeLogged("begin"),
-      makeLogged("end"),
-      makeLogged("end"),
+      ...roundTrip,
+      beginJob(1, "c1"),
+      logLine("begin"),
+      logLine("end"),
+      logLine("end"),
       ended,
     ]),
   ).toEqual(['job 1 of part 1 logged "end" twice by a 1']);
-  expect(checkShardEvents([...first, makeLogged("end"), ended, makeLogged("more")])).toEqual([
+  expect(checkShardEvents([...first, logLine("end"), ended, logLine("more")])).toEqual([
     "job 1 of part 1 logged after its end by a 1",
   ]);
-  expect(checkShardEvents([...first, ended, ...away, makeBegan(1, "c1"), ended])).toEqual([
+  expect(checkShardEvents([...first, ended, ...roundTrip, beginJob(1, "c1"), ended])).toEqual([
     "job 1 of part 1 began after its end by a 1",
   ]);
   expect(checkShardEvents([...first, ended, ended])).toEqual(["job 1 of part 1 ended after its end by a 1"]);
@@ -95,7 +95,7 @@ const SHARD = 7;
 let database: TestDatabase | undefined;
 const cleanups: (() => Promise<void>)[] = [];
 afterEach(async () => {
-  for (const end of cleanups.splice(0).reverse()) await end();
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
   await database?.remove();
 });
 
@@ -126,7 +126,7 @@ const openTwoNodes = async (guardFor = makeShardsGuard) => {
   await recordShardWriters(url, { written: "new.part" });
   const giveToB = () => transferShards(mover, a, [{ part: SHARD, to: "b" }]);
   const listProblems = async () =>
-    checkShardEvents(await loadShardEvents(url)).map((one) => one.replace(/ \d+/g, " N"));
+    checkShardEvents(await loadShardEvents(url)).map((problem) => problem.replace(/ \d+/g, " N"));
   return { sql, a, b, giveToB, listProblems };
 };
 
@@ -144,7 +144,7 @@ testNeeding(
       return await listProblems();
     };
     expect(await write(await openTwoNodes())).toEqual([]);
-    for (const end of cleanups.splice(0).reverse()) await end();
+    for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
     await database?.remove();
     expect(await write(await openTwoNodes((node, epoch) => () => makeShardsGuard(node, epoch)([])))).toEqual(
       EXPECTED_PROBLEMS,
@@ -171,28 +171,28 @@ const checkAfterGuard = async (lock: "share" | "key share"): Promise<string[]> =
   await passGuard();
   await writeAndCommit();
   await passGuard();
-  let isGiven = false;
-  const giving = giveToB().then(() => {
-    isGiven = true;
+  let isTransferred = false;
+  const transfer = giveToB().then(() => {
+    isTransferred = true;
   });
   const waits = "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
-  await until(async () => isGiven || (await sql.unsafe(waits)).length > 0, {
-    what: "the part to be given, or waited for",
+  await until(async () => isTransferred || (await sql.unsafe(waits)).length > 0, {
+    what: "the shard to be transferred or locked",
   });
-  if (isGiven) await b.write();
+  if (isTransferred) await b.write();
   await writeAndCommit();
   group.release();
-  await giving;
+  await transfer;
   await b.write();
   return await listProblems();
 };
 
 testNeeding(
   [needs.postgres],
-  "[CP-3] a shard guard with a weaker lock lets its group write next to the next owner, and the oracle detects it",
+  "[CP-3] with a weaker lock, a group writes to a shard after its handover, and the oracle detects it",
   async () => {
     expect(await checkAfterGuard("share")).toEqual([]);
-    for (const end of cleanups.splice(0).reverse()) await end();
+    for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
     await database?.remove();
     expect(await checkAfterGuard("key share")).toEqual(EXPECTED_PROBLEMS);
   },

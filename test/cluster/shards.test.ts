@@ -35,9 +35,9 @@ testInside(
       return workspaces.find(({ latest_build }) => latest_build.status === "running");
     });
     expect(await getWorkspaceShard(prebuild.id)).toBe(toShard(template.id));
-    const own = await createWorkspace(admin, template.id, "own");
-    expect(own.id).not.toBe(prebuild.id);
-    expect(await getWorkspaceShard(own.id)).toBe(toShard(own.owner_id));
+    const ownWorkspace = await createWorkspace(admin, template.id, "own");
+    expect(ownWorkspace.id).not.toBe(prebuild.id);
+    expect(await getWorkspaceShard(ownWorkspace.id)).toBe(toShard(ownWorkspace.owner_id));
     const presets = await admin.get<{ id: string }[]>(`/api/v2/templateversions/${template.active_version_id}/presets`);
     const claimed = await createWorkspace(admin, template.id, "claimed", {
       template_version_preset_id: presets[0]?.id,
@@ -47,19 +47,22 @@ testInside(
   },
 );
 
-testInside("[CP-1] a version belongs to its template's shard, or to its own if it was there first", async () => {
-  await using world = await openWorld();
-  const { admin, server } = world;
-  const { store } = getContext(server);
-  const getVersionShard = async (id: string) => (await store.get(findTemplateVersion({ id })))?.part;
-  const template = await makeTemplate(admin, JSON.stringify({ ...PREBUILD_MANIFEST, presets: [] }));
-  const first = template.active_version_id;
-  expect(await getVersionShard(first)).toBe(toShard(first));
-  const second = await importVersion(admin, JSON.stringify({ ...PREBUILD_MANIFEST, presets: [] }), {
-    template_id: template.id,
-  });
-  expect(await getVersionShard(second.id)).toBe(toShard(template.id));
-});
+testInside(
+  "[CP-1] a version belongs to its template's shard, or to its own if it is older than the template",
+  async () => {
+    await using world = await openWorld();
+    const { admin, server } = world;
+    const { store } = getContext(server);
+    const getVersionShard = async (id: string) => (await store.get(findTemplateVersion({ id })))?.part;
+    const template = await makeTemplate(admin, JSON.stringify({ ...PREBUILD_MANIFEST, presets: [] }));
+    const first = template.active_version_id;
+    expect(await getVersionShard(first)).toBe(toShard(first));
+    const second = await importVersion(admin, JSON.stringify({ ...PREBUILD_MANIFEST, presets: [] }), {
+      template_id: template.id,
+    });
+    expect(await getVersionShard(second.id)).toBe(toShard(template.id));
+  },
+);
 
 testInside("[CP-1] chats and copies of chats belong to their owner's shard", async () => {
   await using world = await openChatWorld();

@@ -15,7 +15,7 @@ afterEach(() => {
 
 testNeeding(
   [needs.postgres],
-  "[CP-7] [CP-3] three active nodes under load lose nothing acknowledged when one is killed, followers see every line once, and no job runs twice",
+  "[CP-7] [CP-3] when one of three active nodes is killed under load, nothing acknowledged is lost, and no line or job is duplicated",
   async () => {
     const { problems, acknowledged, parts } = await tortureCluster(["kill"], 8);
     expect(problems).toEqual([]);

@@ -69,7 +69,7 @@ describe("on a real database", () => {
     await write(second.writer, "b", second.epoch);
     await write(older, "c", first.epoch);
     await older.stop();
-    for (const one of [first, second]) await one.close();
+    for (const store of [first, second]) await store.close();
     await primary.close();
     const rows = (await sql.unsafe("select name, epoch::int as epoch from written order by number")) as Row[];
     await sql.close();
@@ -88,8 +88,8 @@ describe("on a real database", () => {
       await database?.remove();
       expect(await runTwoNodes((epoch) => () => ({ text: "select own_epoch($1)", params: [epoch] }))).toEqual([]);
       await database?.remove();
-      const seen = await runTwoNodes(() => () => ({ text: "select 1", params: [] }));
-      expect(seen.map((one) => one.replace(/\d+/g, "N"))).toEqual([
+      const problems = await runTwoNodes(() => () => ({ text: "select 1", params: [] }));
+      expect(problems.map((problem) => problem.replace(/\d+/g, "N"))).toEqual([
         "c was written by epoch N after a write of epoch N",
       ]);
     },
@@ -130,16 +130,16 @@ const checkAfterGuard = async (lock: "share" | "key share", row: keyof typeof GU
   await opened;
   await second?.commit([write(second.epoch, "last")]);
   const rows = (await sql.unsafe("select name, epoch::int as epoch from written order by number")) as Row[];
-  for (const one of [first, second]) await one?.close();
+  for (const store of [first, second]) await store?.close();
   await sql.close();
   await database.remove();
-  return checkWrites([], [...rows]).map((one) => one.replace(/\d+/g, "N"));
+  return checkWrites([], [...rows]).map((problem) => problem.replace(/\d+/g, "N"));
 };
 
 for (const row of ["epoch", "fences", "parts"] as const) {
   testNeeding(
     [needs.postgres],
-    `[CL-7] [PQ-5] a guard that locks its row of ${row} for sharing delays the next node, and with a weaker lock the oracle detects the conflict`,
+    `[CL-7] [PQ-5] a guard's share lock on its row of ${row} delays the next node; with a weaker lock, the oracle detects the conflict`,
     async () => {
       expect(await checkAfterGuard("share", row)).toEqual([]);
       expect(await checkAfterGuard("key share", row)).toEqual([

@@ -47,14 +47,14 @@ testInside("[CP-56] a build whose start was not confirmed runs once", async () =
   const { admin, server } = world;
   const { template_id } = await seedTemplate(server);
   const { store } = getContext(server);
-  using losing = loseConfirmation(store, async () => {
-    const [open] = await store.all(listOpenBuilds({}, ALL_ROWS));
-    const job = open && (await store.get(findJob({ id: open.job_id })));
+  using loss = loseConfirmation(store, async () => {
+    const [openJob] = await store.all(listOpenBuilds({}, ALL_ROWS));
+    const job = openJob && (await store.get(findJob({ id: openJob.job_id })));
     return (job?.started_at ?? null) !== null;
   });
   const { id, latest_build } = await createWorkspace(admin, template_id);
   const built = await awaitBuild(admin, id);
-  expect([losing.lost.count, built.latest_build.job.status]).toEqual([1, "succeeded"]);
+  expect([loss.lost.count, built.latest_build.job.status]).toEqual([1, "succeeded"]);
   const job = await store.get(findJob({ id: latest_build.job.id }));
   expect(job?.attempts).toBe(1);
 });
@@ -62,13 +62,13 @@ testInside("[CP-56] a build whose start was not confirmed runs once", async () =
 testInside("[CP-56] an import whose start was not confirmed runs once", async () => {
   await using world = await openWorld({ clock: systemClock });
   const { store } = getContext(world.server);
-  using losing = loseConfirmation(store, async () => {
-    const [open] = await store.all(listOpenImports({}, ALL_ROWS));
-    const job = open && (await store.get(findJob({ id: open.job_id })));
+  using loss = loseConfirmation(store, async () => {
+    const [openJob] = await store.all(listOpenImports({}, ALL_ROWS));
+    const job = openJob && (await store.get(findJob({ id: openJob.job_id })));
     return (job?.started_at ?? null) !== null;
   });
   await makeTemplate(world.admin);
-  expect(losing.lost.count).toBe(1);
+  expect(loss.lost.count).toBe(1);
 });
 
 testInside("[CP-56] a build and an import that were never announced run automatically", async () => {
@@ -80,8 +80,8 @@ testInside("[CP-56] a build and an import that were never announced run automati
     batch.some(({ sql }) => sql.includes("insert") && sql.includes(`"${table}"`));
   {
     using _ = loseConfirmation(store, isInsertInto("workspace_builds"));
-    const answer = await admin.fetch("POST", "/api/v2/users/me/workspaces", { name: "lost", template_id });
-    expect(answer.status).toBe(500);
+    const response = await admin.fetch("POST", "/api/v2/users/me/workspaces", { name: "lost", template_id });
+    expect(response.status).toBe(500);
     await until(async () => (await store.all(listOpenBuilds({}, ALL_ROWS))).length === 0);
   }
   const { latest_build } = await admin.get<Workspace>("/api/v2/users/me/workspace/lost");
@@ -90,8 +90,8 @@ testInside("[CP-56] a build and an import that were never announced run automati
   {
     using _ = loseConfirmation(store, isInsertInto("template_versions"));
     const path = `/api/v2/organizations/${organization_id}/templateversions`;
-    const answer = await admin.fetch("POST", path, { name: "lost", template_id, storage_method: "file", file_id });
-    expect(answer.status).toBe(500);
+    const response = await admin.fetch("POST", path, { name: "lost", template_id, storage_method: "file", file_id });
+    expect(response.status).toBe(500);
     await until(async () => (await store.all(listOpenImports({}, ALL_ROWS))).length === 0);
   }
 });
@@ -105,23 +105,23 @@ testInside(
     const { store } = getContext(server);
     const { id } = await createWorkspace(admin, template_id);
     await awaitBuild(admin, id);
-    let started = false;
+    let hasStarted = false;
     const conditions: ((batch: readonly Statement[]) => Promise<boolean>)[] = [
       async (batch) => batch.some(({ sql }) => sql.includes('insert into "job_logs"')),
       // The batch that ends the build.
       async () => {
-        const open = (await store.all(listOpenBuilds({}, ALL_ROWS))).length;
-        started ||= open > 0;
-        return started && open === 0;
+        const openBuildCount = (await store.all(listOpenBuilds({}, ALL_ROWS))).length;
+        hasStarted ||= openBuildCount > 0;
+        return hasStarted && openBuildCount === 0;
       },
     ];
     for (const shouldLose of conditions) {
-      started = false;
-      using losing = loseConfirmation(store, shouldLose);
+      hasStarted = false;
+      using loss = loseConfirmation(store, shouldLose);
       const build = await createBuild(admin, id, "start", { log_level: "debug" });
       using socket = await admin.socket(`/api/v2/workspacebuilds/${build.id}/logs?follow=true`);
       const { messages, closed } = await drainSocket(socket);
-      expect([closed.code, losing.lost.count]).toEqual([1000, 1]);
+      expect([closed.code, loss.lost.count]).toEqual([1000, 1]);
       const outputs = (messages as JobLog[]).map(({ output }) => output);
       expect([outputs.length > 0, outputs]).toEqual([true, [...new Set(outputs)]]);
     }
@@ -135,11 +135,11 @@ testInside("[CP-56] a chat's follower gets a message whose commit was not confir
   (await world.models.next()).say("a").finish();
   await follower.until(({ status }) => status === "waiting");
   const { store } = getContext(world.server);
-  using losing = loseConfirmation(store, async (batch) =>
+  using loss = loseConfirmation(store, async (batch) =>
     batch.some(({ sql }) => sql.includes('insert into "messages"')),
   );
-  const answer = await world.owner.fetch("POST", `/api/v2/chats/${id}/messages`, { content: toTextContent("two") });
-  expect([answer.status, losing.lost.count]).toEqual([500, 1]);
+  const response = await world.owner.fetch("POST", `/api/v2/chats/${id}/messages`, { content: toTextContent("two") });
+  expect([response.status, loss.lost.count]).toEqual([500, 1]);
   (await world.models.next()).say("b").finish();
   await follower.until(({ history }) => history.length === 4);
   expect(follower.history).toEqual(["user: one", "assistant: a", "user: two", "assistant: b"]);
@@ -170,8 +170,8 @@ testInside(
     }
     expect((await write("one")).status).toBe(200);
     expect((await socket.closed).code).toBe(1013);
-    using again = await owner.socket(`${path}?follow=true`);
-    expect((await again.json<AgentLog[]>()).map(({ output }) => output)).toEqual(["one"]);
+    using reconnected = await owner.socket(`${path}?follow=true`);
+    expect((await reconnected.json<AgentLog[]>()).map(({ output }) => output)).toEqual(["one"]);
   },
 );
 
@@ -183,13 +183,13 @@ testInside("[LG-8] a follower that joins while lines are stored but not yet deli
   const write = (output: string) => agent.fetch("PATCH", "/api/v2/workspaceagents/me/logs", { logs: [{ output }] });
   const { sockets, store } = getContext(server);
   const commit = store.commit.bind(store);
-  const answered = Promise.withResolvers<void>();
+  const deliveryAllowed = Promise.withResolvers<void>();
   const stored = Promise.withResolvers<void>();
   const spy = spyOn(store, "commit").mockImplementation(async (...args) => {
     await commit(...args);
     if (!args[0].some(({ sql }) => sql.includes("agent_logs"))) return;
     stored.resolve();
-    await answered.promise;
+    await deliveryAllowed.promise;
   });
   const first = write("one");
   await stored.promise;
@@ -197,7 +197,7 @@ testInside("[LG-8] a follower that joins while lines are stored but not yet deli
   const nextOutputs = async () => (await socket.json<AgentLog[]>()).map(({ output }) => output);
   expect(await nextOutputs()).toEqual(["one"]);
   await until(() => sockets.followers === 1);
-  answered.resolve();
+  deliveryAllowed.resolve();
   await first;
   spy.mockRestore();
   await write("two");

@@ -13,10 +13,10 @@ testNeeding(
   "[CL-64] a node that the others cannot reach gets no shards, and they log it once",
   async () => {
     await using cluster = await startCluster();
-    const one = await cluster.start(1, { env: ALL_ACTIVE });
-    const wrong = `127.0.0.1:${findFreePort()}`;
-    await cluster.start(2, { env: { ...ALL_ACTIVE, SLIPWAY_NODE_ADDRESS: wrong } });
-    const three = await cluster.start(3, { env: ALL_ACTIVE });
+    const firstNode = await cluster.start(1, { env: ALL_ACTIVE });
+    const unreachableAddress = `127.0.0.1:${findFreePort()}`;
+    await cluster.start(2, { env: { ...ALL_ACTIVE, SLIPWAY_NODE_ADDRESS: unreachableAddress } });
+    const thirdNode = await cluster.start(3, { env: ALL_ACTIVE });
     await using sql = new SQL(cluster.database.url, { max: 1 });
     const countShardsPerNode = async () =>
       Object.fromEntries(
@@ -24,10 +24,12 @@ testNeeding(
           ({ node, count }: { node: string; count: number }) => [node, count],
         ),
       );
-    const warning = `node ${wrong} gets no parts: no node answers at its address ${wrong}`;
-    await until(() => one.output().includes(warning), { what: "the node to be missed" });
-    await until(async () => (await countShardsPerNode())[three.id] > 80, { what: "the third node to have its share" });
-    expect(Object.keys(await countShardsPerNode()).sort()).toEqual([one.id, three.id].sort());
-    expect(one.output().split(warning).length).toBe(2);
+    const warning = `node ${unreachableAddress} gets no parts: no node answers at its address ${unreachableAddress}`;
+    await until(() => firstNode.output().includes(warning), { what: "the node to be missed" });
+    await until(async () => (await countShardsPerNode())[thirdNode.id] > 80, {
+      what: "the third node to have its share",
+    });
+    expect(Object.keys(await countShardsPerNode()).sort()).toEqual([firstNode.id, thirdNode.id].sort());
+    expect(firstNode.output().split(warning).length).toBe(2);
   },
 );

@@ -1,4 +1,4 @@
-// Moves that are interrupted, at every point and at random moments: the same command completes them.
+// Migrations that are interrupted, at every failpoint and at random moments: the same command completes them.
 import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -29,10 +29,16 @@ const PASSES: Record<(typeof MOVE_FAILPOINTS)[number], number[]> = {
   move_name: [1, 2, 3, 4, 4],
 };
 
-type Move = { to: "sqlite" | "postgres"; directory: string; url: string; key?: string; through?: readonly string[] };
+type Move = {
+  to: "sqlite" | "postgres";
+  directory: string;
+  url: string;
+  key?: string;
+  commandPrefix?: readonly string[];
+};
 
-const start = ({ to, directory, url, key, through = [] }: Move, env: Record<string, string> = {}) =>
-  Bun.spawn([...through, ...toProgramCommand(), "migrate", "--to", to, "--data-dir", directory], {
+const start = ({ to, directory, url, key, commandPrefix = [] }: Move, env: Record<string, string> = {}) =>
+  Bun.spawn([...commandPrefix, ...toProgramCommand(), "migrate", "--to", to, "--data-dir", directory], {
     env: {
       PATH: process.env.PATH ?? "",
       HOME: tmpdir(),
@@ -43,15 +49,15 @@ const start = ({ to, directory, url, key, through = [] }: Move, env: Record<stri
     stdio: ["ignore", "pipe", "pipe"],
   });
 
-const awaitEnd = async (child: ReturnType<typeof start>) => {
+const waitForExit = async (child: ReturnType<typeof start>) => {
   const [errors] = await Promise.all([child.stderr.text(), child.stdout.text(), child.exited]);
-  return { ended: child.signalCode ?? child.exitCode, errors };
+  return { exit: child.signalCode ?? child.exitCode, errors };
 };
 
 const findDatabaseFinding = async (directory: string) => {
   const { printed } = await runVerb(["doctor", "--quick", "--json", "--data-dir", directory]);
-  const all = JSON.parse(printed).findings as { name: string; status: string; detail: string }[];
-  return all.find(({ name }) => name === "database");
+  const findings = JSON.parse(printed).findings as { name: string; status: string; detail: string }[];
+  return findings.find(({ name }) => name === "database");
 };
 
 /** Checks that an incomplete data directory is rejected by every command that would use it. */
@@ -75,7 +81,7 @@ const makeUsedPostgres = async () => {
   return { directory, database, key, uploads, sums: checksumTables(directory.path) };
 };
 
-/** Checks that everything was moved, next to what was there before. */
+/** Checks that the directory has everything that the installation had. */
 const expectMoved = (directory: string, { sums, key, uploads }: Awaited<ReturnType<typeof makeUsedPostgres>>): void => {
   expect(checksumTables(directory)).toEqual(sums);
   expect(readFileSync(join(directory, "encryption.key"), "utf8").trim()).toBe(key.trim());
@@ -84,29 +90,29 @@ const expectMoved = (directory: string, { sums, key, uploads }: Awaited<ReturnTy
 
 testNeeding(
   [needs.postgres, needsSqlite],
-  "[CL-70] killed at every failpoint on the way into a data directory, a migration can be repeated, and an unfinished one is never used",
+  "[CL-70] a migration into a data directory, killed at any failpoint, can be repeated; a server never uses an unfinished one",
   async () => {
     const used = await makeUsedPostgres();
     using _ = used.directory;
-    using back = tempDirectory();
-    await Bun.write(join(back.path, "mine.txt"), "mine");
-    const move: Move = { to: "sqlite", directory: back.path, url: used.database.url, key: used.key.trim() };
+    using target = tempDirectory();
+    await Bun.write(join(target.path, "mine.txt"), "mine");
+    const move: Move = { to: "sqlite", directory: target.path, url: used.database.url, key: used.key.trim() };
     for (const point of MOVE_FAILPOINTS) {
       for (const [i, pass] of PASSES[point].entries()) {
         const failpoint = `${point satisfies Failpoint}:${pass}`;
-        expect([failpoint, (await awaitEnd(start(move, { SLIPWAY_FAILPOINT: failpoint }))).ended]).toEqual([
+        expect([failpoint, (await waitForExit(start(move, { SLIPWAY_FAILPOINT: failpoint }))).exit]).toEqual([
           failpoint,
           "SIGKILL",
         ]);
-        if (point !== "move_name" || i < 4) await expectUnfinished(back.path);
+        if (point !== "move_name" || i < 4) await expectUnfinished(target.path);
       }
     }
-    expect((await findDatabaseFinding(back.path))?.status).toBe("ok");
-    expectMoved(back.path, used);
-    expect(readFileSync(join(back.path, "mine.txt"), "utf8")).toBe("mine");
-    const again = await awaitEnd(start(move));
-    expect([again.ended, again.errors]).toEqual([1, expect.stringContaining("holds a database already")]);
-    expectMoved(back.path, used);
+    expect((await findDatabaseFinding(target.path))?.status).toBe("ok");
+    expectMoved(target.path, used);
+    expect(readFileSync(join(target.path, "mine.txt"), "utf8")).toBe("mine");
+    const repeated = await waitForExit(start(move));
+    expect([repeated.exit, repeated.errors]).toEqual([1, expect.stringContaining("holds a database already")]);
+    expectMoved(target.path, used);
     await used.database.remove();
   },
 );
@@ -118,27 +124,27 @@ testNeeding(
     const random = randomFrom(SEED);
     const used = await makeUsedPostgres();
     using _ = used.directory;
-    using back = tempDirectory();
+    using target = tempDirectory();
     const empty = await createDatabase();
     const moves: Move[] = [
-      { to: "sqlite", directory: back.path, url: used.database.url, key: used.key.trim() },
+      { to: "sqlite", directory: target.path, url: used.database.url, key: used.key.trim() },
       { to: "postgres", directory: used.directory.path, url: empty.url },
     ];
     for (const move of moves) {
       for (let kill = 0; kill < 3; kill++) {
         const child = start(move);
         const timer = systemClock.after(random() * 1500, () => child.kill("SIGKILL"));
-        await awaitEnd(child);
+        await waitForExit(child);
         timer.cancel();
       }
-      const last = await awaitEnd(start(move));
-      // It may have been complete when it was killed.
-      if (last.ended !== 0) expect(last.errors).toMatch(/holds (a database|an installation) already/);
+      const lastRun = await waitForExit(start(move));
+      // The killed run may have been complete.
+      if (lastRun.exit !== 0) expect(lastRun.errors).toMatch(/holds (a database|an installation) already/);
     }
-    expectMoved(back.path, used);
-    using third = tempDirectory();
-    await copyIntoSqlite({ directory: third.path, url: empty.url, now: Date.now(), key: used.key });
-    expectMoved(third.path, used);
+    expectMoved(target.path, used);
+    using copy = tempDirectory();
+    await copyIntoSqlite({ directory: copy.path, url: empty.url, now: Date.now(), key: used.key });
+    expectMoved(copy.path, used);
     await Promise.all([used.database.remove(), empty.remove()]);
   },
 );
@@ -149,8 +155,8 @@ testNeeding(
   async () => {
     const used = await makeUsedPostgres();
     using _ = used.directory;
-    using back = tempDirectory();
-    const directory = join(back.path, "data");
+    using target = tempDirectory();
+    const directory = join(target.path, "data");
     const stop = new AbortController();
     const stopped = copyIntoSqlite({
       directory,
@@ -163,13 +169,19 @@ testNeeding(
     expect(readdirSync(directory)).toEqual(["lock"]);
 
     await using disk = await SmallDisk.mount(directory, 2);
-    const move: Move = { to: "sqlite", directory, url: used.database.url, key: used.key.trim(), through: disk.through };
-    const full = await awaitEnd(start(move));
-    expect([full.ended, full.errors]).toEqual([1, expect.stringMatching(/disk is full|ENOSPC/)]);
+    const move: Move = {
+      to: "sqlite",
+      directory,
+      url: used.database.url,
+      key: used.key.trim(),
+      commandPrefix: disk.commandPrefix,
+    };
+    const failed = await waitForExit(start(move));
+    expect([failed.exit, failed.errors]).toEqual([1, expect.stringMatching(/disk is full|ENOSPC/)]);
     expect(existsSync(disk.path(".moving"))).toBe(false);
-    const larger = Bun.spawn([...disk.through, "mount", "-o", "remount,size=64m", directory]);
+    const larger = Bun.spawn([...disk.commandPrefix, "mount", "-o", "remount,size=64m", directory]);
     expect(await larger.exited).toBe(0);
-    expect((await awaitEnd(start(move))).ended).toBe(0);
+    expect((await waitForExit(start(move))).exit).toBe(0);
     expect(readdirSync(disk.path(".")).sort()).toEqual(["encryption.key", "files", "lock", "slipway.db"]);
     await used.database.remove();
   },

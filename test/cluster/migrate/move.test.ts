@@ -19,7 +19,7 @@ testNeeding(
   async () => {
     const { directory, chat } = await makeUsedDirectory();
     using _ = directory;
-    using back = tempDirectory();
+    using copy = tempDirectory();
     const database = await createDatabase();
     const before = checksumTables(directory.path);
     const options = { url: database.url, now: Date.now() };
@@ -31,17 +31,19 @@ testNeeding(
     expect(refused).toBeInstanceOf(CopyError);
     expect(refused.message).toContain("holds an installation already");
 
-    expect(await copyIntoSqlite({ directory: back.path, ...options })).toEqual(moved);
-    expect(checksumTables(back.path)).toEqual(before);
-    expect(copyIntoSqlite({ directory: back.path, ...options })).rejects.toThrow("holds a database already");
+    expect(await copyIntoSqlite({ directory: copy.path, ...options })).toEqual(moved);
+    expect(checksumTables(copy.path)).toEqual(before);
+    expect(copyIntoSqlite({ directory: copy.path, ...options })).rejects.toThrow("holds a database already");
     const sql = new SQL(database.url, { max: 1 });
     await sql`insert into settings (key, value) values ('encryption_key', 'v1.0123abcd.')`;
     await sql.close();
-    const [other, key] = [join(back.path, "other"), "5".repeat(64)];
-    await expect(copyIntoSqlite({ directory: other, ...options, key })).rejects.toThrow("is not the cluster's");
-    expect(existsSync(other)).toBe(false);
-    await Bun.write(join(back.path, "encryption.key"), readFileSync(join(directory.path, "encryption.key")));
-    await using server = await startTestServer({ directory: back.path });
+    const [otherDirectory, key] = [join(copy.path, "other"), "5".repeat(64)];
+    await expect(copyIntoSqlite({ directory: otherDirectory, ...options, key })).rejects.toThrow(
+      "is not the cluster's",
+    );
+    expect(existsSync(otherDirectory)).toBe(false);
+    await Bun.write(join(copy.path, "encryption.key"), readFileSync(join(directory.path, "encryption.key")));
+    await using server = await startTestServer({ directory: copy.path });
     const client = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
     expect(await searchChats(client, "jumping")).toEqual([chat]);
     expect(await searchChats(client, "elephant")).toEqual([]);
@@ -63,8 +65,8 @@ testNeeding(
     expect(await searchChats(client, "fox")).toEqual([chat]);
     // IDs of new rows continue after the moved ones.
     await client.post("/api/v2/users", { email: "new@example.com", username: "new", password: "a-long-Enough-secret" });
-    using back = tempDirectory();
-    const options = { directory: back.path, url: cluster.database.url, now: Date.now() };
+    using copy = tempDirectory();
+    const options = { directory: copy.path, url: cluster.database.url, now: Date.now() };
     expect(copyIntoSqlite(options)).rejects.toThrow("a node runs on this PostgreSQL database");
     expect(copyIntoPostgres({ ...options, directory: directory.path })).rejects.toThrow("a node runs on this");
     expect((await client.get<{ username: string }>("/api/v2/users/me")).username).toBe(ADMIN.username);

@@ -18,10 +18,10 @@ type Page = { chats: { id: string }[] };
 
 /** Returns the chats that a search finds. */
 export const searchChats = async (client: Client, words: string): Promise<string[]> => {
-  const answer = await client.get<Page | { id: string }[]>(
+  const response = await client.get<Page | { id: string }[]>(
     `/api/v2/chats?q=${encodeURIComponent(`search:"${words}"`)}`,
   );
-  return (Array.isArray(answer) ? answer : answer.chats).map(({ id }) => id);
+  return (Array.isArray(response) ? response : response.chats).map(({ id }) => id);
 };
 
 /** Creates the data directory of a server that was used and then stopped. */

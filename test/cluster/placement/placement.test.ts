@@ -36,15 +36,15 @@ const makePlacement = (target: TestServer) => {
   const { store, clock } = getContext(target);
   const app = createApp(getContext(target));
   const counts = { queries: 0 };
-  const counted = {
+  const countingStore = {
     get<T>(query: Query<T>): Promise<T | undefined> {
       counts.queries += 1;
       return store.get(query);
     },
   };
   const placement = new Placement({
-    store: counted,
-    index: new ShardIndex(counted),
+    store: countingStore,
+    index: new ShardIndex(countingStore),
     operations: new Operations(app.routes),
     clock,
     config: { wildcard_access_url: "*.apps.example.com" },
@@ -67,9 +67,11 @@ const seed = async () => {
 testInside("[CP-20] every operation on an object with its own node declares where it runs", () => {
   const { app } = makePlacement(server);
   const routes = app.routes.filter(({ hooks }) => hooks.detail?.hide !== true);
-  const silent = routes.filter(({ path, hooks }) => needsPlacement(path) && getOptions(hooks).placement === undefined);
-  const named = silent.map(({ method, path }) => `${method} ${path}`);
-  expect(named.map((name) => `${name} lacks placement: "workspace", "chat", ..., or "first"`)).toEqual([]);
+  const undeclared = routes.filter(
+    ({ path, hooks }) => needsPlacement(path) && getOptions(hooks).placement === undefined,
+  );
+  const undeclaredNames = undeclared.map(({ method, path }) => `${method} ${path}`);
+  expect(undeclaredNames.map((name) => `${name} lacks placement: "workspace", "chat", ..., or "first"`)).toEqual([]);
   const byId = routes.flatMap(({ method, path, hooks }) => {
     const { way, variable } = findPlacement({ route: path, declared: getOptions(hooks) });
     const needsNone = ["first", "here", "token", "owner"].includes(way);
@@ -79,7 +81,7 @@ testInside("[CP-20] every operation on an object with its own node declares wher
 });
 
 testInside(
-  "[CP-20] a request with an ID belongs to its object's shard, regardless of the owner; one with an unknown ID to the first node",
+  "[CP-20] a request with an ID belongs to its object's shard, a request with an unknown ID to the first node",
   async () => {
     const { findShard } = makePlacement(server);
     const { workspace_id, agent_id } = await seed();
@@ -104,17 +106,17 @@ testInside(
   async () => {
     const { findShard } = makePlacement(server);
     const { agent_id, agent_token } = await seed();
-    const own = "GET /api/v2/workspaceagents/me/reinit";
-    expect(await findShard(own, { "Service-Session-Token": agent_token })).toBe(SHARD);
-    expect(await findShard(own, { "Coder-Session-Token": agent_token.toUpperCase() })).toBe(SHARD);
-    expect(await findShard(own, { cookie: `service_session_token=${agent_token}` })).toBe(SHARD);
-    expect(await findShard(own, { authorization: `Bearer ${agent_token}` })).toBe(SHARD);
-    expect(await findShard(`${own}?coder_session_token=${agent_token}`)).toBe(SHARD);
-    expect(await findShard(own, { "Service-Session-Token": uuid() })).toBe(0);
-    expect(await findShard(own)).toBe(0);
-    const other = uuid();
-    await getContext(server).store.commit([updateAgent(agent_id, { token_hash: sha256(other) })]);
-    expect(await findShard(own, { "Service-Session-Token": other })).toBe(SHARD);
+    const request = "GET /api/v2/workspaceagents/me/reinit";
+    expect(await findShard(request, { "Service-Session-Token": agent_token })).toBe(SHARD);
+    expect(await findShard(request, { "Coder-Session-Token": agent_token.toUpperCase() })).toBe(SHARD);
+    expect(await findShard(request, { cookie: `service_session_token=${agent_token}` })).toBe(SHARD);
+    expect(await findShard(request, { authorization: `Bearer ${agent_token}` })).toBe(SHARD);
+    expect(await findShard(`${request}?coder_session_token=${agent_token}`)).toBe(SHARD);
+    expect(await findShard(request, { "Service-Session-Token": uuid() })).toBe(0);
+    expect(await findShard(request)).toBe(0);
+    const newToken = uuid();
+    await getContext(server).store.commit([updateAgent(agent_id, { token_hash: sha256(newToken) })]);
+    expect(await findShard(request, { "Service-Session-Token": newToken })).toBe(SHARD);
   },
 );
 
@@ -187,9 +189,9 @@ testInside("[CP-20] builds, jobs, tasks and versions lead to their object's shar
     input: "do",
     name: "go",
   });
-  const at = typeof task.workspace_id === "string" ? task.workspace_id : (task.workspace_id?.uuid ?? "");
-  const { latest_build: build } = await awaitBuild(world.admin, at);
-  await store.commit([updateWorkspace(at, { part: SHARD })]);
+  const workspaceId = typeof task.workspace_id === "string" ? task.workspace_id : (task.workspace_id?.uuid ?? "");
+  const { latest_build: build } = await awaitBuild(world.admin, workspaceId);
+  await store.commit([updateWorkspace(workspaceId, { part: SHARD })]);
   const jobs = `/api/v2/organizations/${template.organization_id}/provisionerjobs`;
   expect(await findShard(`PATCH /api/v2/workspacebuilds/${build.id}/cancel`)).toBe(SHARD);
   expect(await findShard(`GET ${jobs}/${build.job.id}/logs`)).toBe(SHARD);
@@ -198,9 +200,11 @@ testInside("[CP-20] builds, jobs, tasks and versions lead to their object's shar
   expect(await findShard("POST /api/v2/tasks/me/nothing/pause", headers)).toBe(0);
   expect(await findShard("POST /api/v2/tasks/unknown/go/pause")).toBe(0);
   expect(await findShard(`POST /api/v2/templateversions/${version}/dry-run`)).toBe(toShard(version));
-  const dry = await world.admin.post<{ id: string }>(`/api/v2/templateversions/${version}/dry-run`, {});
-  expect(await findShard(`GET ${jobs}/${dry.id}/logs`)).toBe(toShard(version));
-  expect(await findShard(`PATCH /api/v2/templateversions/${version}/dry-run/${dry.id}/cancel`)).toBe(toShard(version));
+  const dryRun = await world.admin.post<{ id: string }>(`/api/v2/templateversions/${version}/dry-run`, {});
+  expect(await findShard(`GET ${jobs}/${dryRun.id}/logs`)).toBe(toShard(version));
+  expect(await findShard(`PATCH /api/v2/templateversions/${version}/dry-run/${dryRun.id}/cancel`)).toBe(
+    toShard(version),
+  );
 });
 
 testInside("[CP-20] a chat has its own shard; requests that dial into its workspace use the workspace's", async () => {
@@ -208,15 +212,15 @@ testInside("[CP-20] a chat has its own shard; requests that dial into its worksp
   const { store } = getContext(world.server);
   const { findShard } = makePlacement(world.server);
   const chat = await createChat(world);
-  const own = toShard(world.user_id);
-  expect(await findShard(`POST /api/v2/chats/${chat.id}/messages`)).toBe(own);
-  expect(await findShard(`GET /api/experimental/chats/${chat.id}/stream`)).toBe(own);
-  expect(await findShard(`GET /api/v2/chats/${chat.id}/stream/git`)).toBe(own);
+  const ownShard = toShard(world.user_id);
+  expect(await findShard(`POST /api/v2/chats/${chat.id}/messages`)).toBe(ownShard);
+  expect(await findShard(`GET /api/experimental/chats/${chat.id}/stream`)).toBe(ownShard);
+  expect(await findShard(`GET /api/v2/chats/${chat.id}/stream/git`)).toBe(ownShard);
   const { workspace_id } = await seedAgent(world.server);
   await store.commit([updateWorkspace(workspace_id, { part: SHARD }), updateChat(chat.id, { workspace_id })]);
   expect(await findShard(`GET /api/v2/chats/${chat.id}/stream/git`)).toBe(SHARD);
   expect(await findShard(`GET /api/experimental/chats/${chat.id}/stream/desktop`)).toBe(SHARD);
-  expect(await findShard(`GET /api/v2/chats/${chat.id}/stream`)).toBe(own);
+  expect(await findShard(`GET /api/v2/chats/${chat.id}/stream`)).toBe(ownShard);
 });
 
 const getUsername = async (id: string): Promise<string> => {

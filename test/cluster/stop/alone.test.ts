@@ -16,8 +16,8 @@ for (const active of ["one", "every"]) {
       await using cluster = await startCluster();
       const node = await cluster.start(1, { env: { SLIPWAY_CLUSTER_ACTIVE: active } });
       const fetchStatus = async (path: string) => (await call(node.url, formatHead("GET", path)))?.status;
-      using underway = new RawConnection(node.url);
-      underway.send(HALF);
+      using pendingRequest = new RawConnection(node.url);
+      pendingRequest.send(HALF);
       await until(async () => (await fetchStatus("/readyz")) === 200);
 
       node.signal("SIGTERM");
@@ -26,8 +26,8 @@ for (const active of ["one", "every"]) {
       expect([refused?.status, refused?.headers.get("retry-after")]).toEqual([503, "1"]);
       expect(await fetchStatus("/healthz")).toBe(200);
 
-      underway.send(":1}\r\n");
-      expect((await readAnswer(underway))?.status).toBe(400);
+      pendingRequest.send(":1}\r\n");
+      expect((await readAnswer(pendingRequest))?.status).toBe(400);
       expect(await node.exited).toBe(0);
     },
   );

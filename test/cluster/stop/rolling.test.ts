@@ -16,16 +16,16 @@ const TOKENS = "/api/v2/users/me/keys/tokens";
  * requests.
  */
 const startBalancer = (servers: readonly URL[]) => {
-  let next = 0;
+  let nextServer = 0;
   type ProxySide = { readonly other: Promise<Socket<ProxySide> | undefined> };
   const connect = async (client: Socket<ProxySide>): Promise<Socket<ProxySide> | undefined> => {
     for (let tries = 0; tries < 2 * servers.length; tries++) {
-      const { hostname, port } = servers[next++ % servers.length] as URL;
+      const { hostname, port } = servers[nextServer++ % servers.length] as URL;
       const data = { other: Promise.resolve(client) };
-      const created = await Bun.connect<ProxySide>({ hostname, port: Number(port), data, socket: pipe }).catch(
+      const connection = await Bun.connect<ProxySide>({ hostname, port: Number(port), data, socket: pipe }).catch(
         () => undefined,
       );
-      if (created) return created;
+      if (connection) return connection;
     }
     client.terminate();
     return undefined;
@@ -53,7 +53,7 @@ const startBalancer = (servers: readonly URL[]) => {
 
 testNeeding(
   [needs.postgres],
-  "[CL-5] [CL-24] during a rolling restart of three nodes under continuous load, no request fails, and the cluster stores each write exactly once",
+  "[CL-5] [CL-24] during a rolling restart of three nodes under load, no request fails, and each write is stored exactly once",
   async () => {
     await using cluster = await startCluster();
     const nodes = new Map<number, Awaited<ReturnType<typeof cluster.start>>>();
@@ -63,11 +63,11 @@ testNeeding(
     const problems: string[] = [];
     const created: string[] = [];
     let isRunning = true;
-    const request = async (method: string, path: string, body?: unknown): Promise<void> => {
+    const sendRequest = async (method: string, path: string, body?: unknown): Promise<void> => {
       const status = await new Client(balancer.url, token).fetch(method, path, body).then(
-        async (answer) => {
-          await answer.body?.cancel();
-          return answer.status;
+        async (response) => {
+          await response.body?.cancel();
+          return response.status;
         },
         (error: Error) => error.message,
       );
@@ -77,13 +77,13 @@ testNeeding(
       for (let i = 0; isRunning; i++) {
         const token_name = `t-${client}-${i}`;
         created.push(token_name);
-        await request("POST", TOKENS, { token_name });
-        await request("GET", `${TOKENS}/${token_name}`);
+        await sendRequest("POST", TOKENS, { token_name });
+        await sendRequest("GET", `${TOKENS}/${token_name}`);
       }
     });
     const waitForProgress = async (): Promise<void> => {
-      const seen = created.length;
-      await until(() => created.length > seen + 50 || problems.length > 0);
+      const createdBefore = created.length;
+      await until(() => created.length > createdBefore + 50 || problems.length > 0);
     };
     await waitForProgress();
     // Restarts each node. If only one is active, each has been active and standby by the end.

@@ -31,7 +31,7 @@ const openTlsWorld = async (setting: Record<string, string>) => {
   const authority = await makeAuthority(folder.path);
   const cluster = await startCluster();
   const [cert, key] = [join(folder.path, "now.pem"), join(folder.path, "now.key")];
-  const use = (files: Files): void => {
+  const installCertificate = (files: Files): void => {
     copyFileSync(files.cert, cert);
     copyFileSync(files.key, key);
   };
@@ -45,7 +45,7 @@ const openTlsWorld = async (setting: Record<string, string>) => {
     folder: folder.path,
     authority,
     cluster,
-    use,
+    installCertificate,
     start: (n: number, files?: Files) => cluster.start(n, { env: env(files) }),
     async [Symbol.asyncDispose]() {
       await cluster[Symbol.asyncDispose]();
@@ -84,22 +84,22 @@ const testWork = async (nodes: readonly NodeProcess[], work: Work): Promise<void
   );
   await until(
     async () => {
-      const seen = await Promise.all(
+      const workspaces = await Promise.all(
         created.map(({ id }, n) => clientAt(n + 1).get<CreatedWorkspace>(`/api/v2/workspaces/${id}`)),
       );
-      return seen.every(({ latest_build }) => latest_build.status === "running");
+      return workspaces.every(({ latest_build }) => latest_build.status === "running");
     },
-    { what: "all builds to have ended well" },
+    { what: "all builds to succeed" },
   );
   await Promise.all(
-    created.map(({ id }, n) => until(() => isWatched(clientAt(n + 2), id), { what: `a watcher to hear of ${id}` })),
+    created.map(({ id }, n) => until(() => isWatched(clientAt(n + 2), id), { what: `a watcher to receive ${id}` })),
   );
   const { organization_ids } = await work.admin.get<{ organization_ids: string[] }>("/api/v2/users/me");
   const chat = await createChat({ owner: clientAt(0), organization_id: organization_ids[0] as string }, "hello");
   for (const n of nodes.keys()) {
     const text = `once more ${n}`;
     await until(() => isFollowed(clientAt(n), clientAt(n + 1), chat.id, text), {
-      what: `a follower to hear "${text}"`,
+      what: `a follower to receive "${text}"`,
     });
   }
 };
@@ -133,18 +133,18 @@ type World = Awaited<ReturnType<typeof openTlsWorld>>;
 type Setting = readonly [name: string, setting: Record<string, string>];
 
 /** Checks that nodes with a certificate of another authority, or for another name, cannot join. */
-const expectForeignRejected = async (at: World, [name]: Setting): Promise<void> => {
-  const strange = await makeCertificate(at.folder, "strange", `${NAMES},IP:127.0.0.1`);
-  const other = await at.authority.sign("other", "DNS:elsewhere.example.com,IP:127.0.0.1");
-  for (const files of [strange, other]) {
+const expectForeignRejected = async (world: World, [name]: Setting): Promise<void> => {
+  const foreign = await makeCertificate(world.folder, "strange", `${NAMES},IP:127.0.0.1`);
+  const otherName = await world.authority.sign("other", "DNS:elsewhere.example.com,IP:127.0.0.1");
+  for (const files of [foreign, otherName]) {
     if (name === "every node active") {
-      const refused = await at.start(4, files).catch((error: Error) => error);
+      const refused = await world.start(4, files).catch((error: Error) => error);
       expect(String(refused)).toContain("are not of one cluster");
       continue;
     }
-    const spare = await at.start(4, files);
+    const spare = await world.start(4, files);
     // The spare forwards nothing to a node whose certificate was issued by an untrusted authority.
-    if (files === other) {
+    if (files === otherName) {
       const readyz = await fetch(new URL("/readyz", spare.url), { keepalive: false });
       expect([readyz.status, await readyz.text()]).toEqual([503, expect.stringContaining("does not answer")]);
       await until(() => spare.output().includes("has not the certificate of a node"));
@@ -154,20 +154,21 @@ const expectForeignRejected = async (at: World, [name]: Setting): Promise<void> 
   }
 };
 
-const startAs = (at: World, n: number, [, setting]: Setting, isTls: boolean): Promise<NodeProcess> =>
-  isTls ? at.start(n) : at.cluster.start(n, { env: setting });
+const startAs = (world: World, n: number, [, setting]: Setting, isTls: boolean): Promise<NodeProcess> =>
+  isTls ? world.start(n) : world.cluster.start(n, { env: setting });
 
 /** Checks that a node with the other protocol cannot join. The error must name at least one of `nodes`, the cluster's nodes. */
 const expectOtherProtocolRefused = async (
-  at: World,
+  world: World,
   setting: Setting,
   { speaksTls, nodes }: { readonly speaksTls: boolean; readonly nodes: readonly NodeProcess[] },
 ): Promise<void> => {
-  const refused = await startAs(at, 5, setting, !speaksTls).catch((error: Error) => error);
-  const [here, there] = speaksTls ? ["plain HTTP", "TLS"] : ["TLS", "plain HTTP"];
+  const refused = await startAs(world, 5, setting, !speaksTls).catch((error: Error) => error);
+  const [ownProtocol, otherProtocol] = speaksTls ? ["plain HTTP", "TLS"] : ["TLS", "plain HTTP"];
   expect(String(refused)).toMatch(/ended \(1\)/);
-  const [, named = ""] = new RegExp(`this node speaks ${here}, and (.+) ${there}:`).exec(String(refused)) ?? [];
-  expect(nodes.map(({ url }) => `127.0.0.1 port ${url.port}`)).toEqual(expect.arrayContaining(named.split(", ")));
+  const [, namedNodes = ""] =
+    new RegExp(`this node speaks ${ownProtocol}, and (.+) ${otherProtocol}:`).exec(String(refused)) ?? [];
+  expect(nodes.map(({ url }) => `127.0.0.1 port ${url.port}`)).toEqual(expect.arrayContaining(namedNodes.split(", ")));
 };
 
 const SETTINGS: readonly Setting[] = [
@@ -177,23 +178,23 @@ const SETTINGS: readonly Setting[] = [
 for (const setting of SETTINGS) {
   testNeeding(
     [needs.postgres, needs.openssl],
-    `[CL-11] [CL-61] with ${setting[0]}, nodes with TLS are one server, also while a certificate is renewed; a node with another certificate is excluded, and one without TLS fails to start with the reason`,
+    `[CL-11] [CL-61] with ${setting[0]}, nodes with TLS are one server, also during a certificate renewal, and reject other certificates and plain HTTP`,
     async () => {
-      await using at = await openTlsWorld(setting[1]);
-      at.use(await at.authority.sign("first", NAMES));
-      const nodes = [await at.start(1), await at.start(2), await at.start(3)];
+      await using world = await openTlsWorld(setting[1]);
+      world.installCertificate(await world.authority.sign("first", NAMES));
+      const nodes = [await world.start(1), await world.start(2), await world.start(3)];
       const work = await prepare(nodes[1] as NodeProcess);
       await testWork(nodes, work);
-      await expectForeignRejected(at, setting);
-      await expectOtherProtocolRefused(at, setting, { speaksTls: true, nodes });
+      await expectForeignRejected(world, setting);
+      await expectOtherProtocolRefused(world, setting, { speaksTls: true, nodes });
       // The files change under nodes that run; each has the new certificate from its next start on.
-      at.use(await at.authority.sign("second", NAMES));
+      world.installCertificate(await world.authority.sign("second", NAMES));
       for (const n of [1, 2, 3]) {
         const node = nodes[n - 1] as NodeProcess;
         node.signal("SIGTERM");
         await node.exited;
-        nodes[n - 1] = await at.start(n);
-        // One has the new and two the old certificate, then all the new.
+        nodes[n - 1] = await world.start(n);
+        // Tests one node with the new certificate next to two with the old one, and then three with the new one.
         if (n !== 2) await testWork(nodes, work);
       }
     },
@@ -206,12 +207,12 @@ testNeeding(
   "[CL-61] a node with TLS next to one without fails to start with the reason",
   async () => {
     for (const setting of SETTINGS) {
-      await using at = await openTlsWorld(setting[1]);
-      at.use(await at.authority.sign("ours", NAMES));
-      const node = await startAs(at, 1, setting, false);
-      await expectOtherProtocolRefused(at, setting, { speaksTls: false, nodes: [node] });
+      await using world = await openTlsWorld(setting[1]);
+      world.installCertificate(await world.authority.sign("ours", NAMES));
+      const node = await startAs(world, 1, setting, false);
+      await expectOtherProtocolRefused(world, setting, { speaksTls: false, nodes: [node] });
       // A node with the same protocol as the other one can join.
-      await startAs(at, 3, setting, false);
+      await startAs(world, 3, setting, false);
     }
   },
 );

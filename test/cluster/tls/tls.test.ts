@@ -11,21 +11,21 @@ import { until } from "#test/support/until.ts";
 const temp = tempDirectory();
 afterAll(() => temp[Symbol.dispose]());
 
-const certificate = async (name: string, host: string) => {
+const createCertificate = async (name: string, host: string) => {
   const { cert, key } = await makeCertificate(temp.path, name, `DNS:${host},IP:127.0.0.1`);
   return { cert: readFileSync(cert, "utf8"), key: readFileSync(key, "utf8") };
 };
 
 test("[CL-11] a spare forwards to a node with its own certificate, and to none with another", async () => {
-  const ours = await certificate("ours", "slipway.example.com");
-  const theirs = await certificate("theirs", "slipway.example.com");
+  const ours = await createCertificate("ours", "slipway.example.com");
+  const theirs = await createCertificate("theirs", "slipway.example.com");
   let requestCount = 0;
-  const answer = (): Response => {
+  const respond = (): Response => {
     requestCount += 1;
     return new Response("from the active node");
   };
-  const node = Bun.serve({ hostname: "127.0.0.1", port: 0, tls: ours, fetch: answer });
-  const outsider = Bun.serve({ hostname: "127.0.0.1", port: 0, tls: theirs, fetch: answer });
+  const node = Bun.serve({ hostname: "127.0.0.1", port: 0, tls: ours, fetch: respond });
+  const outsider = Bun.serve({ hostname: "127.0.0.1", port: 0, tls: theirs, fetch: respond });
   let leader = node.port;
   let leaderLookups = 0;
   const forwarder = new Forwarder({
@@ -49,11 +49,11 @@ test("[CL-11] a spare forwards to a node with its own certificate, and to none w
     expect(await (await request()).text()).toBe("from the active node");
     leader = outsider.port;
     leaderLookups = 0;
-    const late = request();
+    const pendingResponse = request();
     // It has tried the wrong node more than once, and continues to look for the leader.
     await until(() => leaderLookups > 3);
     leader = node.port;
-    expect(await (await late).text()).toBe("from the active node");
+    expect(await (await pendingResponse).text()).toBe("from the active node");
     expect(requestCount).toBe(2);
   } finally {
     forwarder.end();
@@ -63,12 +63,12 @@ test("[CL-11] a spare forwards to a node with its own certificate, and to none w
 });
 
 test("[CL-11] a renewed certificate is accepted if an authority has issued it for the same name", async () => {
-  const own = parseCertificate((await certificate("own", "slipway.example.com")).cert);
-  const renewed = parseCertificate((await certificate("renewed", "slipway.example.com")).cert);
-  const other = parseCertificate((await certificate("other", "elsewhere.example.com")).cert);
-  expect(isNode(own, false, own)).toBe(true);
-  expect(isNode(renewed, true, own)).toBe(true);
-  expect(isNode(renewed, false, own)).toBe(false);
-  expect(isNode(other, true, own)).toBe(false);
-  expect(isNode(undefined, true, own)).toBe(false);
+  const ownCertificate = parseCertificate((await createCertificate("own", "slipway.example.com")).cert);
+  const renewed = parseCertificate((await createCertificate("renewed", "slipway.example.com")).cert);
+  const otherCertificate = parseCertificate((await createCertificate("other", "elsewhere.example.com")).cert);
+  expect(isNode(ownCertificate, false, ownCertificate)).toBe(true);
+  expect(isNode(renewed, true, ownCertificate)).toBe(true);
+  expect(isNode(renewed, false, ownCertificate)).toBe(false);
+  expect(isNode(otherCertificate, true, ownCertificate)).toBe(false);
+  expect(isNode(undefined, true, ownCertificate)).toBe(false);
 });

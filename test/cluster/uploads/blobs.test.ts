@@ -15,37 +15,37 @@ afterEach(async () => {
   await testDatabase?.remove();
 });
 
-const nodes = async () => {
+const openNodes = async () => {
   testDatabase = await createDatabase();
   store = await openPgStore({ url: testDatabase.url, now: 0, fatal: () => {} });
   const shared = new DatabaseBlobs(store);
-  const node = async () => {
+  const openNode = async () => {
     const directory = tempDirectory();
     const blobs = new Blobs(directory.path, shared);
     await blobs.recover(new Set(await shared.list()));
     return { blobs, [Symbol.dispose]: () => directory[Symbol.dispose]() };
   };
-  return { shared, node, one: await node(), two: await node() };
+  return { shared, openNode, first: await openNode(), second: await openNode() };
 };
 
 const splitBytes = async function* (bytes: Uint8Array) {
-  for (let at = 0; at < bytes.length; at += 100_000) yield bytes.subarray(at, at + 100_000);
+  for (let offset = 0; offset < bytes.length; offset += 100_000) yield bytes.subarray(offset, offset + 100_000);
 };
 
 testNeeding([needs.postgres], "[CL-8] an upload to one node is read from another one, byte for byte", async () => {
-  const { one, two, shared } = await nodes();
-  using _one = one;
-  using _two = two;
+  const { first, second, shared } = await openNodes();
+  using _first = first;
+  using _second = second;
   const sizes = [0, 1, 1024 * 1024, 5 * 1024 * 1024 + 17];
   for (const size of sizes) {
     const bytes = new Uint8Array(size).map((_, i) => (i * 31 + (i >> 8)) & 255);
-    const { hash } = await one.blobs.put(splitBytes(bytes));
+    const { hash } = await first.blobs.put(splitBytes(bytes));
     // Concurrent readers fetch it once.
-    const paths = await Promise.all([two.blobs.getPath(hash), two.blobs.getPath(hash)]);
+    const paths = await Promise.all([second.blobs.getPath(hash), second.blobs.getPath(hash)]);
     expect(new Set(paths).size).toBe(1);
     expect(Buffer.compare(await Bun.file(paths[0] as string).bytes(), bytes)).toBe(0);
     // Storing it again changes nothing.
-    expect((await two.blobs.put(splitBytes(bytes))).hash).toBe(hash);
+    expect((await second.blobs.put(splitBytes(bytes))).hash).toBe(hash);
   }
   expect((await shared.list()).length).toBe(sizes.length);
 });
@@ -54,11 +54,11 @@ testNeeding(
   [needs.postgres],
   "[CL-8] removes unreferenced uploads, including the unfinished ones of a terminated node",
   async () => {
-    const { one, shared, node } = await nodes();
-    using _one = one;
+    const { first, shared, openNode } = await openNodes();
+    using _first = first;
     const bytes = (text: string) => splitBytes(new TextEncoder().encode(text));
-    const kept = await one.blobs.put(bytes("kept"));
-    const lost = await one.blobs.put(bytes("lost"));
+    const kept = await first.blobs.put(bytes("kept"));
+    const lost = await first.blobs.put(bytes("lost"));
     const unfinishedHash = "ab".repeat(32);
     await store?.commit([
       {
@@ -68,8 +68,8 @@ testNeeding(
     ]);
     expect((await shared.list()).sort()).toEqual([kept.hash, lost.hash, unfinishedHash].sort());
     // An incomplete file does not exist.
-    expect(existsSync(await one.blobs.getPath(unfinishedHash))).toBe(false);
-    using next = await node();
+    expect(existsSync(await first.blobs.getPath(unfinishedHash))).toBe(false);
+    using next = await openNode();
     await next.blobs.recover(new Set([kept.hash]));
     expect(await shared.list()).toEqual([kept.hash]);
     const late = await next.blobs.put(bytes("late"));

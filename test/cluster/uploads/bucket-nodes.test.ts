@@ -28,16 +28,18 @@ testNeeding(
     await using store = startObjectStore();
     await using cluster = await startCluster();
     const env = store.settings;
-    const one = await cluster.start(1, { env });
-    const two = await cluster.start(2, { env });
-    const client = await new Client(two.url).signIn(ADMIN.email, ADMIN.password);
+    const firstNode = await cluster.start(1, { env });
+    const secondNode = await cluster.start(2, { env });
+    const client = await new Client(secondNode.url).signIn(ADMIN.email, ADMIN.password);
     const template = await makeTemplate(client);
     const sent = await sendFile(client, new Uint8Array(3_000_000).fill(5), "application/x-tar");
     const { hash: id } = (await sent.json()) as { hash: string };
-    const before = store.objects.size;
-    expect(before).toBeGreaterThanOrEqual(2);
-    one.signal("SIGKILL");
-    await until(async () => (await cluster.active().catch(() => undefined))?.id === two.id, { what: "a take-over" });
+    const objectCount = store.objects.size;
+    expect(objectCount).toBeGreaterThanOrEqual(2);
+    firstNode.signal("SIGKILL");
+    await until(async () => (await cluster.active().catch(() => undefined))?.id === secondNode.id, {
+      what: "the second node to be active",
+    });
     const workspace = await client.post<{ id: string }>("/api/v2/users/me/workspaces", {
       name: "first",
       template_id: template.id,
@@ -48,8 +50,8 @@ testNeeding(
       );
       return latest_build.job.status === "succeeded";
     });
-    const answer = await client.fetch("GET", `/api/v2/files/${id}`);
-    expect((await answer.bytes()).length).toBe(3_000_000);
+    const response = await client.fetch("GET", `/api/v2/files/${id}`);
+    expect((await response.bytes()).length).toBe(3_000_000);
     // The store is unavailable for a while: requests that need it are rejected, everything else continues.
     store.inject(() => store.toErrorResponse(503, "SlowDown"));
     const refused = await sendFile(client, new Uint8Array(1000).fill(6), "application/x-tar");
@@ -59,7 +61,7 @@ testNeeding(
     expect((await sendFile(client, new Uint8Array(1000).fill(6), "application/x-tar")).status).toBe(201);
     // Without the bucket, no node starts any more.
     await expect(cluster.start(3)).rejects.toThrow("uploads of this cluster are in object storage: set s3_bucket");
-    const secrets = [one, two].map((node) => node.output()).join("");
+    const secrets = [firstNode, secondNode].map((node) => node.output()).join("");
     expect(secrets).not.toContain(SECRET_KEY);
     expect(secrets).not.toMatch(/X-Amz-Signature/);
     const shown = JSON.stringify(await client.get("/api/v2/deployment/config"));
@@ -73,10 +75,12 @@ testNeeding(
   "[CL-34] a node does not start with an unusable bucket, or with another one than before",
   async () => {
     await using store = startObjectStore();
-    await using other = startObjectStore();
+    await using otherStore = startObjectStore();
     await using cluster = await startCluster();
     const getStartError = async (overrides: Record<string, string>): Promise<string> => {
-      const error = await cluster.start(1, { env: { ...store.settings, ...overrides } }).catch((one: Error) => one);
+      const error = await cluster
+        .start(1, { env: { ...store.settings, ...overrides } })
+        .catch((reason: Error) => reason);
       return error instanceof Error ? error.message : "it has started";
     };
     expect(await getStartError({ SLIPWAY_S3_SECRET_KEY: "wrong" })).toContain(
@@ -88,19 +92,24 @@ testNeeding(
     expect(await getStartError({ SLIPWAY_S3_ENDPOINT: "http://127.0.0.1:1" })).toContain("it does not answer");
     const node = await cluster.start(1, { env: store.settings });
     await makeTemplate(await new Client(node.url).signIn(ADMIN.email, ADMIN.password));
-    const otherBucketError = await cluster.start(2, { env: other.settings }).catch((one: Error) => one);
+    const otherBucketError = await cluster.start(2, { env: otherStore.settings }).catch((reason: Error) => reason);
     expect(String(otherBucketError)).toContain(
       "has none of the uploads of this cluster: it is another one, or has lost them",
     );
-    const doctor = async (settings: Record<string, string>) => {
+    const examineUploads = async (settings: Record<string, string>) => {
       const env = { SLIPWAY_DATABASE_URL: cluster.database.url, ...settings, SLIPWAY_DOCKER_HOST: "unix:///nowhere" };
       const findings = await examine(load(env).config, systemClock, true, {});
       return findings.find(({ name }) => name === "uploads");
     };
-    expect(await doctor(store.settings)).toMatchObject({ status: "ok" });
-    expect(await doctor(other.settings)).toMatchObject({ status: "wrong" });
-    expect(await doctor({})).toMatchObject({ status: "wrong", detail: expect.stringContaining("set s3_bucket") });
-    expect(await doctor({ ...store.settings, SLIPWAY_S3_SECRET_KEY: "wrong" })).toMatchObject({ status: "wrong" });
+    expect(await examineUploads(store.settings)).toMatchObject({ status: "ok" });
+    expect(await examineUploads(otherStore.settings)).toMatchObject({ status: "wrong" });
+    expect(await examineUploads({})).toMatchObject({
+      status: "wrong",
+      detail: expect.stringContaining("set s3_bucket"),
+    });
+    expect(await examineUploads({ ...store.settings, SLIPWAY_S3_SECRET_KEY: "wrong" })).toMatchObject({
+      status: "wrong",
+    });
   },
 );
 
@@ -151,18 +160,18 @@ testNeeding(
 );
 
 test("[CL-34] rejects incomplete settings, and a bucket combined with one server's data directory", () => {
-  const whole = {
+  const settings = {
     SLIPWAY_S3_BUCKET: "uploads",
     SLIPWAY_S3_ACCESS_KEY: "key",
     SLIPWAY_S3_SECRET_KEY: "secret",
     SLIPWAY_DATABASE_URL: "postgres://a:b@c/d",
   };
-  expect(load(whole).config.s3_prefix).toBe("slipway/");
-  for (const name of Object.keys(whole)) {
-    const { [name as keyof typeof whole]: _, ...rest } = whole;
+  expect(load(settings).config.s3_prefix).toBe("slipway/");
+  for (const name of Object.keys(settings)) {
+    const { [name as keyof typeof settings]: _, ...rest } = settings;
     expect(() => load(rest)).toThrow(UsageError);
   }
-  const { SLIPWAY_DATABASE_URL: _, ...alone } = whole;
-  expect(() => load(alone)).toThrow("a single server stores uploads in its data directory");
-  expect(() => load({ ...whole, SLIPWAY_S3_PREFIX: "no-slash" })).toThrow(UsageError);
+  const { SLIPWAY_DATABASE_URL: _, ...withoutDatabase } = settings;
+  expect(() => load(withoutDatabase)).toThrow("a single server stores uploads in its data directory");
+  expect(() => load({ ...settings, SLIPWAY_S3_PREFIX: "no-slash" })).toThrow(UsageError);
 });

@@ -21,24 +21,24 @@ const openWorld = async (size = 300_000) => {
   const bytes = new Uint8Array(size).map((_, i) => (i * 31 + (i >> 8)) & 255);
   const path = join(folder.path, `sent-${size}`);
   await Bun.write(path, bytes);
-  const to = join(folder.path, "arrived");
-  return { store, bucket: new Bucket(store.location, { answer_ms: 400 }), bytes, path, to, hash: sha256(bytes) };
+  const target = join(folder.path, "arrived");
+  return { store, bucket: new Bucket(store.location, { answer_ms: 400 }), bytes, path, target, hash: sha256(bytes) };
 };
 
 const getFailure = async (work: Promise<unknown>): Promise<BucketError> => {
-  const error = await work.catch((one: unknown) => one);
+  const error = await work.catch((reason: unknown) => reason);
   expect(error).toBeInstanceOf(BucketError);
   return error as BucketError;
 };
 
 test("[CL-33] a stored object exists and is returned byte for byte, even if it is empty", async () => {
   for (const size of [0, 1, 12_345_678]) {
-    const { store, bucket, bytes, path, to, hash } = await openWorld(size);
+    const { store, bucket, bytes, path, target, hash } = await openWorld(size);
     await bucket.put("slipway/one", path, size);
     expect(store.objects.get("slipway/one")?.length).toBe(size);
     expect(await bucket.getSize("slipway/one")).toBe(size);
-    await bucket.getTo("slipway/one", to, hash);
-    expect(Buffer.compare(readFileSync(to), bytes)).toBe(0);
+    await bucket.getTo("slipway/one", target, hash);
+    expect(Buffer.compare(readFileSync(target), bytes)).toBe(0);
     await bucket.remove("slipway/one");
     await bucket.remove("slipway/one");
     expect(await bucket.getSize("slipway/one")).toBeUndefined();
@@ -47,18 +47,18 @@ test("[CL-33] a stored object exists and is returned byte for byte, even if it i
 });
 
 test("[CL-33] requests to a store that is busy, disconnects or hangs are retried", async () => {
-  const { store, bucket, bytes, path, to, hash } = await openWorld(100_000);
+  const { store, bucket, bytes, path, target, hash } = await openWorld(100_000);
   const hung = Promise.withResolvers<Response>();
-  let requested = 0;
+  let attempts = 0;
   store.inject((request) => {
     if (request.method !== "PUT") return undefined;
-    requested += 1;
-    if (requested === 1) return store.toErrorResponse(503, "SlowDown");
-    return requested === 2 ? hung.promise : undefined;
+    attempts += 1;
+    if (attempts === 1) return store.toErrorResponse(503, "SlowDown");
+    return attempts === 2 ? hung.promise : undefined;
   });
   await bucket.put("slipway/one", path, bytes.length);
-  expect(requested).toBe(3);
-  requested = 0;
+  expect(attempts).toBe(3);
+  attempts = 0;
   const respondHalf = (): Response =>
     new Response(
       new ReadableStream({
@@ -67,19 +67,19 @@ test("[CL-33] requests to a store that is busy, disconnects or hangs are retried
           controller.write(bytes.slice(0, 50_000));
           await controller.flush();
           // The second response hangs halfway.
-          if (requested === 2) await hung.promise;
+          if (attempts === 2) await hung.promise;
           controller.close();
         },
       } as never),
       { headers: { "content-length": String(bytes.length) } },
     );
   store.inject(() => {
-    requested += 1;
-    return requested < 3 ? respondHalf() : undefined;
+    attempts += 1;
+    return attempts < 3 ? respondHalf() : undefined;
   });
-  await bucket.getTo("slipway/one", to, hash);
-  expect(requested).toBe(3);
-  expect(Buffer.compare(readFileSync(to), bytes)).toBe(0);
+  await bucket.getTo("slipway/one", target, hash);
+  expect(attempts).toBe(3);
+  expect(Buffer.compare(readFileSync(target), bytes)).toBe(0);
   hung.resolve(new Response());
 });
 
@@ -102,37 +102,37 @@ test("[CL-33] a store that stays unreachable is given up, with an error without 
 });
 
 test("[CL-33] bytes damaged in transit are sent again, and a false success is detected", async () => {
-  const { store, bucket, bytes, path, to, hash } = await openWorld();
-  let requested = 0;
+  const { store, bucket, bytes, path, target, hash } = await openWorld();
+  let attempts = 0;
   store.inject((request) => {
     if (request.method !== "PUT") return undefined;
-    requested += 1;
-    if (requested === 1) return store.toErrorResponse(400, "BadDigest");
-    // It claims to have stored them, but has not.
-    return requested === 2 ? new Response() : undefined;
+    attempts += 1;
+    if (attempts === 1) return store.toErrorResponse(400, "BadDigest");
+    // The store claims success, but stores nothing.
+    return attempts === 2 ? new Response() : undefined;
   });
   await bucket.put("slipway/one", path, bytes.length);
-  expect(requested).toBe(3);
+  expect(attempts).toBe(3);
   expect(store.objects.get("slipway/one")).toEqual(bytes);
-  // Read again with one bit changed: only the first time, and then always.
+  // One bit of the response is changed: first once, then every time.
   const changed = bytes.slice();
   changed[100_000] = (changed[100_000] ?? 0) ^ 1;
-  requested = 0;
+  attempts = 0;
   store.inject(() => {
-    requested += 1;
-    return requested === 1 ? new Response(changed) : undefined;
+    attempts += 1;
+    return attempts === 1 ? new Response(changed) : undefined;
   });
-  await bucket.getTo("slipway/one", to, hash);
-  expect(Buffer.compare(readFileSync(to), bytes)).toBe(0);
+  await bucket.getTo("slipway/one", target, hash);
+  expect(Buffer.compare(readFileSync(target), bytes)).toBe(0);
   store.inject(() => new Response(changed));
-  const damaged = await getFailure(bucket.getTo("slipway/one", to, hash));
+  const damaged = await getFailure(bucket.getTo("slipway/one", target, hash));
   expect(damaged.message).toContain("it gives other bytes than it was given");
 });
 
 test("[CL-34] a check says what to fix: the key, its secret, the region, the name, missing permissions", async () => {
   const { store } = await openWorld();
-  const findProblem = async (over: object) =>
-    (await getFailure(new Bucket({ ...store.location, ...over }, { answer_ms: 400 }).check())).message;
+  const findProblem = async (overrides: object) =>
+    (await getFailure(new Bucket({ ...store.location, ...overrides }, { answer_ms: 400 }).check())).message;
   await new Bucket(store.location).check();
   expect(store.objects.size).toBe(0);
   expect(await findProblem({ access_key: "AKIAOTHER" })).toContain("s3_access_key is not known there");
