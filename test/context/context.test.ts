@@ -29,7 +29,7 @@ const writeHomeFile = (path: string, text: string): void => {
 const formatSkill = (name: string, description: string): string =>
   `---\nname: ${name}\ndescription: ${description}\n---\nDo it well.\n`;
 
-const read = (id: string): Promise<Chat> => world.owner.get<Chat>(`/api/v2/chats/${id}`);
+const loadChat = (id: string): Promise<Chat> => world.owner.get<Chat>(`/api/v2/chats/${id}`);
 const pin = (id: string) => world.owner.fetch("PUT", `/api/v2/chats/${id}/context`, {});
 const getSystemPrompt = ({
   request,
@@ -40,21 +40,21 @@ const getSystemPrompt = ({
 /** Returns the chat once it matches. The daemon reports changes with a delay. */
 const waitForChat = (id: string, isMatch: (chat: Chat) => boolean): Promise<Chat> =>
   until(async () => {
-    const chat = await read(id);
+    const chat = await loadChat(id);
     return isMatch(chat) && chat;
   });
 
 /** Pins the context until the chat's context matches. */
 const pinUntil = (id: string, matches: (sources: string[]) => boolean): Promise<true> =>
   until(async () => {
-    if (matches(listSources(await read(id)))) return true;
+    if (matches(listSources(await loadChat(id)))) return true;
     await pin(id);
     return false;
   });
 const listSources = ({ context }: Chat): string[] =>
   (context?.resources ?? []).map(({ source, status }) => `${source.slice(world.home.length + 1)} ${status}`);
 
-test("[CX-2] [CX-3] [CX-5] [CX-7] [CX-8] [CX-9] [CX-11] [CH-43] a chat uses its pinned context until it is pinned again, and its owner is notified when the workspace's context changes", async () => {
+test("[CX-2] [CX-3] [CX-5] [CX-7] [CX-8] [CX-9] [CX-11] [CH-43] a chat uses its pinned context until it is pinned again; its owner is notified of changes", async () => {
   writeHomeFile("AGENTS.md", "Always greet.");
   writeHomeFile("skills/deploy/SKILL.md", formatSkill("deploy", "how we deploy"));
   writeHomeFile("skills/deploy/steps/one.md", "First.");
@@ -62,7 +62,7 @@ test("[CX-2] [CX-3] [CX-5] [CX-7] [CX-8] [CX-9] [CX-11] [CH-43] a chat uses its 
   const { id, call } = await openChat(world);
   // The chat may have been created before the daemon had reported both files.
   await pinUntil(id, (sources) => sources.join() === "AGENTS.md ok,skills/deploy ok");
-  expect((await read(id)).context?.resources[1]).toEqual({
+  expect((await loadChat(id)).context?.resources[1]).toEqual({
     kind: "skill",
     status: "ok",
     source: join(world.home, "skills/deploy"),
@@ -75,7 +75,7 @@ test("[CX-2] [CX-3] [CX-5] [CX-7] [CX-8] [CX-9] [CX-11] [CH-43] a chat uses its 
   // A chat in a workspace has the IDs of the agent and the build.
   const uuid = expect.stringMatching(/^[0-9a-f-]{36}$/);
   const { workspace_id } = world.seeded;
-  expect(await read(id)).toMatchObject({ workspace_id, agent_id: uuid, build_id: uuid });
+  expect(await loadChat(id)).toMatchObject({ workspace_id, agent_id: uuid, build_id: uuid });
 
   writeHomeFile("CLAUDE.md", "Never shout.");
   const dirty = await waitForChat(id, ({ context }) => context?.dirty === true);
@@ -98,7 +98,7 @@ test("[CX-2] [CX-3] [CX-5] [CX-7] [CX-8] [CX-9] [CX-11] [CH-43] a chat uses its 
   writeHomeFile("CLAUDE.md", "Never shout.");
   await waitForChat(id, ({ context }) => context?.dirty === true);
   expect((await pin(id)).status).toBe(200);
-  expect(listSources(await read(id))).toEqual(["AGENTS.md ok", "CLAUDE.md ok", ".mcp.json ok", "skills/deploy ok"]);
+  expect(listSources(await loadChat(id))).toEqual(["AGENTS.md ok", "CLAUDE.md ok", ".mcp.json ok", "skills/deploy ok"]);
 
   const { results, next } = await callTools(
     world,
@@ -126,7 +126,7 @@ test("[CX-2] [CX-3] [CX-5] [CX-7] [CX-8] [CX-9] [CX-11] [CH-43] a chat uses its 
   writeHomeFile(".cursorrules", "x".repeat(65_537));
   await waitForChat(id, ({ context }) => context?.dirty === true);
   await pinUntil(id, (sources) => sources.length >= 6);
-  const withErrors = (await read(id)).context?.resources.filter(({ error }) => error !== "");
+  const withErrors = (await loadChat(id)).context?.resources.filter(({ error }) => error !== "");
   expect(withErrors).toEqual([
     {
       kind: "instruction_file",
@@ -153,15 +153,15 @@ test("[CX-7] [CX-8] [CX-10] the context is pinned again for another workspace, a
   const { store } = getContext(world.server);
   const { id, call } = await openChat(world);
   call.finish("stop");
-  expect((await read(id)).context?.dirty).toBe(false);
+  expect((await loadChat(id)).context?.dirty).toBe(false);
   await waitForChat(id, ({ status }) => status === "waiting");
   await world.owner.patch(`/api/v2/chats/${id}`, { workspace_id: "00000000-0000-0000-0000-000000000000" });
-  expect((await read(id)).context).toBeUndefined();
+  expect((await loadChat(id)).context).toBeUndefined();
   expect((await pin(id)).status).toBe(400);
   await world.owner.patch(`/api/v2/chats/${id}`, { workspace_id: world.seeded.workspace_id });
-  expect((await read(id)).context?.resources.length).toBeGreaterThan(0);
+  expect((await loadChat(id)).context?.resources.length).toBeGreaterThan(0);
   // All chats pin the same context of the workspace, so there is only one snapshot.
-  for (const one of await world.owner.get<Chat[]>("/api/v2/chats")) await pin(one.id);
+  for (const chat of await world.owner.get<Chat[]>("/api/v2/chats")) await pin(chat.id);
   expect(await store.scan(countSnapshots())).toHaveLength(1);
 });
 
@@ -176,21 +176,21 @@ test("[CX-8] users who have lost access to a workspace receive no new data from 
   }) as typeof world;
   const { id, call } = await openChat(guestWorld);
   call.finish("stop");
-  const chat = (chat_id: string): Promise<Chat> => guestWorld.owner.get<Chat>(`/api/v2/chats/${chat_id}`);
-  await until(async () => (await chat(id)).status === "waiting");
-  expect((await chat(id)).context).toBeDefined();
+  const loadGuestChat = (chat_id: string): Promise<Chat> => guestWorld.owner.get<Chat>(`/api/v2/chats/${chat_id}`);
+  await until(async () => (await loadGuestChat(id)).status === "waiting");
+  expect((await loadGuestChat(id)).context).toBeDefined();
   await share({});
   const refused = await guestWorld.owner.fetch("PUT", `/api/v2/chats/${id}/context`, {});
   expect([refused.status, await refused.text()]).toEqual([403, expect.stringContaining("no longer use the workspace")]);
   const copy = await guestWorld.owner.post<Chat>(`/api/v2/chats/${id}/fork`, {});
-  expect((await chat(copy.id)).context).toBeUndefined();
+  expect((await loadGuestChat(copy.id)).context).toBeUndefined();
   await share({ [guest.user_id]: "use" });
   expect((await guestWorld.owner.fetch("PUT", `/api/v2/chats/${copy.id}/context`, {})).status).toBe(200);
-  expect((await chat(copy.id)).context).toBeDefined();
+  expect((await loadGuestChat(copy.id)).context).toBeDefined();
   await share({});
 });
 
-test("[CX-11] [CX-13] personal skills are in every chat of their owner, and have a qualified name if the workspace has a skill of the same name", async () => {
+test("[CX-11] [CX-13] every chat has its owner's personal skills, with a qualified name if the workspace has a skill of that name", async () => {
   const path = "/api/v2/users/me/skills";
   const write = (body: object) => world.owner.fetch("POST", path, body);
   const created = (await (
@@ -207,13 +207,13 @@ test("[CX-11] [CX-13] personal skills are in every chat of their owner, and have
     ["review", undefined],
   ]);
   expect(await world.owner.patch(`${path}/${created.id}`, { content: "Mine!" })).toMatchObject({ content: "Mine!" });
-  const both = await openChat(world);
-  expect(getSystemPrompt(both.call)).toContain(
+  const opened = await openChat(world);
+  expect(getSystemPrompt(opened.call)).toContain(
     "- personal/deploy: my way\n- review: how I review\n- workspace/deploy: how we",
   );
   const { results, next } = await callTools(
     world,
-    both.call,
+    opened.call,
     ["read_skill", { name: "personal/deploy" }],
     ["read_skill", { name: "personal/review" }],
     ["read_skill_file", { name: "review", path: "x" }],
@@ -224,9 +224,9 @@ test("[CX-11] [CX-13] personal skills are in every chat of their owner, and have
     { error: "This skill is a personal one: it has no files." },
   ]);
   next.finish("stop");
-  const alone = await openChat(world, { workspace_id: undefined });
-  expect(getSystemPrompt(alone.call)).toContain("- deploy: my way\n- review: how I review");
-  alone.call.finish("stop");
+  const withoutWorkspace = await openChat(world, { workspace_id: undefined });
+  expect(getSystemPrompt(withoutWorkspace.call)).toContain("- deploy: my way\n- review: how I review");
+  withoutWorkspace.call.finish("stop");
   for (let i = 2; i < 100; i++) await write({ name: `n${i}`, description: "d", content: "c" });
   expect((await write({ name: "one-more", description: "d", content: "c" })).status).toBe(409);
   await world.owner.delete(`${path}/${created.id}`);

@@ -19,21 +19,21 @@ const writeHomeFile = (path: string, text: string): void => {
 const listContextMessages = (messages: readonly ChatMessage[]): ChatMessage[] =>
   messages.filter(({ content }) => content.some(({ type }) => type === "context-file" || type === "skill"));
 
-test("[CX-2] [CX-14] a chat's history lists its instruction files and skills once, and again when they change; a file above 64 KiB is truncated and marked", async () => {
+test("[CX-2] [CX-14] a chat's history lists its instruction files and skills, again only after changes, and marks files that were truncated", async () => {
   writeHomeFile("AGENTS.md", "Always greet.");
   writeHomeFile("CLAUDE.md", `Long words. ${"x".repeat(65_536)}`);
   writeHomeFile("skills/deploy/SKILL.md", "---\nname: deploy\ndescription: how we deploy\n---\nDo it well.\n");
   const { id, call } = await openChat(world);
   const path = `/api/v2/chats/${id}`;
-  const read = () => world.owner.get<Chat>(path);
+  const loadChat = () => world.owner.get<Chat>(path);
   const refreshUntil = (matches: (chat: Chat) => boolean) =>
     until(async () => {
       await world.owner.fetch("PUT", `${path}/context`, {});
-      const chat = await read();
+      const chat = await loadChat();
       return matches(chat) && chat;
     });
   const waitUntilIdle = async () => {
-    await until(async () => (await read()).status === "waiting");
+    await until(async () => (await loadChat()).status === "waiting");
   };
   const { context } = await refreshUntil((chat) => chat.context?.resources.length === 3);
   expect(context?.resources[1]).toEqual({
@@ -47,28 +47,28 @@ test("[CX-2] [CX-14] a chat's history lists its instruction files and skills onc
   await waitUntilIdle();
 
   await sendMessage(world, id, "and now?");
-  const second = await world.models.next();
-  expect(second.prompt).not.toContain("context-file");
-  const system = second.request.messages[0]?.content[0]?.text ?? "";
+  const secondCall = await world.models.next();
+  expect(secondCall.prompt).not.toContain("context-file");
+  const system = secondCall.request.messages[0]?.content[0]?.text ?? "";
   expect(system).toContain("Always greet.");
   expect(system).toContain("CLAUDE.md continues beyond this");
-  second.say("hello again").finish();
+  secondCall.say("hello again").finish();
   await waitUntilIdle();
-  const row = listContextMessages(await listMessages(world.owner, id)).at(-1);
-  const agent_id = (await read()).agent_id as string;
-  const file = { type: "context-file" as const, context_file_agent_id: { uuid: agent_id, valid: true } };
-  expect(row?.role).toBe("system");
-  expect(row?.content).toEqual([
-    { ...file, context_file_path: join(world.home, "AGENTS.md") },
-    { ...file, context_file_path: join(world.home, "CLAUDE.md"), context_file_truncated: true },
+  const message = listContextMessages(await listMessages(world.owner, id)).at(-1);
+  const agent_id = (await loadChat()).agent_id as string;
+  const filePart = { type: "context-file" as const, context_file_agent_id: { uuid: agent_id, valid: true } };
+  expect(message?.role).toBe("system");
+  expect(message?.content).toEqual([
+    { ...filePart, context_file_path: join(world.home, "AGENTS.md") },
+    { ...filePart, context_file_path: join(world.home, "CLAUDE.md"), context_file_truncated: true },
     { type: "skill", skill_name: "deploy", skill_description: "how we deploy" },
   ]);
   const upstream = { headers: { "Coder-Session-Token": world.owner.token as string } };
   const response = await world.owner
     .withToken(undefined)
     .fetch("GET", `${path}/messages?limit=200`, undefined, upstream);
-  const plain = listContextMessages(((await response.json()) as MessagePage).messages)[0];
-  expect(plain?.content[0]?.context_file_agent_id as unknown).toBe(agent_id);
+  const upstreamMessage = listContextMessages(((await response.json()) as MessagePage).messages)[0];
+  expect(upstreamMessage?.content[0]?.context_file_agent_id as unknown).toBe(agent_id);
 
   // Unchanged files are not repeated; changed files are.
   const messageCount = listContextMessages(await listMessages(world.owner, id)).length;

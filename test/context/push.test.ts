@@ -3,39 +3,47 @@ import { expect, test } from "bun:test";
 import { formatContext } from "#actors/chat/prompt/context-blocks.ts";
 import { findSnapshot, findWorkspaceContext } from "#db/chats/context.ts";
 import { Client } from "#src/client.ts";
+import type { Context } from "#src/context/context.ts";
 import { connectAgent } from "#test/api/agents/rpc-agent.ts";
 import { getContext, seedAgent } from "#test/support/seed.ts";
 import { startTestServer } from "#test/support/server.ts";
 
-const file = (source: string, content: Uint8Array = Buffer.from("x")) => ({
+/** Returns a workspace's stored context: its version and its snapshot. */
+const loadContext = async ({ store }: Pick<Context, "store">, workspace_id: string) => {
+  const row = await store.get(findWorkspaceContext({ workspace_id }));
+  return { version: row?.version, snapshot: await store.get(findSnapshot({ id: row?.snapshot ?? "" })) };
+};
+
+const makeFile = (source: string, content: Uint8Array = Buffer.from("x")) => ({
   source,
   sizeBytes: BigInt(content.byteLength),
   status: 1,
   body: { case: "instructionFile" as const, value: { content } },
 });
 
-test("[CX-6] a daemon's first push and newer versions are accepted, older versions are not; a push beyond the limits is refused and changes nothing", async () => {
+test("[CX-6] the server accepts a daemon's first push and newer versions, but no older version and no push beyond the limits", async () => {
   await using server = await startTestServer();
   const seeded = await seedAgent(server);
-  const { store } = getContext(server);
   await using connection = await connectAgent(server, seeded.agent_token);
   const push = async (version: number, initial: boolean, resources: object[], snapshotError = "") =>
     (await connection.agent.pushContextState({ version: BigInt(version), initial, resources, snapshotError })).accepted;
-  const loadContext = async () => {
-    const row = await store.get(findWorkspaceContext({ workspace_id: seeded.workspace_id }));
-    const snapshot = await store.get(findSnapshot({ id: row?.snapshot ?? "" }));
-    return { version: row?.version, error: snapshot?.error, sources: snapshot?.resources.map(({ source }) => source) };
+  const describeContext = async () => {
+    const { version, snapshot } = await loadContext(getContext(server), seeded.workspace_id);
+    return { version, error: snapshot?.error, sources: snapshot?.resources.map(({ source }) => source) };
   };
-  expect(await push(3, false, [file("/a")])).toBe(true);
-  expect(await push(3, false, [file("/b")])).toBe(false);
-  expect(await push(2, false, [file("/b")])).toBe(false);
-  expect(await push(4, false, [file("/c")], "2 more were left out")).toBe(true);
-  expect(await loadContext()).toEqual({ version: 4, error: "2 more were left out", sources: ["/c"] });
+  expect(await push(3, false, [makeFile("/a")])).toBe(true);
+  expect(await push(3, false, [makeFile("/b")])).toBe(false);
+  expect(await push(2, false, [makeFile("/b")])).toBe(false);
+  expect(await push(4, false, [makeFile("/c")], "2 more were left out")).toBe(true);
+  expect(await describeContext()).toEqual({ version: 4, error: "2 more were left out", sources: ["/c"] });
   expect(
-    await push(1, true, [file("/d"), { ...file("/e"), status: 2 }, { ...file("/f", Buffer.alloc(0)), status: 2 }]),
+    await push(1, true, [
+      makeFile("/d"),
+      { ...makeFile("/e"), status: 2 },
+      { ...makeFile("/f", Buffer.alloc(0)), status: 2 },
+    ]),
   ).toBe(true);
-  const row = await store.get(findWorkspaceContext({ workspace_id: seeded.workspace_id }));
-  const snapshot = await store.get(findSnapshot({ id: row?.snapshot ?? "" }));
+  const { snapshot } = await loadContext(getContext(server), seeded.workspace_id);
   expect(snapshot?.resources).toEqual([
     { kind: "instruction_file", status: "ok", source: "/d", size_bytes: 1, error: "", body: "x" },
     { kind: "instruction_file", status: "ok", source: "/e", size_bytes: 1, error: "", body: "x", truncated: true },
@@ -46,39 +54,37 @@ test("[CX-6] a daemon's first push and newer versions are accepted, older versio
     `<instructions file="/e">\nx\n</instructions>\n\n/e continues beyond this: read it with read_file when you need it.\n\n/f is too long to include: read it with read_file when you need it.`,
   );
   const invalidResources = [
-    Array.from({ length: 1_001 }, (_, i) => file(`/${i}`)),
-    [file("/big", new Uint8Array(256 * 1024 + 1))],
-    [{ ...file("/odd"), status: 9 }],
+    Array.from({ length: 1_001 }, (_, i) => makeFile(`/${i}`)),
+    [makeFile("/big", new Uint8Array(256 * 1024 + 1))],
+    [{ ...makeFile("/odd"), status: 9 }],
     [{ source: "/none", status: 1 }],
   ];
   for (const resources of invalidResources) {
-    const answer = await push(9, false, resources).catch(() => "refused");
-    expect(answer).toBe("refused");
+    expect(await push(9, false, resources).catch(() => "refused")).toBe("refused");
   }
-  expect(await loadContext()).toEqual({ version: 1, error: "", sources: ["/d", "/e", "/f"] });
+  expect(await describeContext()).toEqual({ version: 1, error: "", sources: ["/d", "/e", "/f"] });
 });
 
 test("[TO-21] secrets of the workspace's owner are masked in what its agent pushes: instructions, skills and tools", async () => {
   await using server = await startTestServer();
   const seeded = await seedAgent(server);
-  const { store } = getContext(server);
   const secrets = ["FirstPart-aaaa1111", "SecondPart-bbbb2222"] as const;
   const owner = new Client(server.url, seeded.owner_token);
   await owner.post("/api/v2/users/me/secrets", { name: "pair", value: secrets.join("\n") });
   await using connection = await connectAgent(server, seeded.agent_token);
-  const [one, other] = secrets;
+  const [first, second] = secrets;
   await connection.agent.pushContextState({
     version: 1n,
     initial: true,
-    snapshotError: `broken by ${one}`,
+    snapshotError: `broken by ${first}`,
     resources: [
-      file("/AGENTS.md", Buffer.from(`use ${one}\nand ${seeded.agent_token}\n`)),
+      makeFile("/AGENTS.md", Buffer.from(`use ${first}\nand ${seeded.agent_token}\n`)),
       {
         source: "/skills/one",
         status: 1,
         body: {
           case: "skill" as const,
-          value: { name: "one", description: `with ${other}`, meta: Buffer.from(other) },
+          value: { name: "one", description: `with ${second}`, meta: Buffer.from(second) },
         },
       },
       {
@@ -88,14 +94,13 @@ test("[TO-21] secrets of the workspace's owner are masked in what its agent push
           case: "mcpServer" as const,
           value: {
             serverName: "tools",
-            tools: [{ name: "ask", description: `about ${one}`, inputSchema: { type: "object", title: other } }],
+            tools: [{ name: "ask", description: `about ${first}`, inputSchema: { type: "object", title: second } }],
           },
         },
       },
     ],
   });
-  const row = await store.get(findWorkspaceContext({ workspace_id: seeded.workspace_id }));
-  const snapshot = await store.get(findSnapshot({ id: row?.snapshot ?? "" }));
+  const { snapshot } = await loadContext(getContext(server), seeded.workspace_id);
   const stored = JSON.stringify(snapshot);
   for (const secret of [...secrets, seeded.agent_token]) expect(stored).not.toContain(secret);
   expect(snapshot).toMatchObject({
@@ -114,7 +119,6 @@ test("[TO-21] secrets of the workspace's owner are masked in what its agent push
 test("[TO-21] names of skills, tools and arguments, and paths, stay usable when they contain words of a secret", async () => {
   await using server = await startTestServer();
   const seeded = await seedAgent(server);
-  const { store } = getContext(server);
   const owner = new Client(server.url, seeded.owner_token);
   await owner.post("/api/v2/users/me/secrets", { name: "env", value: "PASSWORD=sunshine\nPORT=1\n" });
   await using connection = await connectAgent(server, seeded.agent_token);
@@ -123,7 +127,7 @@ test("[TO-21] names of skills, tools and arguments, and paths, stay usable when 
     version: 1n,
     initial: true,
     resources: [
-      file("/sunshine/AGENTS.md", Buffer.from("use sunshine")),
+      makeFile("/sunshine/AGENTS.md", Buffer.from("use sunshine")),
       {
         source: "tools",
         status: 1,
@@ -134,8 +138,7 @@ test("[TO-21] names of skills, tools and arguments, and paths, stay usable when 
       },
     ],
   });
-  const row = await store.get(findWorkspaceContext({ workspace_id: seeded.workspace_id }));
-  const snapshot = await store.get(findSnapshot({ id: row?.snapshot ?? "" }));
+  const { snapshot } = await loadContext(getContext(server), seeded.workspace_id);
   const input_schema = { type: "object", properties: { sunshine: { title: "in [hidden]" } }, required: ["sunshine"] };
   expect(snapshot?.resources).toMatchObject([
     { source: "/sunshine/AGENTS.md", body: "use [hidden]" },

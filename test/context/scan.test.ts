@@ -60,19 +60,19 @@ test("[CX-1] every root is searched for instructions, skills and MCP configs; a 
   ]);
 });
 
-test("[CX-2] long instructions are truncated, other long files dropped; files beyond 2 MiB in total are left out, and files beyond 500 are only counted", async () => {
+test("[CX-2] long instructions are truncated, other long files dropped, and files beyond the limits of size or number left out", async () => {
   writeHomeFile("work/AGENTS.md", "x".repeat(LIMITS.file));
   writeHomeFile("work/CLAUDE.md", `${"x".repeat(LIMITS.file - 1)}é and more`);
   symlinkSync("CLAUDE.md", join(home, "work/.cursorrules"));
   writeHomeFile("work/.mcp.json", "no json");
   writeHomeFile("work/skills/long/SKILL.md", formatSkill("long") + "x".repeat(LIMITS.file));
-  const [exact, long, config, skillful] = (await scan()).resources;
-  expect(exact).toMatchObject({ status: "ok", size_bytes: LIMITS.file });
+  const [exactFile, longFile, config, longSkill] = (await scan()).resources;
+  expect(exactFile).toMatchObject({ status: "ok", size_bytes: LIMITS.file });
   const size_bytes = LIMITS.file + 10;
-  expect(long).toMatchObject({ status: "oversize", size_bytes, error: `has ${size_bytes} bytes, more than 65536` });
+  expect(longFile).toMatchObject({ status: "oversize", size_bytes, error: `has ${size_bytes} bytes, more than 65536` });
   // The character at the limit is left out.
-  expect(long?.body).toBe("x".repeat(LIMITS.file - 1));
-  expect([skillful?.status, skillful?.body]).toEqual(["oversize", undefined]);
+  expect(longFile?.body).toBe("x".repeat(LIMITS.file - 1));
+  expect([longSkill?.status, longSkill?.body]).toEqual(["oversize", undefined]);
   rmSync(join(home, "work/skills"), { recursive: true });
   expect(config).toMatchObject({ status: "invalid", error: "is not JSON" });
   for (let i = 0; i < 505; i++) {
@@ -87,7 +87,7 @@ test("[CX-2] long instructions are truncated, other long files dropped; files be
   expect(total).toBeLessThanOrEqual(LIMITS.total);
 });
 
-test("[CX-3] a skill needs front matter with its folder's name and a description; a second skill with the same name is left out", async () => {
+test("[CX-3] a skill needs front matter with its folder's name and a description; a duplicate is left out", async () => {
   expect(parseSkillHead(formatSkill("good-one"), "good-one")).toEqual({ name: "good-one", description: "when asked" });
   expect(parseSkillHead(formatSkill("a", ">\n  two\n  lines").replaceAll("\n", "\r\n"), "a")).toMatchObject({
     name: "a",
@@ -174,14 +174,14 @@ test("[CX-15] lines that import a file are replaced by its text, inside the fold
   writeHomeFile("work/docs/deep/own.md", "own\n@../style.md");
   writeHomeFile("work/docs/more.md", "more\n");
   writeHomeFile("outside.md", "secret");
-  const [found] = (await scan()).resources;
-  expect(found?.body).toBe(
+  const [resource] = (await scan()).resources;
+  expect(resource?.body).toBe(
     [
       ...["# Ours", "be brief", "own", "", "more", "ask @docs/style.md or @somebody", "@unknown", "@../outside.md"],
       ...["```", "@docs/style.md", "```"],
     ].join("\n"),
   );
-  expect([found?.status, found?.error]).toEqual(["ok", "@../outside.md leads out of its folder"]);
+  expect([resource?.status, resource?.error]).toEqual(["ok", "@../outside.md leads out of its folder"]);
   // Imported files are watched, and imports beyond the limit are left out.
   expect((await scan()).watched).toContain(join(home, "work/docs/deep"));
   writeHomeFile("work/docs/more.md", "x".repeat(LIMITS.file));

@@ -50,8 +50,8 @@ export class Authority {
     const issuerArgs = issuer
       ? ["-CA", this.file(`${issuer}.pem`), "-CAkey", this.file(`${issuer}.key`), "-CAcreateserial"]
       : ["-key", key];
-    const out = ["-out", this.file(`${name}.pem`), "-days", String(days), "-extfile", extensions];
-    openssl("x509", "-req", "-in", request, ...issuerArgs, ...out);
+    const outputArgs = ["-out", this.file(`${name}.pem`), "-days", String(days), "-extfile", extensions];
+    openssl("x509", "-req", "-in", request, ...issuerArgs, ...outputArgs);
   }
 
   /** Returns a PKCS#7 message in base64 with its content, signed by this certificate. */

@@ -53,8 +53,8 @@ describe("AWS", () => {
   const DOCUMENT = '{\n  "instanceId" : "i-0123456789",\n  "region" : "one"\n}';
   const signDocument = (name: string, document = DOCUMENT, digest = "RSA-SHA256") =>
     sign(digest, Buffer.from(document), createPrivateKey(cloud.key(name))).toString("base64");
-  const verify = (signature: string, document = DOCUMENT, at = now) =>
-    describeResult(() => verifyAwsIdentity(files, { document, signature }, at));
+  const verify = (signature: string, document = DOCUMENT, time = now) =>
+    describeResult(() => verifyAwsIdentity(files, { document, signature }, time));
 
   testNeeding(
     [needs.openssl],
@@ -100,7 +100,7 @@ describe("AWS", () => {
 describe("Azure", () => {
   const document = (expiresOn = "01/02/30 00:00:00 -0000") =>
     JSON.stringify({ vmId: "vm-1", timeStamp: { createdOn: "01/01/30 00:00:00 -0000", expiresOn } });
-  const verify = (message: string, at = now) => describeResult(() => verifyAzureIdentity(files, message, at));
+  const verify = (message: string, time = now) => describeResult(() => verifyAzureIdentity(files, message, time));
   const NO_ROOT = "the signer does not lead to a trusted root";
 
   testNeeding(
@@ -151,9 +151,9 @@ describe("Azure", () => {
     "[II-2] an altered message, a weak digest, two signers, no content and an old document are refused",
     async () => {
       const valid = Buffer.from(cloud.message(document(), "leaf"), "base64");
-      const at = valid.indexOf("vm-1");
+      const idIndex = valid.indexOf("vm-1");
       const altered = Buffer.from(valid);
-      altered[at + 3] = "2".charCodeAt(0);
+      altered[idIndex + 3] = "2".charCodeAt(0);
       expect(await verify(altered.toString("base64"))).toBe("the message was altered or its signer is not enclosed");
       expect(await verify(cloud.message(document(), "leaf", "-md", "sha1"))).toBe("the message uses a weak digest");
       expect(await verify(cloud.message(document(), "leaf", "-nocerts"))).toBe(
@@ -189,17 +189,24 @@ describe("Google Cloud", () => {
   const keyPair = generateKeyPair("RS256", { extractable: true });
   const token = async (
     payload: object = claims,
-    { at = now, key = keyPair, alg = "RS256", aud = "coder", iss = "https://accounts.google.com", seconds = 3600 } = {},
+    {
+      at: time = now,
+      key = keyPair,
+      alg = "RS256",
+      aud = "coder",
+      iss = "https://accounts.google.com",
+      seconds = 3600,
+    } = {},
   ) =>
     new SignJWT({ ...payload })
       .setProtectedHeader({ alg, kid: "one" })
       .setAudience(aud)
       .setIssuer(iss)
-      .setIssuedAt(at / 1000)
-      .setExpirationTime(at / 1000 + seconds)
+      .setIssuedAt(time / 1000)
+      .setExpirationTime(time / 1000 + seconds)
       .sign((await key).privateKey);
-  const verify = async (jwt: string, at = now) =>
-    describeResult(() => verifyGoogleIdentity(files, jwt, { now: at, accessUrl }));
+  const verify = async (jwt: string, time = now) =>
+    describeResult(() => verifyGoogleIdentity(files, jwt, { now: time, accessUrl }));
   const accessUrl = new URL("https://slipway.example/");
   const REFUSAL =
     "the token is malformed, past its time, made for another service, or signed with none of the trusted keys";
@@ -218,9 +225,9 @@ describe("Google Cloud", () => {
     expect(await verify(await token(claims, { key: generateKeyPair("RS256", { extractable: true }) }))).toBe(REFUSAL);
     expect(await verify(await token(claims, { at: now - DAY_MS }))).toBe(REFUSAL);
     const valid = await token();
-    const [head, body, signature] = valid.split(".") as [string, string, string];
+    const [header, body, signature] = valid.split(".") as [string, string, string];
     const otherBody = Buffer.from(JSON.stringify({ ...claims, exp: now / 1000 + 9999 })).toString("base64url");
-    expect(await verify([head, otherBody, signature].join("."))).toBe(REFUSAL);
+    expect(await verify([header, otherBody, signature].join("."))).toBe(REFUSAL);
     const unsignedHeader = Buffer.from('{"alg":"none"}').toString("base64url");
     expect(await verify([unsignedHeader, body, ""].join("."))).toBe(REFUSAL);
     const withoutExpiry = await new SignJWT(claims)

@@ -50,7 +50,7 @@ describeInside("[DM-20] the agent's token is not in the environment", () => {
     expect(output).toEndWith("200");
   });
 
-  test("[TO-21] a chat that reads secrets sees none of them, in one piece or in several, and none is stored or sent to followers", async () => {
+  test("[TO-21] a chat that reads secrets sees none of them, complete or in parts, and none is stored or sent", async () => {
     const { agent_token, owner_token } = world.seeded;
     const { id, call } = await openChat(world);
     using follower = await Follower.open(world.owner, id);

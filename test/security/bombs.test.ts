@@ -9,8 +9,8 @@ import { ADMIN, startTestServer } from "#test/support/server.ts";
 /** Generous for a busy machine. Parsing such a head without limits would take much longer. */
 const MAX_RESPONSE_MS = 5_000;
 
-const repeat = (count: number, toText: (i: number) => string, between = ""): string =>
-  Array.from({ length: count }, (_, i) => toText(i)).join(between);
+const repeat = (count: number, toText: (i: number) => string, separator = ""): string =>
+  Array.from({ length: count }, (_, i) => toText(i)).join(separator);
 const numberedHeaders = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`X-${i}`, "a"]));
 const week = "start_time=2025-01-06T00:00:00Z&end_time=2025-01-13T00:00:00Z";
 
@@ -41,9 +41,9 @@ test("[HT-22] oversized heads are rejected or answered immediately, with an expl
   for (const [name, path, headers, status] of BOMBS) {
     const startedAt = performance.now();
     const request = formatHead("GET", `/api/v2/${path}`, { "Service-Session-Token": token as string, ...headers });
-    const answer = await call(server.url, request);
-    expect([name, answer?.status]).toEqual([name, status]);
-    if (status === 400 || status === 404) expect(JSON.parse(answer?.text as string)).toHaveProperty("message");
+    const response = await call(server.url, request);
+    expect([name, response?.status]).toEqual([name, status]);
+    if (status === 400 || status === 404) expect(JSON.parse(response?.text as string)).toHaveProperty("message");
     expect((await call(server.url, formatHead("GET", "/healthz")))?.status).toBe(200);
     expect(performance.now() - startedAt).toBeLessThan(MAX_RESPONSE_MS);
   }

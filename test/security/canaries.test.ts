@@ -44,16 +44,16 @@ const MANIFEST: Manifest = {
 describeInside("canaries", () => {
   let world: MatrixWorld;
   const secrets = new Map<string, string>();
-  const answers: { who: string; text: string }[] = [];
+  const responses: { request: string; text: string }[] = [];
   const lines: string[] = [];
 
   beforeAll(async () => {
     configureLogging({ level: "trace", format: "json", write: (line) => void lines.push(line) });
     world = await openMatrixWorld({ manifest: MANIFEST, client_secret: canary("client-secret") });
-    await plant();
-    await follow();
+    await plantSecrets();
+    await recordSocketStates();
     for (const operation of sortReadsFirst(world.operations)) {
-      for (const who of CALLERS) await callInAllWays(operation, who);
+      for (const caller of CALLERS) await callInAllWays(operation, caller);
     }
     // These are thousands of requests, and the machine may be busy with other tests.
   }, scaleTimeout(300_000));
@@ -63,16 +63,16 @@ describeInside("canaries", () => {
   });
 
   /** Creates everything that the server must keep secret. */
-  const plant = async (): Promise<void> => {
+  const plantSecrets = async (): Promise<void> => {
     secrets.set("first user's password", ADMIN.password);
     for (const name of ["variable", "metadata", "client-secret", "field"]) secrets.set(name, canary(name));
     secrets.set("agent environment", canary("env"));
     const ada = new Client(world.server.url, world.tokens.ada);
     await ada.patch(`/api/v2/users/me/secrets/${world.things.secret}`, { value: canary("kept"), env_name: "KEPT" });
     secrets.set("secret of ada", canary("kept"));
-    for (const [who, token] of Object.entries(world.tokens)) {
+    for (const [caller, token] of Object.entries(world.tokens)) {
       // Half of a token is also secret; its ID is not.
-      if (token) secrets.set(`token of ${who}`, token.length === 36 ? token : (token.split("-")[1] as string));
+      if (token) secrets.set(`token of ${caller}`, token.length === 36 ? token : (token.split("-")[1] as string));
     }
     const agent = { ...world.tokens }.agent;
     const pair = await fetch(new URL("/api/v2/workspaceagents/me/gitsshkey", world.server.url), {
@@ -84,7 +84,7 @@ describeInside("canaries", () => {
     const tables = database.query("select name from sqlite_schema where type = 'table'").all() as { name: string }[];
     for (const { name: table } of tables) {
       const columns = database.query(`select name from pragma_table_info('${table}')`).all() as { name: string }[];
-      for (const { name } of columns.filter((one) => /(password|secret|token)_hash$/.test(one.name))) {
+      for (const { name } of columns.filter((column) => /(password|secret|token)_hash$/.test(column.name))) {
         for (const [value] of database.query(`select distinct "${name}" from "${table}"`).values()) {
           if (value) secrets.set(`${table}.${name} ${secrets.size}`, String(value));
         }
@@ -93,41 +93,45 @@ describeInside("canaries", () => {
   };
 
   /** Reads the first messages of sockets, which contain the full state. */
-  const follow = async (): Promise<void> => {
+  const recordSocketStates = async (): Promise<void> => {
     const { workspace, chat } = world.things;
     const paths = [`workspaces/${workspace}/watch-ws`, `chats/${chat}/stream`];
     for (const path of paths) {
-      for (const who of ["ada", "admin"] as const) {
-        using socket = await new Client(world.server.url, world.tokens[who]).socket(`/api/v2/${path}`);
-        answers.push({ who: `${who} GET /api/v2/${path}`, text: JSON.stringify(await socket.json()) });
+      for (const caller of ["ada", "admin"] as const) {
+        using socket = await new Client(world.server.url, world.tokens[caller]).socket(`/api/v2/${path}`);
+        responses.push({ request: `${caller} GET /api/v2/${path}`, text: JSON.stringify(await socket.json()) });
       }
     }
   };
 
-  const callInAllWays = async (operation: Operation, who: CallerName): Promise<void> => {
+  const callInAllWays = async (operation: Operation, caller: CallerName): Promise<void> => {
     const row = getRow(operation.name);
-    const things = row.fresh ? { ...world.things, ...(await world.makers[row.fresh](who)) } : world.things;
-    const token = things.caller ?? world.tokens[who];
+    const things = row.fresh ? { ...world.things, ...(await world.makers[row.fresh](caller)) } : world.things;
+    const token = things.caller ?? world.tokens[caller];
     const fields = listSecretFields(operation);
-    await recordResponse(operation, who, callAs(world, operation, row, token, things));
+    await recordResponse(operation, caller, callAs(world, operation, row, token, things));
     if (fields.length === 0) return;
     // A canary in each secret field: first in a valid request, then next to an error.
     const canaries = Object.fromEntries(fields.map((name) => [name, canary("field")]));
-    await recordResponse(operation, who, callAs(world, operation, row, token, things, canaries));
+    await recordResponse(operation, caller, callAs(world, operation, row, token, things, canaries));
     const invalid = Object.fromEntries(
       Object.keys(operation.body?.properties ?? {}).map((name) => [name, canaries[name] ?? { invalid: true }]),
     );
-    await recordResponse(operation, who, callAs(world, operation, row, token, things, invalid));
+    await recordResponse(operation, caller, callAs(world, operation, row, token, things, invalid));
     const nested = Object.fromEntries(fields.map((name) => [name, [canary("field")]]));
-    await recordResponse(operation, who, callAs(world, operation, row, token, things, nested));
+    await recordResponse(operation, caller, callAs(world, operation, row, token, things, nested));
   };
 
-  const recordResponse = async ({ name }: Operation, who: string, requested: Promise<Response>): Promise<void> => {
-    const response = await requested;
+  const recordResponse = async (
+    { name }: Operation,
+    caller: string,
+    pendingResponse: Promise<Response>,
+  ): Promise<void> => {
+    const response = await pendingResponse;
     const head = JSON.stringify([...response.headers]);
     const isStream = response.headers.get("content-type")?.startsWith("text/event-stream");
     const text = isStream ? await readFirstEvents(response) : await response.text();
-    answers.push({ who: `${who} ${name}`, text: head + text });
+    responses.push({ request: `${caller} ${name}`, text: head + text });
   };
 
   const findSecrets = (text: string): string[] =>
@@ -135,16 +139,16 @@ describeInside("canaries", () => {
 
   testInside("[SC-4] no response and no stream contains a secret, except where the specification returns it", () => {
     expect(secrets.size).toBeGreaterThan(15);
-    expect(answers.length).toBeGreaterThan(world.operations.length * CALLERS.length);
-    const leaks = answers.flatMap(({ who, text }) =>
+    expect(responses.length).toBeGreaterThan(world.operations.length * CALLERS.length);
+    const leaks = responses.flatMap(({ request, text }) =>
       findSecrets(text)
-        .filter((name) => !ALLOWED_DISCLOSURES[name]?.test(who))
-        .map((name) => `${name}: ${who}`),
+        .filter((name) => !ALLOWED_DISCLOSURES[name]?.test(request))
+        .map((name) => `${name}: ${request}`),
     );
     expect([...new Set(leaks)]).toEqual([]);
     // The canaries work: they appear where they are allowed.
-    const seen = new Set(answers.flatMap(({ text }) => findSecrets(text)));
-    expect(Object.keys(ALLOWED_DISCLOSURES).filter((name) => !seen.has(name))).toEqual([]);
+    const disclosed = new Set(responses.flatMap(({ text }) => findSecrets(text)));
+    expect(Object.keys(ALLOWED_DISCLOSURES).filter((name) => !disclosed.has(name))).toEqual([]);
   });
 
   testInside("[SC-4] no log line contains a secret, at the most verbose level", () => {

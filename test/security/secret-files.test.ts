@@ -22,7 +22,7 @@ const expectHidden = (text: string, lines: readonly string[]): void => {
 };
 
 describeInside("secrets in files", () => {
-  test("[TO-21] no tool shows the lines of a key: with numbers, prefixes or carriage returns, in parts, as a diff or as an attachment", async () => {
+  test("[TO-21] no tool shows the lines of a key, whether numbered, prefixed, split, compared or attached", async () => {
     await world.owner.post("/api/v2/users/me/secrets", { name: "deploy", value: KEY });
     await Bun.write(join(world.home, "key"), KEY);
     await Bun.write(join(world.home, "picture.png"), Buffer.concat([PNG, Buffer.from(LINES[0] ?? "")]));
@@ -56,7 +56,7 @@ describeInside("secrets in files", () => {
     expectHidden(shown, LINES);
   });
 
-  test("[TO-21] no tool replaces a secret by the placeholder that hides it; elsewhere, the placeholder can be written as ordinary text", async () => {
+  test("[TO-21] no tool replaces a secret by its placeholder; elsewhere, the placeholder can be written as ordinary text", async () => {
     const secret = "sk-live-4f9a8b7c6d5e";
     await world.owner.post("/api/v2/users/me/secrets", { name: "live", value: secret });
     const config = `const key = "${secret}";\nconst port = 1;\n`;
@@ -104,15 +104,15 @@ describeInside("secrets in files", () => {
       ["execute", { command: `${requestKey("")} | tee own.json`, timeout: "60s" }],
       ["execute", { command: `${requestKey(remote)} | tee deploy.json`, timeout: "60s" }],
     );
-    const after = await callTools(
+    const decoded = await callTools(
       world,
       next,
       ["execute", { command: `${decode} < own.json | cat -n`, timeout: "60s" }],
       ["execute", { command: `${decode} < deploy.json | tail -4`, timeout: "60s" }],
     );
-    after.next.finish("stop");
-    for (const { output } of [...results, ...after.results]) expect(output).toContain("[hidden]");
-    const shown = JSON.stringify([await listMessages(world.owner, id), after.next.request.messages]);
+    decoded.next.finish("stop");
+    for (const { output } of [...results, ...decoded.results]) expect(output).toContain("[hidden]");
+    const shown = JSON.stringify([await listMessages(world.owner, id), decoded.next.request.messages]);
     for (const name of ["own.json", "deploy.json"]) {
       const { private_key } = (await Bun.file(join(world.home, name)).json()) as { private_key: string };
       expect(private_key).toStartWith(BEGIN);

@@ -66,8 +66,8 @@ export const corruptToken = (
 ): string => {
   const index = end === "first" ? secretFrom : right.length - 1;
   // The characters are hex digits, so that an agent token remains a UUID.
-  const other = [..."0123456789abcdef"].filter((one) => one !== right[index]);
-  const character = other[keySecret().charCodeAt(0) % other.length] as string;
+  const otherDigits = [..."0123456789abcdef"].filter((digit) => digit !== right[index]);
+  const character = otherDigits[keySecret().charCodeAt(0) % otherDigits.length] as string;
   return right.slice(0, index) + character + right.slice(index + 1);
 };
 
@@ -84,24 +84,24 @@ export const measureTiming = async (kind: Kind, calls: number): Promise<Timing> 
     times[end].push(Bun.nanoseconds() - startedAt);
     if (isRefused) refused++;
   }
-  const all = [...times.first, ...times.last].sort((a, b) => a - b);
-  const maxTime = all[Math.floor(all.length * KEPT_SHARE)] as number;
+  const sortedTimes = [...times.first, ...times.last].sort((a, b) => a - b);
+  const maxTime = sortedTimes[Math.floor(sortedTimes.length * KEPT_SHARE)] as number;
   const t = welch(
-    times.first.filter((one) => one <= maxTime),
-    times.last.filter((one) => one <= maxTime),
+    times.first.filter((time) => time <= maxTime),
+    times.last.filter((time) => time <= maxTime),
   );
-  return { name: kind.name, calls: all.length, t, refused };
+  return { name: kind.name, calls: sortedTimes.length, t, refused };
 };
 
 /** Returns Welch's t of two samples. */
 export const welch = (a: readonly number[], b: readonly number[]): number => {
-  const [x, y] = [computeMoments(a), computeMoments(b)];
-  return (x.mean - y.mean) / Math.sqrt(x.variance / a.length + y.variance / b.length);
+  const [momentsA, momentsB] = [computeMoments(a), computeMoments(b)];
+  return (momentsA.mean - momentsB.mean) / Math.sqrt(momentsA.variance / a.length + momentsB.variance / b.length);
 };
 
 const computeMoments = (sample: readonly number[]): { mean: number; variance: number } => {
-  const mean = sample.reduce((sum, one) => sum + one, 0) / sample.length;
-  const squares = sample.reduce((sum, one) => sum + (one - mean) ** 2, 0);
+  const mean = sample.reduce((sum, value) => sum + value, 0) / sample.length;
+  const squares = sample.reduce((sum, value) => sum + (value - mean) ** 2, 0);
   return { mean, variance: squares / (sample.length - 1) };
 };
 

@@ -25,14 +25,14 @@ const PLAIN_COMPARISONS: Record<string, string> = {
 
 testInside("[SC-5] input is compared with secrets by hash and in constant time, never with ===", () => {
   const comparison = /\b\w*(?:secret|token|hash|digest|signature|password)\w*\s*[!=]==\s*(?!\s|undefined|null|")/i;
-  const found = ["src/api", "src/identity", "src/base", "actors", "src/wire"].flatMap((folder) =>
+  const offenders = ["src/api", "src/identity", "src/base", "actors", "src/wire"].flatMap((folder) =>
     [...new Bun.Glob("**/*.ts").scanSync({ cwd: join(ROOT, folder) })].flatMap((file) => {
       const path = `${folder}/${file}`;
       const lines = readFileSync(join(ROOT, path), "utf8").split("\n");
       return lines.some((line) => comparison.test(line) && !/^\s*(\/\/|\*)/.test(line)) ? [path] : [];
     }),
   );
-  expect(found.filter((path) => !(path in PLAIN_COMPARISONS))).toEqual([]);
+  expect(offenders.filter((path) => !(path in PLAIN_COMPARISONS))).toEqual([]);
 });
 
 testInside(
@@ -42,8 +42,8 @@ testInside(
     expect(right).toBe(createHash("sha256").update("a secret").digest("hex"));
     expect(isSameDigest(right, sha256("a secret"))).toBe(true);
     for (let index = 0; index < right.length; index++) {
-      const other = right[index] === "0" ? "1" : "0";
-      expect(isSameDigest(right, right.slice(0, index) + other + right.slice(index + 1))).toBe(false);
+      const wrongDigit = right[index] === "0" ? "1" : "0";
+      expect(isSameDigest(right, right.slice(0, index) + wrongDigit + right.slice(index + 1))).toBe(false);
     }
     for (const bad of ["", right.slice(2), `${right}00`, "zz"]) expect(isSameDigest(right, bad)).toBe(false);
     expect(isSameDigest("", "")).toBe(false);
@@ -86,42 +86,42 @@ const readFiles = (directory: string): { path: string; text: string }[] =>
     .map((path) => ({ path, text: readFileSync(path, "latin1") }));
 
 testInside(
-  "[SC-6] no file and no log line contains a token, except the record that starts a local workspace's daemon and the file that the daemon reads",
+  "[SC-6] no file or log line contains a token, except the record of a local workspace's daemon and its token file",
   async () => {
     using directory = tempDirectory();
     const lines: string[] = [];
     configureLogging({ level: "trace", format: "json", write: (line) => void lines.push(line) });
     const secrets = new Map<string, string>();
-    const noAdmin = { SLIPWAY_ADMIN_EMAIL: "", SLIPWAY_ADMIN_USERNAME: "", SLIPWAY_ADMIN_PASSWORD: "" };
+    const withoutAdmin = { SLIPWAY_ADMIN_EMAIL: "", SLIPWAY_ADMIN_USERNAME: "", SLIPWAY_ADMIN_PASSWORD: "" };
     const findSecrets = (text: string): string[] =>
-      [...secrets].flatMap(([name, one]) => (text.includes(one) ? [name] : []));
+      [...secrets].flatMap(([name, secret]) => (text.includes(secret) ? [name] : []));
     let filesWhileRunning: { path: string; text: string }[];
     {
-      await using server = await startTestServer({ directory: directory.path, env: noAdmin });
-      const anybody = new Client(server.url);
+      await using server = await startTestServer({ directory: directory.path, env: withoutAdmin });
+      const anonymous = new Client(server.url);
       const setup_token = new URL((await getContext(server).setupUrl()) ?? "").searchParams.get("token") as string;
       secrets.set("setup token", setup_token);
-      await anybody.fetch("POST", "/api/v2/users/first", { ...ADMIN, setup_token: `${setup_token}x` });
-      await anybody.post("/api/v2/users/first", { ...ADMIN, setup_token });
-      const admin = await anybody.signIn(ADMIN.email, ADMIN.password);
+      await anonymous.fetch("POST", "/api/v2/users/first", { ...ADMIN, setup_token: `${setup_token}x` });
+      await anonymous.post("/api/v2/users/first", { ...ADMIN, setup_token });
+      const admin = await anonymous.signIn(ADMIN.email, ADMIN.password);
       secrets.set("session", getSecretHalf(admin.token as string));
       const { key: token } = await admin.post<{ key: string }>("/api/v2/users/me/keys/tokens", { token_name: "ci" });
       secrets.set("API token", getSecretHalf(token));
       secrets.set("browser's key", getSecretHalf((await admin.post<{ key: string }>("/api/v2/users/me/keys")).key));
-      const worker = (await makeKey(admin)).key;
-      secrets.set("provisioner key", getSecretHalf(worker));
+      const workerKey = (await makeKey(admin)).key;
+      secrets.set("provisioner key", getSecretHalf(workerKey));
       // Valid and invalid uses in which the server might log a request's URL.
       const serve = "/api/v2/organizations/default/provisionerdaemons/serve";
-      for (const one of [token, worker, `${token}x`, `${worker}x`, setup_token]) {
-        await anybody.withToken(one).fetch("GET", serve);
-        await anybody.fetch("GET", `/api/v2/users/me?service_session_token=${one}`);
-        await anybody.fetch("GET", `/api/v2/nothing/${one}`);
+      for (const credential of [token, workerKey, `${token}x`, `${workerKey}x`, setup_token]) {
+        await anonymous.withToken(credential).fetch("GET", serve);
+        await anonymous.fetch("GET", `/api/v2/users/me?service_session_token=${credential}`);
+        await anonymous.fetch("GET", `/api/v2/nothing/${credential}`);
       }
       const templates = await admin.get<{ id: string; name: string }[]>("/api/v2/templates");
       const local = templates.find(({ name }) => name === "local")?.id as string;
       const { id } = await createWorkspace(admin, local);
       const findAgent = ({ latest_build }: Workspace) => latest_build.resources[0]?.agents?.[0];
-      await awaitWorkspace(admin, id, (one) => findAgent(one)?.lifecycle_state === "ready");
+      await awaitWorkspace(admin, id, (workspace) => findAgent(workspace)?.lifecycle_state === "ready");
       const record = join(server.directory, "workspaces", id, "daemon.json");
       const { token: agent } = JSON.parse(readFileSync(record, "utf8")) as { token: string };
       secrets.set("agent token", agent);
@@ -130,13 +130,13 @@ testInside(
       expect(statSync(join(server.directory, "workspaces")).mode & 0o777).toBe(0o700);
       filesWhileRunning = readFiles(directory.path).filter(({ path }) => path !== record && path !== tokenFile);
       await createBuild(admin, id, "delete");
-      await awaitWorkspace(admin, id, (one) => one.latest_build.status === "deleted");
+      await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "deleted");
     }
     resetLogging();
     expect(filesWhileRunning.some(({ path }) => path.endsWith("slipway.db-wal"))).toBe(true);
     const texts = [...filesWhileRunning, ...readFiles(directory.path), { path: "log", text: lines.join("") }];
     expect(texts.flatMap(({ path, text }) => findSecrets(text).map((name) => `${name} in ${path}`))).toEqual([]);
-    expect([...secrets.values()].filter((one) => one.length < 20)).toEqual([]);
+    expect([...secrets.values()].filter(({ length }) => length < 20)).toEqual([]);
   },
 );
 
