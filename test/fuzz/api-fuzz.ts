@@ -75,9 +75,9 @@ export const fuzzOperations = async ({ rounds, seed, log, who = "administrator" 
     let fault: string | undefined;
     const property = fc.asyncProperty(arbitraryRequests(operation, known), async (sent) => {
       requestCount++;
-      const found = await findFault(client, operation, sent, reached);
-      if (found !== undefined) fault = found;
-      return found === undefined;
+      const requestFault = await findFault(client, operation, sent, reached);
+      if (requestFault !== undefined) fault = requestFault;
+      return requestFault === undefined;
     });
     const result = await fc.check(property, { seed, numRuns: rounds });
     if (operation.method !== "GET" && reached.has(operation.name)) inputs = undefined;

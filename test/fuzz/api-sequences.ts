@@ -13,16 +13,13 @@ type CheckOptions = { rounds: number; seed: number; log(line: string): void };
 type Kind = {
   name: string;
   /** Returns the path where objects are listed and usually created, below one of two parents. */
-  at(parent: number): string;
-  /** Returns the path where objects are created, if it differs. */
-  makeAt?(parent: number): string;
+  listPath(parent: number): string;
   body(label: string): unknown;
   /** A body that is rejected. */
-  broken: unknown;
+  invalidBody: unknown;
   /** Returns an object's ID in a list row. */
   id(row: Record<string, unknown>): string;
-  rows(list: unknown): Record<string, unknown>[];
-  one(parent: number, id: string): string;
+  objectPath(parent: number, id: string): string;
   change?: { method: "PATCH" | "PUT"; body: unknown };
   /** Returns an object's label, given at creation, in a list row. */
   label(row: Record<string, unknown>): unknown;
@@ -36,48 +33,44 @@ const toRecords = (list: unknown): Record<string, unknown>[] => list as Record<s
 const makeKinds = (parents: { organizations: string[]; users: string[] }): Kind[] => [
   {
     name: "organization",
-    at: () => "/api/v2/organizations",
+    listPath: () => "/api/v2/organizations",
     body: (name) => ({ name }),
-    broken: { name: "not a name!" },
+    invalidBody: { name: "not a name!" },
     id: ({ id }) => String(id),
-    rows: toRecords,
-    one: (_, id) => `/api/v2/organizations/${id}`,
+    objectPath: (_, id) => `/api/v2/organizations/${id}`,
     change: { method: "PATCH", body: { description: "changed" } },
     label: ({ name }) => name,
   },
   {
     name: "token",
-    at: (parent) => `/api/v2/users/${parents.users[parent]}/keys/tokens`,
+    listPath: (parent) => `/api/v2/users/${parents.users[parent]}/keys/tokens`,
     body: (token_name) => ({ token_name }),
-    broken: { token_name: "x".repeat(500) },
+    invalidBody: { token_name: "x".repeat(500) },
     id: ({ id }) => String(id),
-    rows: toRecords,
-    one: (parent, id) => `/api/v2/users/${parents.users[parent]}/keys/${id}`,
+    objectPath: (parent, id) => `/api/v2/users/${parents.users[parent]}/keys/${id}`,
     label: ({ token_name }) => token_name,
   },
   {
     name: "provisioner key",
-    at: (parent) => `/api/v2/organizations/${parents.organizations[parent]}/provisionerkeys`,
+    listPath: (parent) => `/api/v2/organizations/${parents.organizations[parent]}/provisionerkeys`,
     body: (name) => ({ name }),
-    broken: { name: "" },
+    invalidBody: { name: "" },
     id: ({ name }) => String(name),
-    rows: toRecords,
-    one: (parent, id) => `/api/v2/organizations/${parents.organizations[parent]}/provisionerkeys/${id}`,
+    objectPath: (parent, id) => `/api/v2/organizations/${parents.organizations[parent]}/provisionerkeys/${id}`,
     label: ({ name }) => name,
   },
   {
     name: "model provider",
-    at: () => "/api/v2/chats/providers",
+    listPath: () => "/api/v2/chats/providers",
     body: (display_name) => ({
       provider: "openai-compat",
       base_url: "http://127.0.0.1:1/v1",
       api_key: "k",
       display_name,
     }),
-    broken: { provider: "openai-compat", display_name: 7 },
+    invalidBody: { provider: "openai-compat", display_name: 7 },
     id: ({ id }) => String(id),
-    rows: toRecords,
-    one: (_, id) => `/api/v2/chats/providers/${id}`,
+    objectPath: (_, id) => `/api/v2/chats/providers/${id}`,
     change: { method: "PATCH", body: { enabled: false } },
     label: ({ display_name }) => display_name,
   },
@@ -101,10 +94,10 @@ const playSequences = async ({ rounds, seed, log }: CheckOptions): Promise<strin
   await using server = await startTestServer();
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   const outsider = (await newPerson(admin, "stranger")).client;
-  const other = await admin.post<{ id: string }>("/api/v2/organizations", { name: "elsewhere" });
-  const all = makeKinds({ organizations: ["default", other.id], users: ["admin", "stranger"] });
+  const otherOrganization = await admin.post<{ id: string }>("/api/v2/organizations", { name: "elsewhere" });
+  const kinds = makeKinds({ organizations: ["default", otherOrganization.id], users: ["admin", "stranger"] });
   const random = randomFrom(seed);
-  const pick = <T>(from: readonly T[]): T => from[Math.floor(random() * from.length)] as T;
+  const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)] as T;
   const problems: string[] = [];
   const counts: Record<string, number> = {};
   let created = 0;
@@ -126,75 +119,69 @@ const playSequences = async ({ rounds, seed, log }: CheckOptions): Promise<strin
       problems.push(`${step}: ${method} ${path} has no message`);
   };
 
-  for (const kind of all) {
+  for (const kind of kinds) {
     // The IDs of existing objects by label, and the IDs of deleted ones; one of each per parent.
-    const live = [new Map<string, string>(), new Map<string, string>()];
-    const dead = [new Set<string>(), new Set<string>()];
-    const read = async (parent: number) => kind.rows(await admin.get(kind.at(parent)));
-    const labelsBefore = [new Set((await read(0)).map(kind.label)), new Set((await read(1)).map(kind.label))];
-    const hasTwoParents = kind.at(0) !== kind.at(1);
+    const liveIds = [new Map<string, string>(), new Map<string, string>()];
+    const deletedIds = [new Set<string>(), new Set<string>()];
+    const listRows = async (parent: number) => toRecords(await admin.get(kind.listPath(parent)));
+    const labelsBefore = [new Set((await listRows(0)).map(kind.label)), new Set((await listRows(1)).map(kind.label))];
+    const hasTwoParents = kind.listPath(0) !== kind.listPath(1);
     for (let step = 0; step < rounds; step++) {
       const parent = hasTwoParents ? Math.floor(random() * 2) : 0;
-      const [existing, deleted] = [live[parent] as Map<string, string>, dead[parent] as Set<string>];
+      const [existing, deleted] = [liveIds[parent] as Map<string, string>, deletedIds[parent] as Set<string>];
       const id = pick([...existing.values()]);
-      const findRoute = (to: string) => kind.one(parent, to);
+      const toPath = (objectId: string) => kind.objectPath(parent, objectId);
       const action = Math.floor(random() * 8);
       if ((action <= 1 && existing.size < MAX_LIVE) || id === undefined) {
         const label = `s${++created}`;
-        await expectStatus(admin, "make", [200, 201], "POST", kind.at(parent), kind.body(label));
-        const row = (await read(parent)).find((one) => kind.label(one) === label);
+        await expectStatus(admin, "create", [200, 201], "POST", kind.listPath(parent), kind.body(label));
+        const row = (await listRows(parent)).find((candidate) => kind.label(candidate) === label);
         if (row) existing.set(label, kind.id(row));
       } else if (action === 2) {
-        await expectStatus(admin, "read", [200, 405], "GET", findRoute(id));
+        await expectStatus(admin, "read", [200, 405], "GET", toPath(id));
         if (kind.change)
-          await expectStatus(admin, "change", [200, 204], kind.change.method, findRoute(id), kind.change.body);
+          await expectStatus(admin, "change", [200, 204], kind.change.method, toPath(id), kind.change.body);
       } else if (action <= 1 || action === 3) {
-        await expectStatus(admin, "delete", [200, 204], "DELETE", findRoute(id));
+        await expectStatus(admin, "delete", [200, 204], "DELETE", toPath(id));
         for (const [label, known] of existing) if (known === id) existing.delete(label);
         deleted.add(id);
       } else if (action === 4) {
         const deletedId = pick([...deleted]);
         if (deletedId === undefined || [...existing.values()].includes(deletedId)) continue;
-        await expectStatus(admin, "use after delete", [...GONE, 405], "GET", findRoute(deletedId));
-        await expectStatus(admin, "use after delete", GONE, "DELETE", findRoute(deletedId));
+        await expectStatus(admin, "use after delete", [...GONE, 405], "GET", toPath(deletedId));
+        await expectStatus(admin, "use after delete", GONE, "DELETE", toPath(deletedId));
         if (kind.change)
-          await expectStatus(
-            admin,
-            "use after delete",
-            GONE,
-            kind.change.method,
-            findRoute(deletedId),
-            kind.change.body,
-          );
+          await expectStatus(admin, "use after delete", GONE, kind.change.method, toPath(deletedId), kind.change.body);
       } else if (action === 5) {
         // The stranger's own tokens belong to the stranger.
         if (kind.name === "token" && parent === 1) continue;
-        await expectStatus(outsider, "as a stranger", [...FORBIDDEN, 405], "GET", findRoute(id));
-        await expectStatus(outsider, "as a stranger", FORBIDDEN, "DELETE", findRoute(id));
-        if (hasTwoParents) await expectStatus(admin, "below another parent", GONE, "DELETE", kind.one(1 - parent, id));
+        await expectStatus(outsider, "as a stranger", [...FORBIDDEN, 405], "GET", toPath(id));
+        await expectStatus(outsider, "as a stranger", FORBIDDEN, "DELETE", toPath(id));
+        if (hasTwoParents)
+          await expectStatus(admin, "below another parent", GONE, "DELETE", kind.objectPath(1 - parent, id));
       } else if (action === 6) {
-        await expectStatus(admin, "make badly", REFUSED, "POST", kind.at(parent), kind.broken);
-        await expectStatus(outsider, "make badly", FORBIDDEN, "POST", kind.at(0), kind.body(`s${++created}`));
+        await expectStatus(admin, "create invalid", REFUSED, "POST", kind.listPath(parent), kind.invalidBody);
+        await expectStatus(outsider, "create invalid", FORBIDDEN, "POST", kind.listPath(0), kind.body(`s${++created}`));
       } else {
         const invalidId = pick(INVALID_IDS);
-        await expectStatus(admin, "no id", [...REFUSED, 200], "GET", findRoute(invalidId));
-        if (invalidId !== "") await expectStatus(admin, "no id", REFUSED, "DELETE", findRoute(invalidId));
+        await expectStatus(admin, "invalid ID", [...REFUSED, 200], "GET", toPath(invalidId));
+        if (invalidId !== "") await expectStatus(admin, "invalid ID", REFUSED, "DELETE", toPath(invalidId));
       }
       if (step % 8 !== 7 && step !== rounds - 1) continue;
       for (const parentIndex of hasTwoParents ? [0, 1] : [0]) {
-        const actual = (await read(parentIndex))
+        const actual = (await listRows(parentIndex))
           .map(kind.label)
           .filter((label) => !labelsBefore[parentIndex]?.has(label))
           .map(String);
-        const expected = [...(live[parentIndex] as Map<string, string>).keys()];
+        const expected = [...(liveIds[parentIndex] as Map<string, string>).keys()];
         if (actual.sort().join() !== expected.sort().join())
           problems.push(`${kind.name}: ${actual} exist, expected ${expected}`);
       }
     }
-    log(`${kind.name}: ${live.map(({ size }) => size).join(" and ")} objects are left`);
+    log(`${kind.name}: ${liveIds.map(({ size }) => size).join(" and ")} objects are left`);
   }
   if (problems.length > 0) throw new Error(`seed ${seed}: ${[...new Set(problems)].slice(0, 8).join("\n")}`);
-  return `${all.length} kinds, ${rounds} steps each, seed ${seed}: ${Object.entries(counts)
+  return `${kinds.length} kinds, ${rounds} steps each, seed ${seed}: ${Object.entries(counts)
     .map(([step, n]) => `${n} ${step}`)
     .join(", ")}; all as the model predicts`;
 };

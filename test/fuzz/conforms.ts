@@ -9,7 +9,7 @@ export const findMismatch = (schema: Schema, value: unknown, path = "it"): strin
   if (value === null && (schema.nullable || allowsAnything(schema))) return undefined;
   if (schema.enum) return schema.enum.includes(value) ? undefined : `${path} is not one of ${schema.enum}`;
   if (schema.anyOf) {
-    const mismatches = schema.anyOf.map((one) => findMismatch(one, value, path));
+    const mismatches = schema.anyOf.map((alternative) => findMismatch(alternative, value, path));
     return mismatches.includes(undefined) ? undefined : mismatches[0];
   }
   switch (schema.type) {
@@ -53,21 +53,21 @@ const findNumberMismatch = ({ type, minimum, maximum }: Schema, value: unknown, 
 const findListMismatch = ({ items = {}, minItems, maxItems }: Schema, value: unknown[], path: string) => {
   if (value.length < (minItems ?? 0) || value.length > (maxItems ?? value.length))
     return `${path} has ${value.length} items`;
-  for (const [i, one] of value.entries()) {
-    const mismatch = findMismatch(items, one, `${path}.${i}`);
+  for (const [i, item] of value.entries()) {
+    const mismatch = findMismatch(items, item, `${path}.${i}`);
     if (mismatch) return mismatch;
   }
   return undefined;
 };
 
 const findObjectMismatch = (schema: Schema, value: Record<string, unknown>, path: string): string | undefined => {
-  const { properties = {}, required = [], additionalProperties: more } = schema;
+  const { properties = {}, required = [], additionalProperties: additional } = schema;
   const missing = required.find((name) => !Object.hasOwn(value, name));
   if (missing !== undefined) return `${path}.${missing} is missing`;
   for (const [name, member] of Object.entries(value)) {
     const memberSchema = Object.hasOwn(properties, name) ? properties[name] : undefined;
-    if (!memberSchema && more === false) return `${path}.${name} is not allowed`;
-    const schemaOfMember = memberSchema ?? (isObject(more) ? (more as Schema) : undefined);
+    if (!memberSchema && additional === false) return `${path}.${name} is not allowed`;
+    const schemaOfMember = memberSchema ?? (isObject(additional) ? (additional as Schema) : undefined);
     const mismatch = schemaOfMember && findMismatch(schemaOfMember, member, `${path}.${name}`);
     if (mismatch) return mismatch;
   }

@@ -39,15 +39,15 @@ const makeInliner = (document: Document) => {
   const resolved = new Map<string, unknown>();
   const resolveReference = (ref: string): unknown => {
     const [, ...path] = ref.split("/");
-    const found = path.reduce((value, key) => (value as Record<string, unknown>)[key], document as unknown);
-    if (!resolved.has(ref)) resolved.set(ref, inline(found));
+    const target = path.reduce((value, key) => (value as Record<string, unknown>)[key], document as unknown);
+    if (!resolved.has(ref)) resolved.set(ref, inline(target));
     return resolved.get(ref);
   };
   const inline = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(inline);
     if (typeof value !== "object" || value === null) return value;
     if ("$ref" in value) return resolveReference(value.$ref as string);
-    const { allOf, ...rest } = Object.fromEntries(Object.entries(value).map(([key, one]) => [key, inline(one)]));
+    const { allOf, ...rest } = Object.fromEntries(Object.entries(value).map(([key, member]) => [key, inline(member)]));
     return Array.isArray(allOf) ? Object.assign({}, ...allOf, rest) : rest;
   };
   return inline;

@@ -68,8 +68,8 @@ const arbitraryBodies = ({ body = {} }: Operation, known: KnownIds): fc.Arbitrar
     .map(([value, name, bad]) => ({ json: { ...value, [name]: bad } }));
   const invalidNested = fc
     .tuple(good, fc.nat(), fc.option(fc.string({ minLength: 1 })), hostileValues)
-    .map(([value, at, name, bad]) => ({
-      json: invalidateNested(value, at, name, bad),
+    .map(([value, index, name, bad]) => ({
+      json: invalidateNested(value, index, name, bad),
     }));
   const raw = fc.oneof(hostileValues.map(toText), fc.string({ unit: "binary" })).map((text) => ({
     raw: text.toWellFormed(),
@@ -86,18 +86,18 @@ const arbitraryBodies = ({ body = {} }: Operation, known: KnownIds): fc.Arbitrar
 };
 
 /** Returns a copy in which one nested object or list has a hostile member: a new one of this name, or in place of an existing one. */
-const invalidateNested = (value: object, at: number, name: string | null, bad: unknown): unknown => {
+const invalidateNested = (value: object, index: number, name: string | null, bad: unknown): unknown => {
   const copy = structuredClone(value);
   const objects: object[] = [];
-  const walk = (one: unknown): void => {
-    if (typeof one !== "object" || one === null) return;
-    objects.push(one);
-    Object.values(one).forEach(walk);
+  const walk = (node: unknown): void => {
+    if (typeof node !== "object" || node === null) return;
+    objects.push(node);
+    Object.values(node).forEach(walk);
   };
   walk(copy);
-  const object = objects[at % objects.length] as Record<string, unknown>;
+  const object = objects[index % objects.length] as Record<string, unknown>;
   const names = Object.keys(object);
-  const member = name ?? names[at % Math.max(1, names.length)] ?? "none";
+  const member = name ?? names[index % Math.max(1, names.length)] ?? "none";
   if (Array.isArray(object)) object.push(bad);
   else Object.defineProperty(object, member, { value: bad, enumerable: true, configurable: true, writable: true });
   return copy;

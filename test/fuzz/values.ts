@@ -63,10 +63,14 @@ const arbitraryObject = (schema: Schema): fc.Arbitrary<unknown> => {
     noNullPrototype: true,
   });
   if (typeof schema.additionalProperties !== "object") return record;
-  const rest = fc.dictionary(fc.string({ minLength: 1, maxLength: 12 }), validValues(schema.additionalProperties), {
-    maxKeys: 4,
-  });
-  return fc.tuple(record, rest).map(([fixed, more]) => ({ ...more, ...fixed }));
+  const additionalMembers = fc.dictionary(
+    fc.string({ minLength: 1, maxLength: 12 }),
+    validValues(schema.additionalProperties),
+    {
+      maxKeys: 4,
+    },
+  );
+  return fc.tuple(record, additionalMembers).map(([fixed, additional]) => ({ ...additional, ...fixed }));
 };
 
 /** Returns one valid value, always the same. */
@@ -137,7 +141,9 @@ const listTypes = (schema: Schema): string[] => {
 /** Returns an invalid text for this query or path parameter; undefined if any text is valid. */
 export const makeInvalidText = (schema: Schema): string | undefined => {
   if (schema.anyOf)
-    return schema.anyOf.every((one) => makeInvalidText(one) !== undefined) ? "\u0001nonsense" : undefined;
+    return schema.anyOf.every((alternative) => makeInvalidText(alternative) !== undefined)
+      ? "\u0001nonsense"
+      : undefined;
   if (schema.enum || schema.format === "uuid" || schema.format === "date-time") return "nonsense-1";
   if (schema.type === "integer" || schema.type === "number" || schema.type === "boolean") return "nonsense";
   if (schema.pattern && !new RegExp(schema.pattern).test("\u0001 nonsense")) return "\u0001 nonsense";

@@ -11,33 +11,34 @@ import sys
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-SECRETS = [one.encode() for one in os.environ["HOOK_SECRETS"].split(",")]
+SECRETS = [secret.encode() for secret in os.environ["HOOK_SECRETS"].split(",")]
 rules = []
-seen = []
+received = []
 first_answers = {}
 
 
-def b64(data):
+def encode_base64url(data):
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
-def unb64(text):
+def decode_base64url(text):
     return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
 
 
-def mac(secret, text):
+def compute_hmac(secret, text):
     return hmac.new(secret, text.encode(), hashlib.sha256).digest()
 
 
 def check(url, headers, body):
-    found = []
     try:
-        head, claims, signature = headers["authorization"].removeprefix("Bearer ").split(".")
-        secret = next((s for s in SECRETS if hmac.compare_digest(mac(s, head + "." + claims), unb64(signature))), None)
-        request_claims, request, now = json.loads(unb64(claims)), json.loads(body), time.time()
+        header, claims, signature = headers["authorization"].removeprefix("Bearer ").split(".")
+        expected = decode_base64url(signature)
+        candidates = (s for s in SECRETS if hmac.compare_digest(compute_hmac(s, header + "." + claims), expected))
+        secret = next(candidates, None)
+        request_claims, request, now = json.loads(decode_base64url(claims)), json.loads(body), time.time()
         checks = {
             "signature": secret is not None,
-            "alg": json.loads(unb64(head)).get("alg") == "HS256",
+            "alg": json.loads(decode_base64url(header)).get("alg") == "HS256",
             "aud": request_claims.get("aud") == url,
             "times": request_claims["nbf"] <= now < request_claims["exp"] and request_claims["iat"] <= now + 1,
             "hash": request_claims.get("body_sha256") == hashlib.sha256(body).hexdigest(),
@@ -49,8 +50,8 @@ def check(url, headers, body):
             "encoding": headers["accept-encoding"] == "identity",
             "members": set(request) == {"type", "meta", "data"},
         }
-        found += [name for name, is_valid in checks.items() if not is_valid]
-        return found, secret, request_claims, request
+        problems = [name for name, is_valid in checks.items() if not is_valid]
+        return problems, secret, request_claims, request
     except Exception as error:
         return [repr(error)], None, {}, {}
 
@@ -61,8 +62,12 @@ def sign(secret, request_claims, body, **other):
     claims.update({"iss": "test-policy", "iat": now, "nbf": now - 30, "exp": now + 120})
     claims["body_sha256"] = hashlib.sha256(body).hexdigest()
     claims.update(other)
-    text = ".".join(b64(json.dumps(part).encode()) for part in ({"alg": "HS256", "typ": "JWT"}, claims))
-    return text + "." + b64(mac(secret, text))
+    text = ".".join(encode_base64url(json.dumps(part).encode()) for part in ({"alg": "HS256", "typ": "JWT"}, claims))
+    return text + "." + encode_base64url(compute_hmac(secret, text))
+
+
+def applies(rule, event, tool):
+    return rule["event"] == event and rule.get("tool", tool) == tool and rule.get("times", 1) > 0
 
 
 class Consumer(BaseHTTPRequestHandler):
@@ -78,7 +83,7 @@ class Consumer(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def do_GET(self):
-        self.reply(200, json.dumps(seen).encode())
+        self.reply(200, json.dumps(received).encode())
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers["content-length"]))
@@ -90,35 +95,35 @@ class Consumer(BaseHTTPRequestHandler):
         event = request.get("type")
         entry = {"event": event, "problems": problems, "request": request, "body": body.decode()}
         entry["authorization"] = self.headers["authorization"]
-        seen.append(entry)
+        received.append(entry)
         tool = request.get("data", {}).get("tool_name")
-        rule = next((r for r in rules if r["event"] == event and r.get("tool", tool) == tool and r.get("times", 1) > 0), {})
+        rule = next((rule for rule in rules if applies(rule, event, tool)), {})
         if "times" in rule:
             rule["times"] -= 1
         answer = rule.get("raw", json.dumps(rule["answer"]) if "answer" in rule else "").encode()
-        how = rule.get("how", "correctly")
-        if how == "reset":
+        fault = rule.get("how")
+        if fault == "reset":
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.close_connection = True
             return self.connection.close()
-        if how == "slow":
+        if fault == "slow":
             time.sleep(rule["seconds"])
-        if how == "status":
+        if fault == "status":
             return self.reply(rule["status"], answer)
-        if how == "unsigned":
+        if fault == "unsigned":
             return self.reply(200, answer)
         signature = sign(secret or b"", request_claims, answer)
-        if how == "wrongly signed":
+        if fault == "wrongly signed":
             signature = sign(b"another secret of more than 32 bytes", request_claims, answer)
-        if how == "other body":
+        if fault == "other body":
             signature = sign(secret, request_claims, answer + b" ")
-        if how == "expired":
+        if fault == "expired":
             signature = sign(secret, request_claims, answer, exp=int(time.time()) - 1)
-        if how == "reflected":
+        if fault == "reflected":
             signature = self.headers["authorization"].removeprefix("Bearer ")
-        if how == "other event":
+        if fault == "other event":
             signature = sign(secret, request_claims, answer, type="stop" if event != "stop" else "pre_compact")
-        if how == "replayed" and event in first_answers:
+        if fault == "replayed" and event in first_answers:
             answer, signature = first_answers[event]
         first_answers.setdefault(event, (answer, signature))
         self.reply(rule.get("status", 200), answer, [("service-hook-signature", signature)])

@@ -52,22 +52,22 @@ testNeeding(
     );
     const chat = await createChat(world, "list them", { system_prompt: "You are terse." });
     using follower = await Follower.open(world.owner, chat.id);
-    const first = await world.upstream.next();
-    expect(stringifyBody(first)).toContain("list them politely");
-    for (const context of ["CTX-PROMPT", "CTX-START", "Be brief."]) expect(stringifyBody(first)).toContain(context);
-    expect(stringifyBody(first)).not.toMatch(/note of|"list them"/);
-    const requested = '{ "query" : "wanted" }';
-    first
+    const firstCall = await world.upstream.next();
+    expect(stringifyBody(firstCall)).toContain("list them politely");
+    for (const context of ["CTX-PROMPT", "CTX-START", "Be brief."]) expect(stringifyBody(firstCall)).toContain(context);
+    expect(stringifyBody(firstCall)).not.toMatch(/note of|"list them"/);
+    const requestedArgs = '{ "query" : "wanted" }';
+    firstCall
       .say(
-        { call: { id: "call-1", name: "list_templates", args: requested } },
+        { call: { id: "call-1", name: "list_templates", args: requestedArgs } },
         { finish: "tool_calls", usage: { input: 100, output: 5 } },
       )
       .end();
-    const second = await world.upstream.next();
+    const secondCall = await world.upstream.next();
     // The model does not see that its call was changed. Hook messages between a call and its result are moved after the result.
-    expect(listRoles(second)).toBe("system user assistant tool user");
-    expect(stringifyBody(second)).toMatch(/CTX-PRE[\s\S]*CTX-POST/);
-    second.say({ text: "Here they are." }, { finish: "stop", usage: { input: 600, output: 5 } }).end();
+    expect(listRoles(secondCall)).toBe("system user assistant tool user");
+    expect(stringifyBody(secondCall)).toMatch(/CTX-PRE[\s\S]*CTX-POST/);
+    secondCall.say({ text: "Here they are." }, { finish: "stop", usage: { input: 600, output: 5 } }).end();
     await follower.until(isWaiting);
 
     await consumer.rule(
@@ -75,24 +75,25 @@ testNeeding(
       { event: "post_compact", answer: { model_context: "CTX-COMPACTED", user_message: "note of compaction" } },
     );
     await sendMessage(world, chat.id, "and now?");
-    const summary = await world.upstream.next();
-    expect(stringifyBody(summary)).toContain("HEED-THIS");
+    const summaryCall = await world.upstream.next();
+    expect(stringifyBody(summaryCall)).toContain("HEED-THIS");
     // Summaries are shown to people, so they must not contain text that is only for the model.
-    expect(stringifyBody(summary)).not.toMatch(/CTX-/);
-    summary.say({ text: "SUMMARY" }, { finish: "stop", usage: { input: 50, output: 5 } }).end();
-    const third = await world.upstream.next();
-    expect(stringifyBody(third)).toMatch(/SUMMARY/);
-    for (const context of ["CTX-PROMPT", "CTX-STOP", "CTX-COMPACTED"]) expect(stringifyBody(third)).toContain(context);
-    third.say({ text: "Done." }, { finish: "stop", usage: { input: 80, output: 5 } }).end();
-    await follower.until((one) => isWaiting(one) && one.history.includes("assistant: Done."));
+    expect(stringifyBody(summaryCall)).not.toMatch(/CTX-/);
+    summaryCall.say({ text: "SUMMARY" }, { finish: "stop", usage: { input: 50, output: 5 } }).end();
+    const thirdCall = await world.upstream.next();
+    expect(stringifyBody(thirdCall)).toMatch(/SUMMARY/);
+    for (const context of ["CTX-PROMPT", "CTX-STOP", "CTX-COMPACTED"])
+      expect(stringifyBody(thirdCall)).toContain(context);
+    thirdCall.say({ text: "Done." }, { finish: "stop", usage: { input: 80, output: 5 } }).end();
+    await follower.until((state) => isWaiting(state) && state.history.includes("assistant: Done."));
 
-    const seen = await consumer.listReceived();
-    expect(seen.flatMap(({ problems }) => problems)).toEqual([]);
-    expect(seen.map(({ event }) => event)).toEqual([
+    const received = await consumer.listReceived();
+    expect(received.flatMap(({ problems }) => problems)).toEqual([]);
+    expect(received.map(({ event }) => event)).toEqual([
       ...["user_prompt_submit", "session_start", "pre_tool_use", "post_tool_use", "stop"],
       ...["user_prompt_submit", "session_start", "pre_compact", "post_compact", "stop"],
     ]);
-    const [prompt, start, call, answered] = seen;
+    const [prompt, start, call, result] = received;
     expect(prompt?.request.meta).toMatchObject({ chat_id: chat.id, owner_id: chat.owner_id });
     expect(prompt?.request.data).toMatchObject({
       prompt: "list them",
@@ -101,15 +102,15 @@ testNeeding(
       custom_prompt: "Be brief.",
     });
     expect(start?.request.data).toEqual({ source: "startup" });
-    expect(seen[6]?.request.data).toEqual({ source: "resume" });
+    expect(received[6]?.request.data).toEqual({ source: "resume" });
     expect(call?.request.data).toMatchObject({ tool_use_id: "call-1", tool_name: "list_templates" });
-    expect(call?.body).toContain(`"tool_input":${requested}`);
-    expect(answered?.request.data).toMatchObject({
+    expect(call?.body).toContain(`"tool_input":${requestedArgs}`);
+    expect(result?.request.data).toMatchObject({
       tool_use_id: "call-1",
       tool_response: { templates: expect.anything() },
     });
-    expect(new Set(seen.slice(1, 5).map(({ request }) => request.meta.turn_id)).size).toBe(1);
-    expect(new Set(seen.map(({ request }) => request.meta.dispatch_id)).size).toBe(seen.length);
+    expect(new Set(received.slice(1, 5).map(({ request }) => request.meta.turn_id)).size).toBe(1);
+    expect(new Set(received.map(({ request }) => request.meta.dispatch_id)).size).toBe(received.length);
 
     const page = await world.owner.get<MessagePage>(`/api/v2/chats/${chat.id}/messages?limit=200`);
     const shown = page.messages.reverse();
@@ -135,35 +136,35 @@ const checkHidden = async (
   const { owner } = world;
   const path = `/api/v2/chats/${id}`;
   const fork = (await (await owner.fetch("POST", `${path}/fork`, {})).json()) as { id: string };
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     [
       ...[path, `${path}/messages`, `${path}/prompts`, `${path}/debug/runs`, `/api/v2/chats/${fork.id}/messages`],
       "/api/v2/chats?q=search:CTX-PROMPT",
-    ].map(async (one) => (await owner.fetch("GET", one)).text()),
+    ].map(async (url) => (await owner.fetch("GET", url)).text()),
   );
-  const [run] = JSON.parse(answers[3] ?? "[]") as { id: string }[];
+  const [run] = JSON.parse(responses[3] ?? "[]") as { id: string }[];
   const recorded = await (await owner.fetch("GET", `${path}/debug/runs/${run?.id}`)).text();
   expect(recorded).toContain("hook-context");
   expect(recorded).not.toContain("CTX-");
-  expect(answers.join("\n")).not.toMatch(/CTX-(?!PROMPT")/);
-  expect(answers.at(-1)).toBe("[]");
+  expect(responses.join("\n")).not.toMatch(/CTX-(?!PROMPT")/);
+  expect(responses.at(-1)).toBe("[]");
   expect(JSON.stringify(follower.events)).not.toContain("CTX-");
   const visible = new Set(shown.map((message) => message.id));
   const ids = shown.map((message) => message.id);
-  const edit = async (message: number | string) => {
-    const answer = await owner.fetch("PATCH", `${path}/messages/${message}`, {
+  const editMessage = async (message: number | string) => {
+    const response = await owner.fetch("PATCH", `${path}/messages/${message}`, {
       content: [{ type: "text", text: "x" }],
     });
-    return { status: answer.status, body: await answer.text() };
+    return { status: response.status, body: await response.text() };
   };
-  const unknown = await edit(Math.max(...ids) + 1_000);
+  const unknown = await editMessage(Math.max(...ids) + 1_000);
   expect(unknown.status).toBe(404);
   const hidden = Array.from({ length: Math.max(...ids) - Math.min(...ids) }, (_, i) => Math.min(...ids) + i).filter(
-    (one) => !visible.has(one),
+    (messageId) => !visible.has(messageId),
   );
   expect(hidden.length).toBeGreaterThan(4);
   for (const hiddenId of hidden) {
-    expect(await edit(hiddenId)).toEqual(unknown);
+    expect(await editMessage(hiddenId)).toEqual(unknown);
     expect((await owner.fetch("POST", `${path}/fork`, { message_id: hiddenId })).status).toBe(404);
   }
 };
@@ -173,8 +174,8 @@ testNeeding(python, "[HK-3] the token of a request can be checked with the share
   await using world = await openModelWorld({ env: consumer.env() });
   await addModel(world, "openai-compat", {});
   const chat = await createChat(world, "hello");
-  const [seen] = await consumer.listReceived("user_prompt_submit");
-  const [head = "", claims = "", signature] = (seen?.authorization ?? "").replace("Bearer ", "").split(".");
+  const [received] = await consumer.listReceived("user_prompt_submit");
+  const [head = "", claims = "", signature] = (received?.authorization ?? "").replace("Bearer ", "").split(".");
   expect(createHmac("sha256", SECRET).update(`${head}.${claims}`).digest("base64url")).toBe(signature ?? "");
   const { deployment_id } = await world.owner.get<{ deployment_id: string }>("/api/v2/buildinfo");
   const payload = JSON.parse(Buffer.from(claims, "base64url").toString());
@@ -183,7 +184,7 @@ testNeeding(python, "[HK-3] the token of a request can be checked with the share
     sub: `slipway:chat:${chat.id}`,
     aud: consumer.url,
     type: "user_prompt_submit",
-    jti: seen?.request.meta.dispatch_id,
+    jti: received?.request.meta.dispatch_id,
     exp: payload.iat + 120,
     nbf: payload.iat - 30,
   });
@@ -196,17 +197,17 @@ testNeeding(
     await using consumer = await Consumer.start();
     await using world = await openModelWorld({ env: consumer.env({ SLIPWAY_CHAT_DEBUG_LOGGING: "true" }) });
     await addModel(world, "openai-compat");
-    const answer = async (text: string) => (await world.upstream.next()).say({ text }, { finish: "stop" }).end();
+    const answerNext = async (text: string) => (await world.upstream.next()).say({ text }, { finish: "stop" }).end();
     const chat = await createChat(world, "hello");
     const path = `/api/v2/chats/${chat.id}`;
     using follower = await Follower.open(world.owner, chat.id);
-    await answer("first");
-    await follower.until((one) => isWaiting(one) && one.history.length === 2);
+    await answerNext("first");
+    await follower.until((state) => isWaiting(state) && state.history.length === 2);
     await world.owner.post(`${path}/clear`);
     for (const text of ["second", "third"]) {
       await sendMessage(world, chat.id, text);
-      await answer(`to ${text}`);
-      await follower.until((one) => isWaiting(one) && one.history.at(-1) === `assistant: to ${text}`);
+      await answerNext(`to ${text}`);
+      await follower.until((state) => isWaiting(state) && state.history.at(-1) === `assistant: to ${text}`);
     }
     const started = await consumer.listReceived("session_start");
     expect(started.map(({ request }) => request.data.source)).toEqual(["startup", "clear", "resume"]);
@@ -229,11 +230,11 @@ testNeeding(
       },
     });
     expect((await compact("Quote the keys.")).status).toBe(200);
-    const requested = await world.upstream.next();
-    expect(stringifyBody(requested)).toMatch(/CTX-COMPACT[\s\S]*Quote no keys\./);
-    expect(stringifyBody(requested)).not.toContain("Quote the keys.");
-    requested.say({ text: "NOTES" }, { finish: "stop" }).end();
-    await follower.until((one) => isWaiting(one) && one.history.at(-1) === "system: note of keys");
+    const compactionCall = await world.upstream.next();
+    expect(stringifyBody(compactionCall)).toMatch(/CTX-COMPACT[\s\S]*Quote no keys\./);
+    expect(stringifyBody(compactionCall)).not.toContain("Quote the keys.");
+    compactionCall.say({ text: "NOTES" }, { finish: "stop" }).end();
+    await follower.until((state) => isWaiting(state) && state.history.at(-1) === "system: note of keys");
     const page = await world.owner.get<MessagePage>(`${path}/messages?limit=200`);
     expect(JSON.stringify(page)).toContain("Quote no keys.");
     expect(JSON.stringify([page, follower.events])).not.toContain("CTX-COMPACT");

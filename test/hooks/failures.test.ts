@@ -26,8 +26,8 @@ type Dispatches = {
 
 const tryCreate = async (world: ChatWorld, text = "hello"): Promise<Refusal> => {
   const { organization_id } = world;
-  const answer = await world.owner.fetch("POST", "/api/v2/chats", { organization_id, content: toTextContent(text) });
-  return { status: answer.status, body: (await answer.json()) as Refusal["body"] };
+  const response = await world.owner.fetch("POST", "/api/v2/chats", { organization_id, content: toTextContent(text) });
+  return { status: response.status, body: (await response.json()) as Refusal["body"] };
 };
 
 const signInAdmin = (world: ChatWorld): Promise<Client> =>
@@ -66,7 +66,7 @@ const FAILURES: readonly [string, Omit<Rule, "event">][] = [
 
 testNeeding(
   python,
-  "[HK-4] [HK-5] [HK-8] [HK-14] after an invalid response, the prompt is refused with 502 and the class of the failure, and without any data of the consumer",
+  "[HK-4] [HK-5] [HK-8] [HK-14] an invalid response refuses the prompt with 502 and the class of the failure, without the consumer's data",
   async () => {
     await using consumer = await Consumer.start();
     await using world = await openChatWorld({ env: consumer.env({ SLIPWAY_HOOK_TIMEOUT: "700ms" }) });
@@ -116,22 +116,22 @@ testNeeding(
     });
     const [message] = (await world.owner.get<MessagePage>(`/api/v2/chats/${chat.id}/messages`)).messages.slice(-1);
     const path = `/api/v2/chats/${chat.id}/messages`;
-    const answers = [
+    const responses = [
       await world.owner.fetch("POST", path, { content: toTextContent("sk-secret") }),
       await world.owner.fetch("PATCH", `${path}/${message?.id}`, { content: toTextContent("sk-secret") }),
     ];
-    for (const answer of answers) {
-      expect(answer.status).toBe(403);
-      expect(await answer.json()).toEqual({ message: "No keys here.", kind: "hook_denied" });
+    for (const response of responses) {
+      expect(response.status).toBe(403);
+      expect(await response.json()).toEqual({ message: "No keys here.", kind: "hook_denied" });
     }
     expect(await tryCreate(world)).toEqual({ status: 403, body: { message: "No keys here.", kind: "hook_denied" } });
     expect(await loadHistory(world.owner, chat.id)).toEqual(history);
     // Invalid requests are rejected before the hook is called.
-    const requested = (await consumer.listReceived()).length;
+    const receivedBefore = (await consumer.listReceived()).length;
     expect((await world.owner.fetch("PATCH", `${path}/999999999`, { content: toTextContent("x") })).status).toBe(404);
     await world.owner.patch(`/api/v2/chats/${chat.id}`, { archived: true });
     expect((await world.owner.fetch("POST", path, { content: toTextContent("x") })).status).toBe(409);
-    expect((await consumer.listReceived()).length).toBe(requested);
+    expect((await consumer.listReceived()).length).toBe(receivedBefore);
     const { audit_logs } = await (await signInAdmin(world)).get<{
       audit_logs: { status_code: number; additional_fields: object }[];
     }>("/api/v2/audit?q=resource_type:chat&limit=200");
@@ -147,7 +147,7 @@ testNeeding(
 
 testNeeding(
   python,
-  "[HK-9] a turn whose hook fails ends in an error with the event, the class and the dispatch; after a new message, the chat continues",
+  "[HK-9] a turn whose hook fails ends in an error with event, class and dispatch; a new message continues the chat",
   async () => {
     await using consumer = await Consumer.start();
     await using world = await openChatWorld({ env: consumer.env() });
@@ -213,9 +213,9 @@ testNeeding(
     expect(JSON.stringify(results)).toMatch(
       /key \\"query\\" twice[\s\S]*key \\"Query\\" with different capitalization[\s\S]*Not that one\./,
     );
-    const requested = await consumer.listReceived("pre_tool_use");
-    expect(requested.map(({ request }) => request.data.tool_use_id)).toEqual(["c3", "c4"]);
-    expect(requested[1]?.body).toContain('"tool_input":{ "page": 1 }');
+    const received = await consumer.listReceived("pre_tool_use");
+    expect(received.map(({ request }) => request.data.tool_use_id)).toEqual(["c3", "c4"]);
+    expect(received[1]?.body).toContain('"tool_input":{ "page": 1 }');
     expect((await consumer.listReceived("post_tool_use")).map(({ request }) => request.data.tool_use_id)).toEqual([
       "c4",
     ]);
@@ -244,19 +244,19 @@ testNeeding(
     (await world.models.next()).callTool("c1", "look", { at: 1 }).finish("tool_calls");
     using follower = await Follower.open(world.owner, chat.id);
     await follower.until(({ status }) => status === "requires_action");
-    const answer = () =>
+    const sendResult = () =>
       world.owner.fetch("POST", `/api/v2/chats/${chat.id}/tool-results`, {
         results: [{ tool_call_id: "c1", output: { seen: 1 } }],
       });
     await consumer.rule({ event: "post_tool_use", how: "reset" });
-    expect((await answer()).status).toBe(502);
+    expect((await sendResult()).status).toBe(502);
     expect((await world.owner.get<Chat>(`/api/v2/chats/${chat.id}`)).status).toBe("requires_action");
     await consumer.rule({ event: "post_tool_use", answer: { model_context: "CTX-RESULT", user_message: "noted" } });
-    expect((await answer()).status).toBe(204);
+    expect((await sendResult()).status).toBe(204);
     const next = await world.models.next();
     expect(JSON.stringify(next.request.messages)).toContain("CTX-RESULT");
-    const [, seen] = (await consumer.listReceived("post_tool_use")).slice(-2);
-    expect(seen?.request.data).toEqual({ tool_use_id: "c1", tool_name: "look", tool_response: { seen: 1 } });
+    const [, received] = (await consumer.listReceived("post_tool_use")).slice(-2);
+    expect(received?.request.data).toEqual({ tool_use_id: "c1", tool_name: "look", tool_response: { seen: 1 } });
     expect(await loadHistory(world.owner, chat.id)).toEqual([
       ...["user: hello", "assistant: tool-call", "tool: tool-result", "system: noted"],
     ]);
@@ -266,13 +266,13 @@ testNeeding(
     next.finish("tool_calls");
     await until(async () => (await world.owner.get<Chat>(`/api/v2/chats/${chat.id}`)).status === "requires_action");
     const results = ids.map((tool_call_id) => ({ tool_call_id, output: null }));
-    const answerAll = () => world.owner.fetch("POST", `/api/v2/chats/${chat.id}/tool-results`, { results });
+    const sendResults = () => world.owner.fetch("POST", `/api/v2/chats/${chat.id}/tool-results`, { results });
     const countHookCalls = async () => (await consumer.listReceived("post_tool_use")).length;
     const before = await countHookCalls();
     await consumer.rule({ event: "post_tool_use", how: "status", status: 500 });
-    expect((await answerAll()).status).toBe(502);
+    expect((await sendResults()).status).toBe(502);
     await consumer.rule({ event: "post_tool_use", answer: {} });
-    expect((await answerAll()).status).toBe(204);
+    expect((await sendResults()).status).toBe(204);
     await world.models.next();
     expect((await countHookCalls()) - before).toBeLessThanOrEqual(8 + ids.length);
   },
@@ -285,18 +285,18 @@ testNeeding(
     await using consumer = await Consumer.start();
     await using world = await openChatWorld({ env: consumer.env() });
     const chat = await createChat(world, "hello");
-    const first = await world.models.next();
+    const firstCall = await world.models.next();
     await consumer.rule({
       event: "user_prompt_submit",
       answer: { permission: { decision: "deny" }, user_message: "No agents today." },
     });
-    first.callTool("c1", "spawn_agent", { type: "general", prompt: "work" }).finish("tool_calls");
-    const second = await world.models.next();
-    expect(JSON.stringify(second.request.messages)).toContain("No agents today.");
+    firstCall.callTool("c1", "spawn_agent", { type: "general", prompt: "work" }).finish("tool_calls");
+    const secondCall = await world.models.next();
+    expect(JSON.stringify(secondCall.request.messages)).toContain("No agents today.");
     const [, spawned] = await consumer.listReceived("user_prompt_submit");
     expect(spawned?.request.meta).toMatchObject({ parent_chat_id: chat.id, root_chat_id: chat.id });
     await consumer.rule({ event: "user_prompt_submit", how: "unsigned", answer: {} });
-    second
+    secondCall
       .callTool("c2", "spawn_agent", { type: "general", prompt: "work" })
       .callTool("c3", "list_templates", {})
       .finish("tool_calls");
@@ -359,10 +359,12 @@ testNeeding(
     }
     {
       // The consumer knows both secrets, and signs responses with the secret that signed the request.
-      await using both = await Consumer.start([OLD_SECRET, SECRET]);
-      await using world = await openChatWorld({ env: both.env({ SLIPWAY_HOOK_PREVIOUS_SECRET: OLD_SECRET }) });
+      await using rotatingConsumer = await Consumer.start([OLD_SECRET, SECRET]);
+      await using world = await openChatWorld({
+        env: rotatingConsumer.env({ SLIPWAY_HOOK_PREVIOUS_SECRET: OLD_SECRET }),
+      });
       expect((await tryCreate(world)).status).toBe(201);
-      expect((await both.listReceived()).flatMap(({ problems }) => problems)).toEqual([]);
+      expect((await rotatingConsumer.listReceived()).flatMap(({ problems }) => problems)).toEqual([]);
     }
     await using world = await openChatWorld({ env: consumer.env() });
     expect((await tryCreate(world)).body.detail).toContain("signature_invalid");
@@ -376,15 +378,15 @@ testNeeding(python, "[HK-11] the model gets only the owner's own prompt that the
     world.owner.fetch("PUT", "/api/v2/chats/config/user-prompt", { custom_prompt });
   await setPrompt("SEEN-PROMPT");
   const chat = await createChat(world, "hello");
-  const first = await world.models.next();
+  const firstCall = await world.models.next();
   await setPrompt("LATER-PROMPT");
-  first.callTool("c1", "list_templates", {}).finish("tool_calls");
-  const second = await world.models.next();
-  const system = JSON.stringify(second.request.messages[0]);
+  firstCall.callTool("c1", "list_templates", {}).finish("tool_calls");
+  const secondCall = await world.models.next();
+  const system = JSON.stringify(secondCall.request.messages[0]);
   expect(system).toContain("SEEN-PROMPT");
   expect(system).not.toContain("LATER-PROMPT");
   await sendMessage(world, chat.id, "queued");
-  second.say("Done.").finish();
+  secondCall.say("Done.").finish();
   expect(JSON.stringify((await world.models.next()).request.messages[0])).toContain("LATER-PROMPT");
   expect((await consumer.listReceived("user_prompt_submit")).map(({ request }) => request.data.custom_prompt)).toEqual([
     ...["SEEN-PROMPT", "LATER-PROMPT"],

@@ -8,7 +8,7 @@ import { Slots } from "#src/hooks/dispatch-slots.ts";
 import { findMiscasedKey, findRepeatedKey } from "#src/hooks/strict-json.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 
-test("[HK-13] a repeated key of an object is found at any depth and in any notation; text that looks like a key is ignored", () => {
+test("[HK-13] a repeated key is found at any depth and in any notation, but not within a text", () => {
   expect(findRepeatedKey('{"a":1,"b":{"a":1}}')).toBeUndefined();
   expect(findRepeatedKey('{"a":"\\"a\\":","b":["a","a",{"a":1},{"a":2}]}')).toBeUndefined();
   expect(findRepeatedKey('{"a":1,"a" : 2}')).toBe("a");
@@ -21,7 +21,7 @@ test("[HK-13] a repeated key of an object is found at any depth and in any notat
   expect(findMiscasedKey(schema, { files: [{ name: 1 }, { NAME: 1 }] })).toBe("NAME");
 });
 
-test("[HK-2] the hook gets the model's own bytes if the arguments were not repaired, and the repaired arguments otherwise", () => {
+test("[HK-2] the hook gets the model's own bytes, or the repaired arguments if they were invalid", () => {
   const propose = (args: unknown, raw?: string) =>
     toProposedInput("list_templates", { properties: { query: {} } }, { args, raw });
   expect(propose({ query: "a" }, '{ "query":"a" }')).toEqual({ tool_input: '{ "query":"a" }' });
@@ -37,23 +37,25 @@ test("[HK-2] the hook gets the model's own bytes if the arguments were not repai
 });
 
 test("[HK-5] limits are exact, and a permission is accepted only for events that can be permitted", () => {
-  const read = (event: Parameters<typeof parseAnswer>[0], value: unknown) =>
+  const parse = (event: Parameters<typeof parseAnswer>[0], value: unknown) =>
     parseAnswer(event, new TextEncoder().encode(typeof value === "string" ? value : JSON.stringify(value)));
-  expect(read("stop", "")).toEqual({});
-  expect(read("stop", { model_context: "x".repeat(16_384) }).model_context).toHaveLength(16_384);
-  expect(() => read("stop", { permission: { decision: "deny" } })).toThrow("nothing to permit");
-  expect(() => read("pre_tool_use", { permission: { decision: "allow" } })).toThrow("needs input_override");
+  expect(parse("stop", "")).toEqual({});
+  expect(parse("stop", { model_context: "x".repeat(16_384) }).model_context).toHaveLength(16_384);
+  expect(() => parse("stop", { permission: { decision: "deny" } })).toThrow("nothing to permit");
+  expect(() => parse("pre_tool_use", { permission: { decision: "allow" } })).toThrow("needs input_override");
   const input_override = { text: "x".repeat(262_144 - 11) };
-  expect(read("pre_tool_use", { permission: { decision: "allow", input_override } }).permission).toMatchObject({
+  expect(parse("pre_tool_use", { permission: { decision: "allow", input_override } }).permission).toMatchObject({
     input_override,
   });
   // Values are counted before the answer is parsed, because two megabytes could hold a million of them.
-  expect(() => read("stop", `{"model_context":[${"0,".repeat(100_001)}0]}`)).toThrow("more than 100000 values");
+  expect(() => parse("stop", `{"model_context":[${"0,".repeat(100_001)}0]}`)).toThrow("more than 100000 values");
   const longer = { text: `${input_override.text}x` };
-  expect(() => read("pre_tool_use", { permission: { decision: "allow", input_override: longer } })).toThrow("too long");
+  expect(() => parse("pre_tool_use", { permission: { decision: "allow", input_override: longer } })).toThrow(
+    "too long",
+  );
 });
 
-test("[HK-4] 256 dispatches run concurrently, 192 of them for prompts; further ones wait in order for up to 250 ms, and are then refused", async () => {
+test("[HK-4] 256 dispatches run concurrently, 192 of them for prompts; others wait up to 250 ms, and are then refused", async () => {
   const clock = new ManualClock();
   const slots = new Slots(clock);
   const acquireSlots = async (count: number, pool: "prompt" | "turn") =>

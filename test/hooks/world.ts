@@ -65,8 +65,8 @@ export class Consumer implements AsyncDisposable {
   }
 
   /** Returns the settings of a server that calls this consumer. */
-  env(more: Record<string, string> = {}): Record<string, string> {
-    return { SLIPWAY_HOOK_URL: this.url, SLIPWAY_HOOK_SECRET: SECRET, ...more };
+  env(settings: Record<string, string> = {}): Record<string, string> {
+    return { SLIPWAY_HOOK_URL: this.url, SLIPWAY_HOOK_SECRET: SECRET, ...settings };
   }
 
   /** Sets the rules. Other requests get an empty answer with a valid signature. */
@@ -75,8 +75,8 @@ export class Consumer implements AsyncDisposable {
   }
 
   async listReceived(event?: string): Promise<ReceivedHook[]> {
-    const all = (await (await fetch(new URL("/seen", this.url))).json()) as ReceivedHook[];
-    return event === undefined ? all : all.filter((one) => one.event === event);
+    const received = (await (await fetch(new URL("/seen", this.url))).json()) as ReceivedHook[];
+    return event === undefined ? received : received.filter((hook) => hook.event === event);
   }
 
   async kill(): Promise<void> {
