@@ -79,10 +79,10 @@ const listCompiled = (): SourceStatement[] =>
 /** Returns the statements in a file as text, with the other fields of their object. */
 const listSourceStatements = (file: string): SourceStatement[] => {
   const source = readFileSync(ROOT + file, "utf8");
-  return [...source.matchAll(/`(?:[^`\\]|\\.)*`|"(?:[^"\\\n]|\\.)*"/g)].map(({ 0: found, index }) => {
+  return [...source.matchAll(/`(?:[^`\\]|\\.)*`|"(?:[^"\\\n]|\\.)*"/g)].map(({ 0: literal, index }) => {
     const object = source.slice(source.lastIndexOf("{\n", index), source.indexOf("\n}", index));
     return {
-      text: found.slice(1, -1),
+      text: literal.slice(1, -1),
       isAlone: /\balone: "/.test(object) && /\bsql:\s*$/.test(source.slice(0, index)),
     };
   });
@@ -94,20 +94,20 @@ test("[PQ-13] a statement that reads rows other than it writes runs under a lock
   const files = [...new Bun.Glob("{db,actors,src}/**/*.ts").scanSync({ cwd: ROOT })].filter(
     (file) => !/^db\/(pg|reports|backup|migrations)\/|worker|drizzle\.config|\.d\.ts$/.test(file),
   );
-  for (const file of files.filter((one) => one.startsWith("db/"))) await import(ROOT + file);
+  for (const file of files.filter((file) => file.startsWith("db/"))) await import(ROOT + file);
   await import("#src/context/open.ts");
-  const found = [...listCompiled(), ...files.flatMap(listSourceStatements)]
+  const statements = [...listCompiled(), ...files.flatMap(listSourceStatements)]
     .filter(({ text }) => isWrite(text) && readsOthers(text))
     .map(({ text, isAlone }) => ({ text: toOneLine(text), isAlone }));
-  const unnamed = found.filter(
+  const unreviewed = statements.filter(
     ({ text, isAlone }) => !isAlone && !REVIEWED.some(([beginning]) => text.startsWith(beginning)),
   );
-  expect(unnamed.map(({ text }) => text)).toEqual([]);
+  expect(unreviewed.map(({ text }) => text)).toEqual([]);
   const unused = REVIEWED.filter(
-    ([beginning]) => !found.some(({ text, isAlone }) => !isAlone && text.startsWith(beginning)),
+    ([beginning]) => !statements.some(({ text, isAlone }) => !isAlone && text.startsWith(beginning)),
   );
   expect(unused.map(([beginning]) => beginning)).toEqual([]);
-  expect(found.filter(({ isAlone }) => isAlone).length).toBeGreaterThan(6);
+  expect(statements.filter(({ isAlone }) => isAlone).length).toBeGreaterThan(6);
 });
 
 test("[PQ-13] a group takes the locks of all its names, each once and always in the same order", () => {

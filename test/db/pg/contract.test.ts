@@ -2,10 +2,10 @@
 import { openPgStore, type PgStore } from "#db/pg/store.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { createDatabase } from "#test/support/postgres.ts";
-import { storeContract } from "../contract.ts";
+import { describeStoreContract } from "../contract.ts";
 
 if (needs.postgres.found) {
-  storeContract("PgStore", async () => {
+  describeStoreContract("PgStore", async () => {
     const database = await createDatabase();
     return {
       open: (options = {}): Promise<PgStore> => openPgStore({ url: database.url, now: 0, fatal: () => {}, ...options }),

@@ -12,20 +12,20 @@ import { needs, testNeeding } from "#test/support/needs.ts";
 import { createDatabase } from "#test/support/postgres.ts";
 import { awaitOutcome } from "../contract.ts";
 
-const makeLines = (first: number, count: number): Statement[] =>
+const makeLines = (firstId: number, count: number): Statement[] =>
   insertAgentLogs(
-    first,
+    firstId,
     1,
     2,
-    Array.from({ length: count }, (_, i) => ({ created_at: 0, level: 2, output: `line ${first + i}` })),
+    Array.from({ length: count }, (_, i) => ({ created_at: 0, level: 2, output: `line ${firstId + i}` })),
   );
-const counted = updateLogsLength("a", 1);
+const countUpdate = updateLogsLength("a", 1);
 const makePending = (...batch: Statement[]): Pending => ({ batch, rows: 0, bytes: 0, resolve() {}, reject() {} });
-const makeMany = (): Pending[] =>
-  Array.from({ length: 10 }, (_, i) => makePending(counted, ...makeLines(i * 100, i < 5 ? 1 : 30)));
+const makeManyPending = (): Pending[] =>
+  Array.from({ length: 10 }, (_, i) => makePending(countUpdate, ...makeLines(i * 100, i < 5 ? 1 : 30)));
 
 test("[PQ-11] lines of many batches are written in order by one statement after all others", () => {
-  const group = makeMany();
+  const group = makeManyPending();
   const outgoing = gatherOutgoing(group, true);
   expect(outgoing.map(({ source }) => source && group.indexOf(source))).toEqual([
     0,
@@ -50,15 +50,15 @@ test("[PQ-11] lines of many batches are written in order by one statement after 
   expect(String(params[5])).toContain('"line 929"}');
 });
 
-test("[PQ-11] lines stay in their own batch if another statement may touch them, if there are few of them, and after a rejection", () => {
+test("[PQ-11] lines stay in their batch if another statement may touch them, if they are few, and after a rejection", () => {
   const staysInBatches = (group: readonly Pending[], isGathered = true): boolean =>
     gatherOutgoing(group, isGathered).every(({ source }) => source !== undefined);
-  expect(staysInBatches(makeMany(), false)).toBe(true);
-  expect(staysInBatches([...makeMany(), makePending(...deleteSubAgent({ id: "a", key: 1 }))])).toBe(true);
-  const { touches: _touches, ...untagged } = counted;
-  expect(staysInBatches([...makeMany(), makePending(untagged)])).toBe(true);
-  expect(staysInBatches([makePending(counted, ...makeLines(1, 3))])).toBe(true);
-  expect(staysInBatches(makeMany())).toBe(false);
+  expect(staysInBatches(makeManyPending(), false)).toBe(true);
+  expect(staysInBatches([...makeManyPending(), makePending(...deleteSubAgent({ id: "a", key: 1 }))])).toBe(true);
+  const { touches: _touches, ...untagged } = countUpdate;
+  expect(staysInBatches([...makeManyPending(), makePending(untagged)])).toBe(true);
+  expect(staysInBatches([makePending(countUpdate, ...makeLines(1, 3))])).toBe(true);
+  expect(staysInBatches(makeManyPending())).toBe(false);
 });
 
 testNeeding(
@@ -69,20 +69,20 @@ testNeeding(
     const store = await openPgStore({ url: database.url, now: 0, fatal: () => {} });
     await using sql = new SQL(database.url, { max: 1 });
     // Removes the foreign keys, so that the test needs no agents.
-    const keys = await sql.unsafe(
+    const foreignKeys = await sql.unsafe(
       "select conname as name from pg_constraint where conrelid = 'agent_logs'::regclass and contype = 'f'",
     );
-    for (const { name } of keys) await sql.unsafe(`alter table agent_logs drop constraint "${name}"`);
+    for (const { name } of foreignKeys) await sql.unsafe(`alter table agent_logs drop constraint "${name}"`);
     const starts = Array.from({ length: 20 }, (_, i) => i * 10);
     // The eighth batch contains an ID of the third one.
     starts[7] = 20;
-    const outcomes = await Promise.all(starts.map((first) => awaitOutcome(store.commit(makeLines(first, 2)))));
+    const outcomes = await Promise.all(starts.map((firstId) => awaitOutcome(store.commit(makeLines(firstId, 2)))));
     expect(outcomes.map((outcome, i) => (outcome === "done" ? "" : `${i}: ${outcome}`)).filter(Boolean)).toEqual([
       "7: constraint",
     ]);
-    const found = (await sql.unsafe("select id::int as id from agent_logs order by id")) as { id: number }[];
-    const expected = starts.filter((_, i) => i !== 7).flatMap((first) => [first, first + 1]);
-    expect(found.map(({ id }) => id)).toEqual(expected.sort((a, b) => a - b));
+    const rows = (await sql.unsafe("select id::int as id from agent_logs order by id")) as { id: number }[];
+    const expected = starts.filter((_, i) => i !== 7).flatMap((firstId) => [firstId, firstId + 1]);
+    expect(rows.map(({ id }) => id)).toEqual(expected.sort((a, b) => a - b));
     await store.close();
     await database.remove();
   },

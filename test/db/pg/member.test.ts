@@ -21,7 +21,7 @@ type Leavable = { leaveCluster(): Promise<void> };
 const cleanups: Leavable[] = [];
 let database: Promise<TestDatabase> | undefined;
 afterEach(async () => {
-  for (const one of cleanups.splice(0)) await one.leaveCluster();
+  for (const node of cleanups.splice(0)) await node.leaveCluster();
   await (await database)?.remove();
   database = undefined;
 });
@@ -44,8 +44,8 @@ const makeOptions = async (id: string, { clock = systemClock, url: givenUrl }: O
 };
 
 /** Joins a node and opens its store. Records the calls of its handler in order. */
-const joinNode = async (id: string, more: Options = {}) => {
-  const { options, fatal } = await makeOptions(id, more);
+const joinNode = async (id: string, overrides: Options = {}) => {
+  const { options, fatal } = await makeOptions(id, overrides);
   const member = await ShardsMember.join(options);
   const store = member.openStore();
   const leaveCluster = async (): Promise<void> => {
@@ -55,17 +55,17 @@ const joinNode = async (id: string, more: Options = {}) => {
   };
   cleanups.push({ leaveCluster });
   const requests: ["adopt" | "releaseShards", readonly number[]][] = [];
-  const handler = (what: "adopt" | "releaseShards") => async (shards: readonly number[]) => {
-    requests.push([what, shards]);
-    expect(shards.every((shard) => member.has(shard) === (what === "adopt"))).toBe(true);
-    await more.handler?.[what]?.(shards);
+  const handler = (kind: "adopt" | "releaseShards") => async (shards: readonly number[]) => {
+    requests.push([kind, shards]);
+    expect(shards.every((shard) => member.has(shard) === (kind === "adopt"))).toBe(true);
+    await overrides.handler?.[kind]?.(shards);
   };
   member.onMoves({ adopt: handler("adopt"), releaseShards: handler("releaseShards") });
   const write = (shard?: number) => awaitOutcome(store.commit([upsertSetting({ key: id, value: "" })], { of: shard }));
   const shards = () => ALL_SHARDS.filter((shard) => member.has(shard));
   /** Lists the shards that were adopted or released, in the order of the calls. */
-  const listShards = (what: "adopt" | "releaseShards") =>
-    requests.filter(([one]) => one === what).flatMap(([, which]) => which);
+  const listShards = (kind: "adopt" | "releaseShards") =>
+    requests.filter(([requestKind]) => requestKind === kind).flatMap(([, shards]) => shards);
   return { id, member, store, fatal, leave: leaveCluster, write, shards, listShards };
 };
 type Node = Awaited<ReturnType<typeof joinNode>>;
@@ -80,7 +80,7 @@ const isEven = (nodes: readonly Node[]) => (): boolean => {
       ([owner, ...others], shard) =>
         owner &&
         others.length === 0 &&
-        nodes.every((one) => one === owner || one.member.nodeOf(shard)?.id === owner.id),
+        nodes.every((node) => node === owner || node.member.nodeOf(shard)?.id === owner.id),
     )
   );
 };
@@ -141,13 +141,13 @@ testNeeding(
     const nodes = [a, b, c];
     await until(isEven(nodes));
     const ownedShards = b.shards();
-    const since = performance.now();
+    const startedAt = performance.now();
     clock.halt();
     await until(() => b.member.serves_ms <= 0);
     // No node has taken a shard while the old owner could still serve it.
     expect(ownedShards.some((shard) => a.member.has(shard) || c.member.has(shard))).toBe(false);
     await until(isEven([a, c]));
-    expect(performance.now() - since).toBeLessThan(LEASE_MS + 4000);
+    expect(performance.now() - startedAt).toBeLessThan(LEASE_MS + 4000);
     expect(ownedShards.every((shard) => a.member.has(shard) || c.member.has(shard))).toBe(true);
     expect(await Promise.all([b.write(ownedShards[0]), b.write()])).toEqual(["closed", "closed"]);
     clock.goOn();
@@ -170,10 +170,10 @@ testNeeding(
     const b = await joinNode("b:1");
     await until(isEven([a, b]));
     const ownedShards = b.shards();
-    const since = performance.now();
+    const startedAt = performance.now();
     await b.leave();
     await until(() => a.member.count === SHARD_COUNT);
-    expect(performance.now() - since).toBeLessThan(LEASE_MS - 500);
+    expect(performance.now() - startedAt).toBeLessThan(LEASE_MS - 500);
     expect([
       a.member.hasNext,
       a
@@ -194,7 +194,7 @@ testNeeding(
 
 testNeeding(
   [needs.postgres],
-  "[CP-7] a shard that is not released within a lease stays, and moves once it is; batches for a shard that has left are refused",
+  "[CP-7] a shard that is not released within a lease stays until it is; batches for a moved shard are refused",
   async () => {
     const gate = Promise.withResolvers<void>();
     let isStuck = true;
@@ -209,17 +209,21 @@ testNeeding(
     });
     const b = await joinNode("b:1");
     await until(() => releasedShards.length > 0);
-    const [part = 0] = releasedShards;
+    const [stuckShard = 0] = releasedShards;
     // The shard has no owner now, so requests for it wait.
-    expect([a.member.has(part), a.member.nodeOf(part), b.member.has(part)]).toEqual([false, undefined, false]);
-    await until(() => a.member.has(part));
-    expect([b.member.count, await a.write(part), a.listShards("adopt").length]).toEqual([0, "done", SHARD_COUNT]);
+    expect([a.member.has(stuckShard), a.member.nodeOf(stuckShard), b.member.has(stuckShard)]).toEqual([
+      false,
+      undefined,
+      false,
+    ]);
+    await until(() => a.member.has(stuckShard));
+    expect([b.member.count, await a.write(stuckShard), a.listShards("adopt").length]).toEqual([0, "done", SHARD_COUNT]);
     isStuck = false;
     gate.resolve();
     await until(() => a.listShards("adopt").length === SHARD_COUNT + releasedShards.length);
     await until(isEven([a, b]));
-    const moved = a.listShards("releaseShards").filter((one) => !a.member.has(one));
-    expect(await Promise.all(moved.slice(0, 3).map((one) => a.write(one)))).toEqual(Array(3).fill("moved"));
+    const movedShards = a.listShards("releaseShards").filter((shard) => !a.member.has(shard));
+    expect(await Promise.all(movedShards.slice(0, 3).map((shard) => a.write(shard)))).toEqual(Array(3).fill("moved"));
     expect([a.fatal, b.fatal]).toEqual([[], []]);
   },
 );
@@ -261,9 +265,9 @@ testNeeding(
       }
     };
     await waitForRenewals(2);
-    const [since, { turns }] = [performance.now(), proxy.counts];
+    const [startedAt, { turns }] = [performance.now(), proxy.counts];
     await waitForRenewals(4);
-    const seconds = (performance.now() - since) / 1000;
+    const seconds = (performance.now() - startedAt) / 1000;
     // Per second: two renewals, which also read the shards, and one query of the nodes and the database.
     expect(proxy.counts.turns - turns).toBeLessThanOrEqual(3 * seconds + 3);
 
@@ -274,9 +278,9 @@ testNeeding(
     await until(isEven([a, b]));
     // One notification of the joining node, two of handovers, and one of the leaving node.
     await until(() => notifications.length >= 3);
-    const moved = notifications.length;
+    const countBefore = notifications.length;
     await b.leave();
-    await until(() => notifications.length > moved && a.member.count === SHARD_COUNT);
+    await until(() => notifications.length > countBefore && a.member.count === SHARD_COUNT);
     expect(notifications.filter((text) => !text.includes('"moves"'))).toEqual([]);
   },
 );
@@ -315,10 +319,10 @@ testNeeding(
     await single.leaveCluster();
     const b = await joinNode("b:1");
     expect(b.member.count).toBe(SHARD_COUNT);
-    const none =
+    const expectedReason =
       "cluster_active is one here, but nodes work on this database with cluster_active = every (b:1). Set it to every here, or stop them first";
-    expect(await getRejectionReason(joinAndLead("c:1"))).toBe(none);
-    expect(await getRejectionReason(spare.whenActive())).toBe(none);
+    expect(await getRejectionReason(joinAndLead("c:1"))).toBe(expectedReason);
+    expect(await getRejectionReason(spare.whenActive())).toBe(expectedReason);
     await b.leave();
     await spare.whenActive();
     expect(spare.role).toBe("active");
@@ -343,7 +347,7 @@ testNeeding(
 testNeeding([needs.postgres], "[CP-7] every node survives a database outage that is longer than a lease", async () => {
   const nodes = [await joinNode("a:1"), await joinNode("b:1")];
   await until(isEven(nodes));
-  const shards = nodes.map((one) => one.shards());
+  const shards = nodes.map((node) => node.shards());
   let lapses = 0;
   for (const { member } of nodes) {
     member.onLapse(() => {
@@ -354,12 +358,12 @@ testNeeding([needs.postgres], "[CP-7] every node survives a database outage that
   const locker = await sql.reserve();
   // Writes to the table of leases hang, as during an outage of the database; reads still work.
   await locker.unsafe("begin; lock table leases in share mode").simple();
-  const ended = "select 1 from leases where expires_at <= clock_timestamp()";
-  await until(async () => (await sql.unsafe(ended)).length === 2);
-  const seen = [lapses, nodes.map(({ member }) => member.serves_ms > 0)];
+  const expiredLeases = "select 1 from leases where expires_at <= clock_timestamp()";
+  await until(async () => (await sql.unsafe(expiredLeases)).length === 2);
+  const duringOutage = [lapses, nodes.map(({ member }) => member.serves_ms > 0)];
   await locker.unsafe("commit");
   locker.release();
   await until(() => nodes.every(({ member }) => member.serves_ms > 0));
-  expect(seen).toEqual([2, [false, false]]);
-  expect([nodes.map((one) => one.shards()), nodes.map(({ fatal }) => fatal)]).toEqual([shards, [[], []]]);
+  expect(duringOutage).toEqual([2, [false, false]]);
+  expect([nodes.map((node) => node.shards()), nodes.map(({ fatal }) => fatal)]).toEqual([shards, [[], []]]);
 });

@@ -14,7 +14,7 @@ import { ASKED_BY, CHATS_WITH_QUESTIONS } from "../chats-with-questions.ts";
 const RELEASED_SHA256 = "865901434a4ecc7f315475214c542e0b02233a263bfd5a3e229e43643bae9503";
 
 const databases: TestDatabase[] = [];
-afterAll(() => Promise.all(databases.map((one) => one.remove())));
+afterAll(() => Promise.all(databases.map((database) => database.remove())));
 
 const TABLES = listTableConfigs()
   .map(({ name }) => `'${name}'`)

@@ -10,8 +10,8 @@ const makeSenders = () => {
   let now = 0;
   const poll = (counts: Readonly<Record<number, number>>, sign = `${now}`): SenderCheck => {
     now += 500;
-    const all = Object.entries(counts).map(([epoch, one]) => ({ epoch: Number(epoch), sent: one, sign }));
-    return senders.see(all, now);
+    const reports = Object.entries(counts).map(([epoch, sent]) => ({ epoch: Number(epoch), sent, sign }));
+    return senders.see(reports, now);
   };
   const receive = (epoch: number, n: number): void => senders.onNotice({ epoch, n, audit: true }, now);
   return { senders, poll, receive };
@@ -55,7 +55,7 @@ test("[CP-52] reports once that a node that has left, or is silent for three sec
   const { poll } = makeSenders();
   const findSilent = () => poll({ 7: 0 }, "the same");
   const checks = Array.from({ length: 9 }, findSilent);
-  expect(checks.filter((one) => one === "gone")).toEqual(["gone"]);
+  expect(checks.filter((check) => check === "gone")).toEqual(["gone"]);
   expect(checks.indexOf("gone")).toBe(6);
   expect([poll({}), poll({})]).toEqual(["nothing", "nothing"]);
   expect([poll({ 8: 0 }), poll({ 8: 0, 9: 0 }), poll({ 9: 0 }), poll({ 9: 0 })]).toEqual([

@@ -76,29 +76,30 @@ testNeeding(
     database = await createDatabase();
     const { url, name } = database;
     const options = { url, version: "1", lease_ms: 6_000, sendsNotices: true, clock: systemClock, fatal: () => {} };
-    const [one, two] = [
+    const [firstNode, secondNode] = [
       await ShardsMember.join({ ...options, id: "a:1" }),
       await ShardsMember.join({ ...options, id: "b:1" }),
     ];
-    const [store, reads, other] = [
-      one.openStore(),
-      one.openReads(() => {
+    const [store, reads, otherStore] = [
+      firstNode.openStore(),
+      firstNode.openReads(() => {
         throw new Error("not here");
       }),
-      two.openStore(),
+      secondNode.openStore(),
     ];
     const received: Record<"writing" | "reading", string[]> = { writing: [], reading: [] };
-    const receiveEvents = (which: keyof typeof received) => (words: readonly BroadcastEvent[] | undefined) =>
-      received[which].push(...(words ? words.map(({ id }) => id) : ["everything"]));
+    const receiveEvents = (role: keyof typeof received) => (words: readonly BroadcastEvent[] | undefined) =>
+      received[role].push(...(words ? words.map(({ id }) => id) : ["everything"]));
     store.onBroadcast(receiveEvents("writing"));
     reads.listen(receiveEvents("reading"));
-    const haveBothReceived = (what: string): boolean => Object.values(received).every((all) => all.includes(what));
+    const haveBothReceived = (event: string): boolean =>
+      Object.values(received).every((events) => events.includes(event));
     await until(() => haveBothReceived("everything"), { what: "everything at the beginning" });
-    other.broadcast("key_gone", "first", {});
+    otherStore.broadcast("key_gone", "first", {});
     await until(() => haveBothReceived("first"), { what: "both to receive an event" });
 
     const before = reads.auditVersion ?? 0;
-    for (const all of Object.values(received)) all.splice(0);
+    for (const events of Object.values(received)) events.splice(0);
     await using sql = new SQL(url, { max: 1 });
     // Each node has one listening connection.
     const ofName = "from pg_stat_activity where datname = $1 and query ilike 'listen%'";
@@ -107,12 +108,12 @@ testNeeding(
     await sql.unsafe(`select pg_terminate_backend(pid) ${ofName}`, [name]);
     await until(() => haveBothReceived("everything"), { what: "everything after reconnecting" });
     expect(reads.auditVersion ?? 0).toBeGreaterThan(before);
-    other.broadcast("key_gone", "second", {});
+    otherStore.broadcast("key_gone", "second", {});
     await until(() => haveBothReceived("second"), { what: "both to receive an event again" });
 
     await reads.close();
-    for (const ended of [store, other]) await ended.close();
-    for (const member of [two, one]) await member.leaveCluster();
+    for (const openStore of [store, otherStore]) await openStore.close();
+    for (const member of [secondNode, firstNode]) await member.leaveCluster();
   },
 );
 
@@ -123,35 +124,35 @@ testNeeding(
     database = await createDatabase();
     const { url } = database;
     const options = { url, version: "1", lease_ms: 6_000, sendsNotices: true, clock: systemClock, fatal: () => {} };
-    const [one, two] = [
+    const [firstNode, secondNode] = [
       await ShardsMember.join({ ...options, id: "a:1" }),
       await ShardsMember.join({ ...options, id: "b:1" }),
     ];
-    const [store, other] = [one.openStore(), two.openStore()];
+    const [store, otherStore] = [firstNode.openStore(), secondNode.openStore()];
     const received: string[] = [];
     store.onBroadcast((words) => received.push(...(words ? words.map(({ id }) => id) : ["everything"])));
     await using sql = new SQL(url, { max: 1 });
     const notifications: string[] = [];
     await sql.listen("slipway", (text) => void notifications.push(text));
-    other.broadcast("key_gone", "first", {});
+    otherStore.broadcast("key_gone", "first", {});
     await until(() => received.includes("first") && notifications.some((text) => text.includes("first")));
     // Each node has renewed its lease several times since then.
     const listExpiries = async (): Promise<string[]> =>
       (await sql.unsafe("select expires_at::text as at from leases order by node")).map(({ at }: { at: string }) => at);
     for (let turns = 0; turns < 3; turns++) {
       const before = await listExpiries();
-      await until(async () => (await listExpiries()).every((at, i) => at !== before[i]));
+      await until(async () => (await listExpiries()).every((expiry, i) => expiry !== before[i]));
     }
     expect(notifications.filter((text) => !text.includes('"moves"')).length).toBe(1);
 
     // Simulates an event that was sent to a database which is not the primary any more.
     received.splice(0);
-    Object.assign(other.writer, { sentNotices: other.writer.sentNotices + 1 });
-    const isDoneTwice = (): boolean => received.filter((one) => one === "everything").length > 1;
+    Object.assign(otherStore.writer, { sentNotices: otherStore.writer.sentNotices + 1 });
+    const isDoneTwice = (): boolean => received.filter((event) => event === "everything").length > 1;
     await until(isDoneTwice, { what: "a reload after the missed event, and another when it listens again" });
-    other.broadcast("key_gone", "second", {});
+    otherStore.broadcast("key_gone", "second", {});
     await until(() => received.includes("second"));
-    for (const ended of [store, other]) await ended.close();
-    for (const member of [two, one]) await member.leaveCluster();
+    for (const openStore of [store, otherStore]) await openStore.close();
+    for (const member of [secondNode, firstNode]) await member.leaveCluster();
   },
 );

@@ -21,7 +21,7 @@ const LEASE_MS = 2000;
 const TOLERANCE_MS = 6000;
 const cleanups: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
-  for (const end of cleanups.splice(0).reverse()) await end();
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
 const startServer = async (): Promise<PostgresServer> => {
@@ -30,7 +30,7 @@ const startServer = async (): Promise<PostgresServer> => {
   return single.server;
 };
 
-const storeOn = async (url: string): Promise<PgStore> => {
+const openStore = async (url: string): Promise<PgStore> => {
   const store = await openPgStore({ url, now: 0, wait_ms: COMMIT_TIMEOUT_MS, fatal: () => {} });
   cleanups.push(() => store.close());
   return store;
@@ -44,9 +44,9 @@ const read = (store: PgStore): Promise<string> =>
 /** Returns the outcomes, and the time until the last one. */
 const measureOutcomes = async (
   requests: readonly Promise<string>[],
-): Promise<{ outcomes: string[]; took_ms: number }> => {
+): Promise<{ outcomes: string[]; tookMs: number }> => {
   const startedAt = performance.now();
-  return { outcomes: await Promise.all(requests), took_ms: performance.now() - startedAt };
+  return { outcomes: await Promise.all(requests), tookMs: performance.now() - startedAt };
 };
 
 /** Waits until writes succeed again. Batches are written in order, so all earlier ones are settled then. Returns the written keys. */
@@ -59,16 +59,16 @@ const listKeysAfterwards = async (store: PgStore): Promise<string[]> => {
 
 testNeeding(
   [needs.postgres, needs.root],
-  "[PQ-30] while the database is down, writes and reads are refused in time and never executed; requests still waiting when it returns are executed",
+  "[PQ-30] while the database is down, requests are refused in time and never executed, except those still waiting when it returns",
   async () => {
     const server = await startServer();
-    const store = await storeOn(server.url());
+    const store = await openStore(server.url());
     expect(await write(store, "before")).toBe("done");
     server.kill();
     await until(async () => (await write(store, "first")) === "unreachable", { what: "the outage to be noticed" });
-    const { outcomes, took_ms } = await measureOutcomes([write(store, "a"), read(store), write(store, "b")]);
+    const { outcomes, tookMs } = await measureOutcomes([write(store, "a"), read(store), write(store, "b")]);
     expect(outcomes).toEqual(["unreachable", "unreachable", "unreachable"]);
-    expect(took_ms).toBeLessThan(COMMIT_TIMEOUT_MS + TOLERANCE_MS);
+    expect(tookMs).toBeLessThan(COMMIT_TIMEOUT_MS + TOLERANCE_MS);
     await server.start();
     expect((await listKeysAfterwards(store)).filter((key) => key !== "first")).toEqual(["before"]);
 
@@ -85,44 +85,44 @@ testNeeding(
 
 testNeeding(
   [needs.postgres, needs.root],
-  "[PQ-30] [PQ-31] while the database is paused, the outcome of a sent write is unknown in time, and requests queued behind it are refused and never executed",
+  "[PQ-30] [PQ-31] while the database is paused, a sent write's outcome is unknown, and queued requests are refused and never executed",
   async () => {
     const server = await startServer();
-    const store = await storeOn(server.url());
+    const store = await openStore(server.url());
     expect(await write(store, "before")).toBe("done");
     server.signal("SIGSTOP");
     const sent = write(store, "sent");
     await new Promise<void>((resolve) => setImmediate(() => setImmediate(resolve)));
-    const { outcomes, took_ms } = await measureOutcomes([
+    const { outcomes, tookMs } = await measureOutcomes([
       sent,
       write(store, "behind"),
       read(store),
       write(store, "too"),
     ]);
     expect(outcomes).toEqual(["unknown", "unreachable", "unreachable", "unreachable"]);
-    expect(took_ms).toBeLessThan(COMMIT_TIMEOUT_MS + TOLERANCE_MS);
+    expect(tookMs).toBeLessThan(COMMIT_TIMEOUT_MS + TOLERANCE_MS);
     const later = await measureOutcomes([write(store, "later"), read(store)]);
     expect(later.outcomes).toEqual(["unreachable", "unreachable"]);
-    expect(later.took_ms).toBeLessThan(COMMIT_TIMEOUT_MS + TOLERANCE_MS);
+    expect(later.tookMs).toBeLessThan(COMMIT_TIMEOUT_MS + TOLERANCE_MS);
     server.signal("SIGCONT");
-    const kept = await listKeysAfterwards(store);
-    expect(kept.filter((key) => key !== "sent")).toEqual(["before"]);
+    const keys = await listKeysAfterwards(store);
+    expect(keys.filter((key) => key !== "sent")).toEqual(["before"]);
   },
 );
 
 testNeeding(
   [needs.postgres],
-  "[PQ-31] a connection that receives nothing is given up: its write's outcome is unknown in time, and later requests use a new connection",
+  "[PQ-31] a silent connection is given up: its write's outcome is unknown, and later requests use a new connection",
   async () => {
     const database = await createDatabase();
     cleanups.push(() => database.remove());
     using proxy = startSilentProxy(new URL(database.url));
-    const store = await storeOn(proxy.url);
+    const store = await openStore(proxy.url);
     expect([await write(store, "before"), await read(store)]).toEqual(["done", "done"]);
     proxy.silence();
-    const { outcomes, took_ms } = await measureOutcomes([write(store, "lost"), read(store)]);
+    const { outcomes, tookMs } = await measureOutcomes([write(store, "lost"), read(store)]);
     expect(outcomes[0]).toBe("unknown");
-    expect(took_ms).toBeLessThan(COMMIT_TIMEOUT_MS + TOLERANCE_MS);
+    expect(tookMs).toBeLessThan(COMMIT_TIMEOUT_MS + TOLERANCE_MS);
     expect(await listKeysAfterwards(store)).toEqual(["before"]);
     expect(await read(store)).toBe("done");
     await store.close();
@@ -132,7 +132,7 @@ testNeeding(
 for (const kind of [ClusterNode, ShardsMember])
   testNeeding(
     [needs.postgres, needs.root],
-    `[PQ-32] a ${kind.name} whose lease has expired refuses unsent writes and reads immediately, and continues when the database is back`,
+    `[PQ-32] a ${kind.name} with an expired lease refuses unsent writes and reads, and continues when the database is back`,
     async () => {
       const server = await startServer();
       const fatal: string[] = [];
@@ -153,10 +153,10 @@ for (const kind of [ClusterNode, ShardsMember])
       server.signal("SIGSTOP");
       const sent = write(store, "sent");
       await new Promise<void>((resolve) => setImmediate(() => setImmediate(resolve)));
-      const { outcomes, took_ms } = await measureOutcomes([sent, write(store, "behind"), read(store)]);
+      const { outcomes, tookMs } = await measureOutcomes([sent, write(store, "behind"), read(store)]);
       expect(outcomes).toEqual(["unknown", "unreachable", "unreachable"]);
       expect(node.serves_ms).toBeLessThan(1);
-      expect(took_ms).toBeLessThan(LEASE_MS + TOLERANCE_MS);
+      expect(tookMs).toBeLessThan(LEASE_MS + TOLERANCE_MS);
       server.signal("SIGCONT");
       await until(() => node.serves_ms > 0, { what: "the lease to be renewed" });
       expect(

@@ -42,7 +42,7 @@ beforeAll(async () => {
   const opened = await openPgStore({ url: database.url, now: 0, fatal: () => {} });
   // Both have the same epoch, so that neither fences the other, and only the database isolates them.
   nodes = [opened, new PgStore(new Primary(database.url), "", opened.epoch, { fatal: () => {} })];
-  await opened.commit([insertOrganization(organization("org"))]);
+  await opened.commit([insertOrganization(makeOrganization("org"))]);
 });
 afterAll(async () => {
   if (!needs.postgres.found) return;
@@ -51,8 +51,8 @@ afterAll(async () => {
 });
 
 const TIMES = { created_at: 1, updated_at: 1 };
-const organization = (id: string) => ({ id, name: id, display_name: id, ...TIMES });
-const template = (id: string, created_by: string, name = id) => ({
+const makeOrganization = (id: string) => ({ id, name: id, display_name: id, ...TIMES });
+const makeTemplate = (id: string, created_by: string, name = id) => ({
   id,
   name,
   organization_id: "org",
@@ -61,7 +61,7 @@ const template = (id: string, created_by: string, name = id) => ({
   created_by,
   ...TIMES,
 });
-const workspace = (id: string, owner_id: string, template_id: string) => ({
+const makeWorkspace = (id: string, owner_id: string, template_id: string) => ({
   id,
   owner_id,
   organization_id: "org",
@@ -71,7 +71,7 @@ const workspace = (id: string, owner_id: string, template_id: string) => ({
   last_used_at: 1,
   ...TIMES,
 });
-const build = (workspace_id: string) => ({
+const makeBuild = (workspace_id: string) => ({
   id: `b-${workspace_id}`,
   workspace_id,
   build_number: 1,
@@ -82,7 +82,7 @@ const build = (workspace_id: string) => ({
   ...TIMES,
   transition: "start" as const,
 });
-const secret = (id: string, user_id: string) => ({
+const makeSecret = (id: string, user_id: string) => ({
   id,
   user_id,
   name: id,
@@ -92,7 +92,7 @@ const secret = (id: string, user_id: string) => ({
   sealed_value: "",
   ...TIMES,
 });
-const key = (id: string, user_id: string) => ({
+const makeKey = (id: string, user_id: string) => ({
   id,
   user_id,
   secret_hash: id,
@@ -103,7 +103,7 @@ const key = (id: string, user_id: string) => ({
   last_used: 1,
   expires_at: 1,
 });
-const grant = (key_id: string, app_id: string, user_id: string) => ({
+const makeGrant = (key_id: string, app_id: string, user_id: string) => ({
   key_id,
   app_id,
   user_id,
@@ -122,7 +122,7 @@ type Race = {
   /** A query that the first node runs as soon as its write is answered. */
   readState?(): Promise<unknown>;
   /** Checks the outcomes of both writes; by default, exactly one has succeeded. */
-  check?(outcomes: readonly string[], seen: unknown): Promise<void>;
+  check?(outcomes: readonly string[], state: unknown): Promise<void>;
 };
 
 const expectOneWinner = async (outcomes: readonly string[]): Promise<void> => {
@@ -133,21 +133,24 @@ const expectOneWinner = async (outcomes: readonly string[]): Promise<void> => {
 /** Returns each race, with a name that its objects use. */
 const RACES: Readonly<Record<string, (n: string) => Race>> = {
   "a template is deleted and a workspace is created from it": (n) => ({
-    before: [insertTemplate(template(n, "u"))],
-    writes: [[deleteTemplate({ id: n, now: 2 })], [guardTemplate({ id: n }), insertWorkspace(workspace(n, "u", n))]],
+    before: [insertTemplate(makeTemplate(n, "u"))],
+    writes: [
+      [deleteTemplate({ id: n, now: 2 })],
+      [guardTemplate({ id: n }), insertWorkspace(makeWorkspace(n, "u", n))],
+    ],
   }),
   "a user is deleted and a workspace is created for them": (n) => ({
     before: [insertUser(makeUser(n))],
     writes: [
       [deleteUser({ id: `id-of-${n}`, now: 2 })],
-      [guardUser({ id: `id-of-${n}` }), insertWorkspace(workspace(n, `id-of-${n}`, "t"))],
+      [guardUser({ id: `id-of-${n}` }), insertWorkspace(makeWorkspace(n, `id-of-${n}`, "t"))],
     ],
   }),
   "a user is deleted and a key is created for them": (n) => ({
     before: [insertUser(makeUser(n))],
     writes: [
       [deleteUser({ id: `id-of-${n}`, now: 2 }), deleteKeysByUser({ user_id: `id-of-${n}`, except: "" })],
-      [guardUser({ id: `id-of-${n}` }), insertKey(key(n, `id-of-${n}`))],
+      [guardUser({ id: `id-of-${n}` }), insertKey(makeKey(n, `id-of-${n}`))],
     ],
     async check([deleted]) {
       expect(deleted).toBe("done");
@@ -155,7 +158,7 @@ const RACES: Readonly<Record<string, (n: string) => Race>> = {
     },
   }),
   "the last two owners take the role from each other": (n) => ({
-    before: [insertUser(["a", "b"].map((one) => ({ ...makeUser(one + n), roles: ["owner"] })))],
+    before: [insertUser(["a", "b"].map((prefix) => ({ ...makeUser(prefix + n), roles: ["owner"] })))],
     writes: [
       [guardOwner({ id: `id-of-a${n}` }), updateUser(`id-of-b${n}`, { roles: [] })],
       [guardOwner({ id: `id-of-b${n}` }), updateUser(`id-of-a${n}`, { roles: [] })],
@@ -163,13 +166,13 @@ const RACES: Readonly<Record<string, (n: string) => Race>> = {
   }),
   "two templates of one name": (n) => ({
     before: [],
-    writes: [[insertTemplate(template(`a${n}`, "u", n))], [insertTemplate(template(`b${n}`, "u", n))]],
+    writes: [[insertTemplate(makeTemplate(`a${n}`, "u", n))], [insertTemplate(makeTemplate(`b${n}`, "u", n))]],
   }),
   "the last secret that somebody may have, twice": (n) => ({
     before: [insertUser(makeUser(n))],
     writes: [
-      [insertUserSecret(secret(`a${n}`, `id-of-${n}`), 1)],
-      [insertUserSecret(secret(`b${n}`, `id-of-${n}`), 1)],
+      [insertUserSecret(makeSecret(`a${n}`, `id-of-${n}`), 1)],
+      [insertUserSecret(makeSecret(`b${n}`, `id-of-${n}`), 1)],
     ],
   }),
   "two workspaces of one owner, each of which uses up the remaining quota": (n) => {
@@ -181,22 +184,25 @@ const RACES: Readonly<Record<string, (n: string) => Race>> = {
     return {
       before: [
         insertUser(makeUser(n)),
-        insertWorkspace(ids.map((id) => workspace(id, `id-of-${n}`, "t"))),
-        insertBuild(ids.map(build)),
+        insertWorkspace(ids.map((id) => makeWorkspace(id, `id-of-${n}`, "t"))),
+        insertBuild(ids.map(makeBuild)),
       ],
       writes: [start(ids[0]), start(ids[1])],
     };
   },
   "sharing is switched off and a workspace is shared": (n) => ({
-    before: [insertOrganization(organization(n)), insertWorkspace({ ...workspace(n, "u", "t"), organization_id: n })],
+    before: [
+      insertOrganization(makeOrganization(n)),
+      insertWorkspace({ ...makeWorkspace(n, "u", "t"), organization_id: n }),
+    ],
     writes: [
       [storeSharingDisabled(n, true)],
       [guardSharing({ organization_id: n }), updateWorkspace(n, { user_acl: { somebody: "use" } })],
     ],
     // After disabling sharing, the node reads what is still shared.
     readState: () => nodes[0].all(listForbiddenSharing({ organization_id: n })),
-    async check([, shared], found) {
-      expect(found).toHaveLength(shared === "done" ? 1 : 0);
+    async check([, shared], forbiddenShares) {
+      expect(forbiddenShares).toHaveLength(shared === "done" ? 1 : 0);
     },
   }),
   "an application is deleted and granted something": (n) => ({
@@ -205,8 +211,8 @@ const RACES: Readonly<Record<string, (n: string) => Race>> = {
       [deleteKeysOfApp({ app_id: n }), deleteOAuth2App(n)],
       [
         updateOAuth2App(n, { updated_at: 2 }, { expect: 1 }),
-        insertKey(key(n, "u")),
-        insertOAuth2Grant(grant(n, n, "u")),
+        insertKey(makeKey(n, "u")),
+        insertOAuth2Grant(makeGrant(n, n, "u")),
       ],
     ],
     async check() {
@@ -241,7 +247,7 @@ const RACES: Readonly<Record<string, (n: string) => Race>> = {
     };
     return {
       before: [
-        insertWorkspace(workspace(n, "u", "t")),
+        insertWorkspace(makeWorkspace(n, "u", "t")),
         insertChat({
           key: chat,
           id: n,
@@ -274,7 +280,7 @@ describe("[PQ-14] two nodes make conflicting changes", () => {
     if (!needs.postgres.found) return;
     await nodes[0].commit([
       insertUser({ ...makeUser("u"), id: "u" }),
-      insertTemplate(template("t", "u")),
+      insertTemplate(makeTemplate("t", "u")),
       insertGroup({ id: "org", organization_id: "org", name: "all", quota_allowance: 10, ...TIMES }),
     ]);
   });
@@ -285,19 +291,20 @@ describe("[PQ-14] two nodes make conflicting changes", () => {
       for (let i = 0; i < ROUNDS; i++) {
         const { before, writes, readState, check = expectOneWinner } = race(`r${++round}`);
         await nodes[0].commit(before);
-        let seen: unknown;
-        const commit = async (at: 0 | 1): Promise<string> => {
-          const outcome = await awaitOutcome(nodes[at].commit(writes[at]));
-          if (at === 0) seen = await readState?.();
+        let state: unknown;
+        const commit = async (nodeIndex: 0 | 1): Promise<string> => {
+          const outcome = await awaitOutcome(nodes[nodeIndex].commit(writes[nodeIndex]));
+          if (nodeIndex === 0) state = await readState?.();
           return outcome;
         };
-        const commitLater = async (at: 0 | 1): Promise<string> => {
-          for (let turns = Math.floor(random() * 3); turns > 0; turns--) await nodes[at].get(findKey({ id: "" }));
-          return commit(at);
+        const commitLater = async (nodeIndex: 0 | 1): Promise<string> => {
+          for (let turns = Math.floor(random() * 3); turns > 0; turns--)
+            await nodes[nodeIndex].get(findKey({ id: "" }));
+          return commit(nodeIndex);
         };
         const isFirst = random() < 0.5;
         const outcomes = await Promise.all(isFirst ? [commit(0), commitLater(1)] : [commitLater(0), commit(1)]);
-        await check(outcomes, seen);
+        await check(outcomes, state);
       }
     });
   }
@@ -310,23 +317,23 @@ testNeeding(
     const random = randomFrom(SEED);
     const ranges: [number, number][] = [];
     /** The last value of each chat, and its node. */
-    const chats = Array.from({ length: 8 }, () => ({ last: 0, at: 0 as 0 | 1 }));
+    const chats = Array.from({ length: 8 }, () => ({ last: 0, nodeIndex: 0 as 0 | 1 }));
     const work = async (chat: (typeof chats)[number]): Promise<void> => {
       for (let i = 0; i < 40; i++) {
         if (random() < 0.2) {
-          chat.at = chat.at === 0 ? 1 : 0;
-          nodes[chat.at].discardNumbers();
+          chat.nodeIndex = chat.nodeIndex === 0 ? 1 : 0;
+          nodes[chat.nodeIndex].discardNumbers();
         }
         // A block has 40,000 numbers, so the nodes often compete for the next one.
         const count = 1 + Math.floor(random() * 30_000);
-        const first = await nodes[chat.at].reserve("messages", count);
+        const first = await nodes[chat.nodeIndex].reserve("messages", count);
         expect(first).toBeGreaterThan(chat.last);
         chat.last = first + count - 1;
         ranges.push([first, chat.last]);
       }
     };
     await Promise.all(chats.map(work));
-    const sorted = ranges.toSorted(([one], [other]) => one - other);
+    const sorted = ranges.toSorted(([a], [b]) => a - b);
     expect(sorted.filter(([first], i) => first <= (sorted[i - 1]?.[1] ?? 0))).toEqual([]);
   },
 );

@@ -34,12 +34,19 @@ test("[PQ-16] a group counts its changes to lists and callers once, and does not
   // A batch that does not state what it touches affects all data.
   expect(toCounterUpdate(writer, [{ batch: [{ sql: "", rows: [[]] }] }])?.params).toEqual(["n", 7, 1, 1, 1]);
   // Writes of one workspace's agents do not affect other workspaces.
-  const [two, one] = [
+  const [secondBatch, firstBatch] = [
     { ...makeTouching("agents"), about: "two" },
     { ...makeTouching("agents", "lines"), about: "one" },
   ];
-  expect(toCounterUpdate(writer, [two, one, two])?.params).toEqual(["n", 7, 1, 0, 0, "{one,two}"]);
-  expect(toCounterUpdate(writer, [two, { ...makeTouching("workspaces"), about: "three" }])?.params).toEqual([
+  expect(toCounterUpdate(writer, [secondBatch, firstBatch, secondBatch])?.params).toEqual([
+    "n",
+    7,
+    1,
+    0,
+    0,
+    "{one,two}",
+  ]);
+  expect(toCounterUpdate(writer, [secondBatch, { ...makeTouching("workspaces"), about: "three" }])?.params).toEqual([
     "n",
     7,
     1,
@@ -200,16 +207,16 @@ testNeeding(
       undefined,
       undefined,
     ]);
-    const callers = async (): Promise<number> => {
+    const loadCallersVersion = async (): Promise<number> => {
       await a.store.refreshCallersVersion();
       return a.store.callersVersion ?? Number.NaN;
     };
-    const before = await callers();
+    const before = await loadCallersVersion();
     await putValue(b.store, "neither");
-    expect(await callers()).toBe(before);
+    expect(await loadCallersVersion()).toBe(before);
     for (const [i, { store }] of [b, a].entries()) {
       await store.commit([insertUser(makeUser(`caller-${i}`))]);
-      expect(await callers()).toBe(before + i + 1);
+      expect(await loadCallersVersion()).toBe(before + i + 1);
     }
     // The newest epoch belongs to the node that joined last.
     expect(await findRaised(() => removeNodeFromShards(connection, b, 60_000))).toEqual([true, true, true]);

@@ -14,7 +14,7 @@ import { awaitOutcome } from "../contract.ts";
 
 const databases: TestDatabase[] = [];
 const stores: PgStore[] = [];
-const database = async (options = {}): Promise<TestDatabase> => {
+const createTestDatabase = async (options = {}): Promise<TestDatabase> => {
   const created = await createDatabase(options);
   databases.push(created);
   return created;
@@ -30,7 +30,7 @@ const querySql = async (url: string, text: string) => {
 };
 afterEach(async () => {
   for (const store of stores.splice(0)) await store.close().catch(() => {});
-  for (const one of databases.splice(0)) await one.remove();
+  for (const testDatabase of databases.splice(0)) await testDatabase.remove();
 });
 
 describe("migrations", () => {
@@ -38,7 +38,7 @@ describe("migrations", () => {
     [needs.postgres],
     "[PQ-3] migrations are applied once, even if several nodes start at the same time",
     async () => {
-      const { url } = await database({ empty: true });
+      const { url } = await createTestDatabase({ empty: true });
       await Promise.all([open(url), open(url), open(url)]);
       const rows = await querySql(url, "select version, name from migrations order by version");
       expect(rows.map(({ name }: { name: string }) => name)).toEqual(PG_MIGRATIONS.map(({ name }) => name));
@@ -49,7 +49,7 @@ describe("migrations", () => {
     [needs.postgres],
     "[PQ-3] a database with migrations of a newer version is refused and not changed",
     async () => {
-      const { url } = await database();
+      const { url } = await createTestDatabase();
       await querySql(url, "insert into migrations (version, name, applied_at) values (9999, 'later', 0)");
       expect(await open(url).catch((error) => error)).toBeInstanceOf(DatabaseVersionError);
     },
@@ -61,7 +61,7 @@ describe("unsafe databases", () => {
     [needs.postgres],
     "[PQ-4] a database that acknowledges a commit before it is on disk is refused",
     async () => {
-      const { url } = await database();
+      const { url } = await createTestDatabase();
       await querySql(url, `alter database ${new URL(url).pathname.slice(1)} set synchronous_commit = off`);
       const error = await open(url).catch((refusal) => refusal);
       expect(error).toBeInstanceOf(UnsafeDatabaseError);
@@ -70,7 +70,7 @@ describe("unsafe databases", () => {
   );
 
   testNeeding([needs.postgres], "[PQ-4] a database with another sort order is refused", async () => {
-    const name = `${new URL((await database()).url).pathname.slice(1)}_sorted`;
+    const name = `${new URL((await createTestDatabase()).url).pathname.slice(1)}_sorted`;
     await querySql(needs.postgres.file, `create database ${name} template template0 encoding 'utf8' locale 'C.UTF-8'`);
     const url = new URL(needs.postgres.file);
     url.pathname = `/${name}`;
@@ -81,7 +81,7 @@ describe("unsafe databases", () => {
 });
 
 testNeeding([needs.postgres], "[PQ-7] the database assigns a number to each row that has none", async () => {
-  const store = await open((await database()).url);
+  const store = await open((await createTestDatabase()).url);
   const sql = "insert into usage_keys (key, kind, name) values (?, ?, ?)";
   // A few rows are sent one by one, many rows as arrays.
   for (const count of [2, 20]) {
@@ -95,7 +95,7 @@ testNeeding(
   [needs.postgres],
   "[PQ-8] a transaction that the database aborted before its commit is retried",
   async () => {
-    const { url } = await database();
+    const { url } = await createTestDatabase();
     const store = await open(url);
     await using sql = new SQL(url, { max: 1 });
     await sql.unsafe("create sequence refusals");
@@ -122,7 +122,7 @@ describe("two nodes on one database", () => {
     [needs.postgres],
     "[PQ-5] the older one is fenced: its next write is refused and it must stop",
     async () => {
-      const { url } = await database();
+      const { url } = await createTestDatabase();
       const fatal: Error[] = [];
       const older = await open(url, (error) => fatal.push(error));
       await older.commit([insertSetting({ key: "before", value: "" })]);
@@ -141,7 +141,7 @@ describe("two nodes on one database", () => {
     [needs.postgres],
     "[PQ-6] a broken connection loses no acknowledged write, and writes continue",
     async () => {
-      const created = await database();
+      const created = await createTestDatabase();
       const store = await open(created.url);
       const acknowledged: string[] = [];
       let isWriting = true;
@@ -153,14 +153,14 @@ describe("two nodes on one database", () => {
         }
       })();
       for (let cut = 0; cut < 3; cut++) {
-        const seen = acknowledged.length;
+        const acknowledgedBefore = acknowledged.length;
         await created.cutConnections();
-        await until(() => acknowledged.length >= seen + 5);
+        await until(() => acknowledged.length >= acknowledgedBefore + 5);
       }
       isWriting = false;
       await writing;
-      const kept = new Set((await store.all(listSettings())).map(({ key }) => key));
-      expect(acknowledged.filter((key) => !kept.has(key))).toEqual([]);
+      const storedKeys = new Set((await store.all(listSettings())).map(({ key }) => key));
+      expect(acknowledged.filter((key) => !storedKeys.has(key))).toEqual([]);
     },
   );
 });
@@ -169,7 +169,7 @@ testNeeding(
   [needs.postgres],
   "[PQ-17] a read after a connection was given up sees the write that was in progress on it",
   async () => {
-    const { url } = await database();
+    const { url } = await createTestDatabase();
     const store = await open(url);
     await store.commit([insertSetting({ key: "kept", value: "before" })]);
     await using sql = new SQL(url, { max: 2 });
@@ -201,7 +201,7 @@ testNeeding(
 );
 
 testNeeding([needs.postgres], "[PQ-10] a read whose connection breaks is retried", async () => {
-  const created = await database();
+  const created = await createTestDatabase();
   const store = await open(created.url);
   const slowRead = { sql: "select 7 from pg_sleep(1)", params: [], map: ([seven]: unknown[]) => seven };
   const reading = Promise.all([store.get(slowRead), store.get(slowRead)]);
@@ -215,7 +215,7 @@ testNeeding(
   [needs.postgres],
   "[PQ-9] at most two reports run concurrently, even when one arrives while a slot is being passed on",
   async () => {
-    const { url } = await database();
+    const { url } = await createTestDatabase();
     await open(url);
     await using sql = new SQL(url, { max: 8 });
     const lateReports: Promise<string>[] = [];
@@ -236,10 +236,10 @@ testNeeding(
     const reports = new PgReports();
     const search = JSON.stringify({ filter: {}, limit: 10 });
     const runReport = () => reports.run(readers, "audit", search);
-    const found = await Promise.all(Array.from({ length: 6 }, runReport));
-    found.push(...(await Promise.all(lateReports)));
-    expect(found).toHaveLength(7);
-    expect(found).toEqual(found.map(() => JSON.stringify({ keys: [], count: 0 })));
+    const results = await Promise.all(Array.from({ length: 6 }, runReport));
+    results.push(...(await Promise.all(lateReports)));
+    expect(results).toHaveLength(7);
+    expect(results).toEqual(results.map(() => JSON.stringify({ keys: [], count: 0 })));
     expect([maxRunning, runningCount]).toEqual([2, 0]);
   },
 );
