@@ -35,7 +35,7 @@ describe("the plan", () => {
     ];
     for (const [filter, index, values] of cases) {
       const range = toIndexRange(filter);
-      expect([range.index, ...range.leading.map((one) => one.values)]).toEqual([index, ...values]);
+      expect([range.index, ...range.leading.map((column) => column.values)]).toEqual([index, ...values]);
       expect(listEntityRuns(filter)).toEqual([]);
     }
   });
@@ -76,17 +76,17 @@ describe("the plan", () => {
     for (const type of parts) {
       for (const action of [undefined, "start", "stop", "write", "a"]) {
         for (const reason of [undefined, "", "cli", "z"]) {
-          const requested = [type, action, reason] as const;
+          const pattern = [type, action, reason] as const;
           const matched: Kind[] = [];
-          for (let bound: ReturnType<typeof toFirstBound> | undefined = toFirstBound(requested); bound; lookups++) {
-            const at = bound;
-            const found = kinds.find((kind) => isBelow(kind, at));
-            if (!found) break;
-            const step = toNextStep(requested, found);
-            if (step.matches) matched.push(found);
+          for (let bound: ReturnType<typeof toFirstBound> | undefined = toFirstBound(pattern); bound; lookups++) {
+            const currentBound = bound;
+            const match = kinds.find((kind) => isBelow(kind, currentBound));
+            if (!match) break;
+            const step = toNextStep(pattern, match);
+            if (step.matches) matched.push(match);
             bound = step.bound;
           }
-          expect(matched).toEqual(kinds.filter((kind) => kind.every((word, n) => (requested[n] ?? word) === word)));
+          expect(matched).toEqual(kinds.filter((kind) => kind.every((word, n) => (pattern[n] ?? word) === word)));
         }
       }
     }
@@ -124,11 +124,11 @@ describe("a log of 12,000 entries", () => {
 
   /** Finds the entries by scanning every row. */
   const scanRows = (filter: AuditFilter): { time: number; key: number }[] => {
-    const { from = 0, to = 9e15, user_ids, within, resource_target, ...same } = filter;
+    const { from = 0, to = 9e15, user_ids, within, resource_target, ...exactMatches } = filter;
     const inList = (column: string, values: readonly string[] | undefined) =>
       values === undefined ? "true" : `${column} in (${values.map((value) => `'${value}'`).join(",")})`;
     const conditions = [
-      ...Object.entries(same).map(([column, value]) =>
+      ...Object.entries(exactMatches).map(([column, value]) =>
         inList(column, value === undefined ? undefined : [String(value)]),
       ),
       ...[inList("user_id", user_ids), inList("organization_id", within), `time between ${from} and ${to}`],
@@ -186,9 +186,9 @@ describe("a log of 12,000 entries", () => {
 
   test("[AU-11] pages and counts match a scan of every row, for any filter and any starting point", () => {
     for (const filter of FILTERS) {
-      const all = scanRows(filter);
-      const keys = all.map(({ key }) => key);
-      const middle = all[Math.floor(all.length / 2)];
+      const rows = scanRows(filter);
+      const keys = rows.map(({ key }) => key);
+      const middle = rows[Math.floor(rows.length / 2)];
       const pages: [AuditSearch, number[]][] = [
         [{ filter, limit: 25, counted: true }, keys.slice(0, 25)],
         [{ filter, limit: 30, offset: 40, counted: true }, keys.slice(40, 70)],
@@ -196,29 +196,29 @@ describe("a log of 12,000 entries", () => {
         [{ filter, limit: 25, offset: Number.MAX_SAFE_INTEGER, counted: true }, []],
       ];
       if (middle) {
-        const at = Math.floor(all.length / 2) + 1;
-        pages.push([{ filter, limit: 25, cursor: middle, counted: true }, keys.slice(at, at + 25)]);
+        const offset = Math.floor(rows.length / 2) + 1;
+        pages.push([{ filter, limit: 25, cursor: middle, counted: true }, keys.slice(offset, offset + 25)]);
       }
       for (const [search, expected] of pages) {
-        const found = find(search);
-        expect([filter, found.keys]).toEqual([filter, expected]);
-        expect([search, found.count]).toEqual([search, Math.min(all.length, MAX_AUDIT_COUNT + 1)]);
+        const page = find(search);
+        expect([filter, page.keys]).toEqual([filter, expected]);
+        expect([search, page.count]).toEqual([search, Math.min(rows.length, MAX_AUDIT_COUNT + 1)]);
       }
     }
   });
 
   test("[AU-11] pages by cursor follow each other without gaps", () => {
     const filter: AuditFilter = { within: ["org-0", "org-9"], from: 1000 };
-    const all = scanRows(filter);
-    const timeOf = new Map(all.map(({ key, time }) => [key, time]));
-    const seen: number[] = [];
+    const rows = scanRows(filter);
+    const timeOf = new Map(rows.map(({ key, time }) => [key, time]));
+    const pagedKeys: number[] = [];
     for (let page = find({ filter, limit: 137 }); page.keys.length > 0; ) {
       expect(page.count).toBe(0);
-      seen.push(...page.keys);
-      const key = seen.at(-1) as number;
+      pagedKeys.push(...page.keys);
+      const key = pagedKeys.at(-1) as number;
       page = find({ filter, limit: 137, cursor: { key, time: timeOf.get(key) as number } });
     }
-    expect(seen).toEqual(all.map(({ key }) => key));
+    expect(pagedKeys).toEqual(rows.map(({ key }) => key));
   });
 
   test("[AU-11] no statement sorts entries, scans a whole index or reads rows for what indexes contain", () => {
@@ -227,13 +227,13 @@ describe("a log of 12,000 entries", () => {
       texts.add(text);
       return text;
     };
-    const spied = {
+    const recordingDatabase = {
       query: (text: string) => db.query(recordText(text)),
       prepare: (text: string) => db.prepare(recordText(text)),
     } as unknown as Database;
     for (const filter of FILTERS) {
-      auditReport(spied, { filter, limit: 25, counted: true });
-      auditReport(spied, { filter, limit: 25, cursor: { time: 2000, key: 6000 }, counted: true });
+      auditReport(recordingDatabase, { filter, limit: 25, counted: true });
+      auditReport(recordingDatabase, { filter, limit: 25, cursor: { time: 2000, key: 6000 }, counted: true });
     }
     expect(texts.size).toBeGreaterThan(20);
     const byTime = "INDEX audit_logs_time";

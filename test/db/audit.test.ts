@@ -99,8 +99,8 @@ describe("an entry", () => {
     const [row = []] = insertAudit(entry).rows;
     expect(row).toContain(NIL_UUID);
     expect(row).toContain('{"automatic":"true"}');
-    const [requested = []] = insertAudit({ ...entry, user_id: "somebody" }).rows;
-    expect(requested).not.toContain('{"automatic":"true"}');
+    const [userRow = []] = insertAudit({ ...entry, user_id: "somebody" }).rows;
+    expect(userRow).not.toContain('{"automatic":"true"}');
   });
 });
 

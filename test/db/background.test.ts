@@ -18,9 +18,9 @@ const toRowsQuery = (sql: string): Query<Value[]> => ({ sql, params: [], map: (r
 const countOpenFiles = (folder: string): number =>
   !existsSync("/proc/self/fd")
     ? 0
-    : readdirSync("/proc/self/fd").filter((one) => {
+    : readdirSync("/proc/self/fd").filter((descriptor) => {
         try {
-          return readlinkSync(`/proc/self/fd/${one}`).startsWith(folder);
+          return readlinkSync(`/proc/self/fd/${descriptor}`).startsWith(folder);
         } catch {
           return false;
         }
@@ -102,9 +102,9 @@ describe("background work", () => {
     const runs: string[] = [];
     const run = db.run.bind(db);
     db.run = (sql: string) => {
-      const from = performance.now();
+      const startedAt = performance.now();
       const result = run(sql);
-      if (sql.includes("truncate")) runs.push(performance.now() - from < 2_500 ? "immediate" : "waited");
+      if (sql.includes("truncate")) runs.push(performance.now() - startedAt < 2_500 ? "immediate" : "waited");
       return result;
     };
     await commitUntil(checkpointer, () => runs.length > 0);
@@ -161,9 +161,9 @@ describe("background work", () => {
     const rejected = await readers.scan(toRowsQuery("select 1")).catch(getMessage);
     expect(rejected).toBe("Too many queries are running. Please retry.");
     await readers.close();
-    const answers = await Promise.all(waiting);
+    const results = await Promise.all(waiting);
     expect(
-      answers.filter((answer) => answer instanceof Error && answer.message === "the store is closing"),
+      results.filter((result) => result instanceof Error && result.message === "the store is closing"),
     ).toHaveLength(256);
     expect(await readers.scan(toRowsQuery("select 1")).catch(getMessage)).toBe("the store is closing");
   });
@@ -171,14 +171,14 @@ describe("background work", () => {
   test("[ST-18] one person's expensive queries leave a Worker to other people", async () => {
     const readers = new Readers(file, { workers: 2 });
     const costly = `with recursive n(x) as (select 1 union all select x + 1 from n where x < 400000) select count(*) from n`;
-    const scanAs = (user_id: string, sql: string, what: string) =>
+    const scanAs = (user_id: string, sql: string, label: string) =>
       withOrigin(
         () => ({ user_id, ip: null, user_agent: "", request_id: NIL_UUID }),
-        () => readers.scan(toRowsQuery(sql)).then(() => what),
+        () => readers.scan(toRowsQuery(sql)).then(() => label),
       );
-    const all = [...["a", "b", "c"].map((what) => scanAs("ada", costly, what)), scanAs("bob", "select 1", "bob's")];
-    expect(await Promise.race(all)).toBe("bob's");
-    expect(await Promise.all(all)).toEqual(["a", "b", "c", "bob's"]);
+    const scans = [...["a", "b", "c"].map((label) => scanAs("ada", costly, label)), scanAs("bob", "select 1", "bob's")];
+    expect(await Promise.race(scans)).toBe("bob's");
+    expect(await Promise.all(scans)).toEqual(["a", "b", "c", "bob's"]);
     await readers.close();
   });
 

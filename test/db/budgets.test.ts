@@ -18,13 +18,13 @@ const listEarlier = (steps: readonly Migration[]): readonly Migration[] =>
     steps.findIndex(({ name }) => name === "0055_budgets_of_deleted"),
   );
 
-const organization = (id: string, deleted: number): string =>
+const insertOrganization = (id: string, deleted: number): string =>
   `insert into organizations (id, name, display_name, description, icon, is_default, deleted, created_at, updated_at)
     values ('${id}', '${id}', '', '', '', 0, ${deleted}, 1, 1)`;
-const template = (id: string, organization_id: string): string =>
+const insertTemplate = (id: string, organization_id: string): string =>
   `insert into templates (id, organization_id, name, provisioner, active_version_id, created_by, deleted, created_at, updated_at)
     values ('${id}', '${organization_id}', '${id}', 'echo', 'v', 'u', 1, 1, 1)`;
-const budget = (id: string, scope: string, scope_id: string): string[] => [
+const insertBudget = (id: string, scope: string, scope_id: string): string[] => [
   `insert into budgets (id, scope, scope_id, period, unit, amount, created_at, updated_at)
     values ('${id}', '${scope}', '${scope_id}', 'month', 'usd', 1, 1, 1)`,
   `insert into budget_periods (budget_id, begins_at, ends_at, unit, spent) values ('${id}', 1, 2, 'usd', 1)`,
@@ -34,20 +34,20 @@ const budget = (id: string, scope: string, scope_id: string): string[] => [
 const WRITES = [
   `insert into users (id, username, email, login_type, status, created_at, updated_at, last_seen_at)
     values ('u', 'u', 'u', 'none', 'active', 1, 1, 1)`,
-  organization("lives", 0),
-  organization("ended", 1),
+  insertOrganization("lives", 0),
+  insertOrganization("ended", 1),
   "insert into groups (id, organization_id, name, created_at, updated_at) values ('crew', 'lives', 'crew', 1, 1)",
-  template("kept", "lives"),
-  template("lost", "ended"),
-  ...budget("a1", "organization", "lives"),
-  ...budget("a2", "group", "crew"),
-  ...budget("a3", "template", "kept"),
-  ...budget("a4", "everyone", ""),
-  ...budget("a5", "user", "u"),
-  ...budget("a6", "chat", "c"),
-  ...budget("b1", "organization", "ended"),
-  ...budget("b2", "group", "of ended"),
-  ...budget("b3", "template", "lost"),
+  insertTemplate("kept", "lives"),
+  insertTemplate("lost", "ended"),
+  ...insertBudget("a1", "organization", "lives"),
+  ...insertBudget("a2", "group", "crew"),
+  ...insertBudget("a3", "template", "kept"),
+  ...insertBudget("a4", "everyone", ""),
+  ...insertBudget("a5", "user", "u"),
+  ...insertBudget("a6", "chat", "c"),
+  ...insertBudget("b1", "organization", "ended"),
+  ...insertBudget("b2", "group", "of ended"),
+  ...insertBudget("b3", "template", "lost"),
   "insert into budget_periods (budget_id, begins_at, ends_at, unit, spent) values ('person:u', 1, 2, 'usd', 1)",
 ];
 const KEPT_IDS = ["a1", "a2", "a3", "a4", "a5", "a6"];
@@ -55,7 +55,7 @@ const READS = ["select id from budgets order by id", "select budget_id from budg
 const EXPECTED = [KEPT_IDS, [...KEPT_IDS, "person:u"]];
 
 const databases: TestDatabase[] = [];
-afterAll(() => Promise.all(databases.map((one) => one.remove())));
+afterAll(() => Promise.all(databases.map((database) => database.remove())));
 
 test("[ID-35] budgets of deleted organizations are deleted on SQLite", () => {
   using temp = temporaryDirectory();
@@ -75,7 +75,7 @@ testNeeding([needs.postgres], "[ID-35] budgets of deleted organizations are dele
   await migratePostgres(connection, { now: 1, migrations: listEarlier(PG_MIGRATIONS) });
   for (const write of WRITES) await connection.unsafe(write);
   await migratePostgres(connection, { now: 2 });
-  const found: string[][] = [];
-  for (const read of READS) found.push((await connection.unsafe(read).values()).flat() as string[]);
-  expect(found).toEqual(EXPECTED);
+  const remaining: string[][] = [];
+  for (const read of READS) remaining.push((await connection.unsafe(read).values()).flat() as string[]);
+  expect(remaining).toEqual(EXPECTED);
 });

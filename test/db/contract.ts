@@ -30,7 +30,7 @@ export const awaitOutcome = (commit: Promise<void>): Promise<string> =>
     (error) => (error instanceof CommitError ? error.reason : `not a CommitError: ${error}`),
   );
 
-export const storeContract = (name: string, deploy: () => Promise<Deployment>): void =>
+export const describeStoreContract = (name: string, deploy: () => Promise<Deployment>): void =>
   describe(`the store's contract, kept by ${name}`, () => {
     let deployment: Deployment;
     let store: Store;
@@ -43,7 +43,7 @@ export const storeContract = (name: string, deploy: () => Promise<Deployment>): 
       await deployment.remove();
     });
     const listKeys = async (): Promise<string[]> => (await store.all(listSettings())).map((row) => row.key);
-    const settingAt = async (key: string) => (await store.get(findSetting({ key })))?.value;
+    const getSetting = async (key: string) => (await store.get(findSetting({ key })))?.value;
 
     test("[ST-8] a commit that resolved is read by get, all and scan", async () => {
       await store.commit([insertSetting({ key: "a", value: "1" })]);
@@ -96,7 +96,7 @@ export const storeContract = (name: string, deploy: () => Promise<Deployment>): 
       const swap = swapSetting({ key: "turn", from: "1", to: "2" });
       expect(await awaitOutcome(store.commit([upsertSetting({ key: "note", value: "first" }), swap]))).toBe("done");
       expect(await awaitOutcome(store.commit([upsertSetting({ key: "note", value: "second" }), swap]))).toBe("stale");
-      expect([await settingAt("turn"), await settingAt("note")]).toEqual(["2", "first"]);
+      expect([await getSetting("turn"), await getSetting("note")]).toEqual(["2", "first"]);
     });
 
     test("[ST-3] of two changes that start from the same state, only one is written", async () => {
@@ -105,22 +105,24 @@ export const storeContract = (name: string, deploy: () => Promise<Deployment>): 
         ["a", "b", "c"].map((to) => awaitOutcome(store.commit([swapSetting({ key: "turn", from: "1", to })]))),
       );
       expect(outcomes).toEqual(["done", "stale", "stale"]);
-      expect(await settingAt("turn")).toBe("a");
+      expect(await getSetting("turn")).toBe("a");
     });
 
     test("[ST-3] a guard applies to each row of its statement", async () => {
       await store.commit([insertSetting(["a", "b"].map((key) => ({ key, value: "1" })))]);
-      const both = swapSetting(["a", "b"].map((key) => ({ key, from: "1", to: "2" })));
+      const bothRows = swapSetting(["a", "b"].map((key) => ({ key, from: "1", to: "2" })));
       const oneMissing = swapSetting(["a", "c"].map((key) => ({ key, from: "2", to: "3" })));
-      expect(await awaitOutcome(store.commit([both]))).toBe("done");
+      expect(await awaitOutcome(store.commit([bothRows]))).toBe("done");
       expect(await awaitOutcome(store.commit([oneMissing]))).toBe("stale");
-      expect([await settingAt("a"), await settingAt("b")]).toEqual(["2", "2"]);
+      expect([await getSetting("a"), await getSetting("b")]).toEqual(["2", "2"]);
     });
 
     test("[ST-4] a violated unique constraint rejects the batch, and the error names the columns or the index", async () => {
       await store.commit([insertUser(makeUser("ada"))]);
-      const sameKey = await store.commit([insertUser({ ...makeUser("bob"), id: "id-of-ada" })]).catch((e) => e);
-      const sameName = await store.commit([insertUser({ ...makeUser("ADA"), id: "other", email: "" })]).catch((e) => e);
+      const sameKey = await store.commit([insertUser({ ...makeUser("bob"), id: "id-of-ada" })]).catch((error) => error);
+      const sameName = await store
+        .commit([insertUser({ ...makeUser("ADA"), id: "other", email: "" })])
+        .catch((error) => error);
       expect([sameKey.reason, sameKey.constraint]).toEqual(["constraint", "users.id"]);
       expect([sameName.reason, sameName.constraint]).toEqual(["constraint", "users_username"]);
     });
@@ -135,18 +137,18 @@ export const storeContract = (name: string, deploy: () => Promise<Deployment>): 
           settled.push(i);
         }),
       );
-      expect(await settingAt("turn")).toBe("40");
-      expect(settled).toEqual(settled.toSorted((one, other) => one - other));
+      expect(await getSetting("turn")).toBe("40");
+      expect(settled).toEqual(settled.toSorted((a, b) => a - b));
     });
 
     test("[ST-25] a rejected caller reads the data that the winner has written", async () => {
-      const seen = await Promise.all(
+      const values = await Promise.all(
         ["a", "b", "c"].map(async (value) => {
           const outcome = await awaitOutcome(store.commit([insertSetting({ key: "won", value })]));
-          return outcome === "done" ? value : `${outcome} ${await settingAt("won")}`;
+          return outcome === "done" ? value : `${outcome} ${await getSetting("won")}`;
         }),
       );
-      expect(seen).toEqual(["a", "constraint a", "constraint a"]);
+      expect(values).toEqual(["a", "constraint a", "constraint a"]);
     });
 
     test("[ST-9] an empty batch, and one whose statements have no rows, resolve and write nothing", async () => {
@@ -194,10 +196,10 @@ export const storeContract = (name: string, deploy: () => Promise<Deployment>): 
     test("[ST-12] numbers ascend, belong to one caller, and are never assigned again, even after a restart or a crash", async () => {
       const lastNumbers = new Map<SequenceName, number>();
       const reserve = async (sequence: SequenceName, count: number) => {
-        const first = await store.reserve(sequence, count);
-        expect(first).toBeGreaterThan(lastNumbers.get(sequence) ?? 0);
-        lastNumbers.set(sequence, first + count - 1);
-        return first;
+        const firstNumber = await store.reserve(sequence, count);
+        expect(firstNumber).toBeGreaterThan(lastNumbers.get(sequence) ?? 0);
+        lastNumbers.set(sequence, firstNumber + count - 1);
+        return firstNumber;
       };
       const firsts = await Promise.all([1, 2, 3].map((count) => reserve("agent_logs", count)));
       expect(firsts).toEqual([1, 2, 4]);
@@ -216,14 +218,14 @@ export const storeContract = (name: string, deploy: () => Promise<Deployment>): 
     });
 
     test("[ST-5] each opened store has a higher epoch than all before it", async () => {
-      const first = store.epoch;
+      const firstEpoch = store.epoch;
       await store.close();
       store = await deployment.open();
-      expect(store.epoch).toBeGreaterThan(first);
-      const second = store.epoch;
+      expect(store.epoch).toBeGreaterThan(firstEpoch);
+      const secondEpoch = store.epoch;
       await deployment.crash();
       store = await deployment.open();
-      expect(store.epoch).toBeGreaterThan(second);
+      expect(store.epoch).toBeGreaterThan(secondEpoch);
     });
 
     test("[ST-6] acknowledged writes survive a crash", async () => {

@@ -144,10 +144,10 @@ describe("migrations", () => {
     expect(open).toThrow(DatabaseVersionError);
     // The lock was released each time.
     expect(open).toThrow(/newer Slipway \(schema 999, this one knows \d+\)\. Start the newer version again/);
-    const kept = new Database(join(temp.path, "slipway.db"), { readonly: true });
-    expect(kept.query("select key from settings").values()).toEqual([["kept"]]);
+    const reopened = new Database(join(temp.path, "slipway.db"), { readonly: true });
+    expect(reopened.query("select key from settings").values()).toEqual([["kept"]]);
     expect(listBackups(temp.path)).toEqual([]);
-    kept.close();
+    reopened.close();
   });
 
   test("[ST-13] a database of 0.2.0 is upgraded directly, and then equals a new one", () => {
@@ -202,7 +202,7 @@ describe("migrations", () => {
       const after = openEmpty(temp.path);
       expect(after.query("pragma integrity_check").values()).toEqual([["ok"]]);
       expect(after.query("select coalesce(max(version), 0) from migrations").values()).toEqual([[step - 1]]);
-      expect(migrateTo(after, temp.path, STEPS)).toEqual(STEPS.slice(step - 1).map((one) => one.name));
+      expect(migrateTo(after, temp.path, STEPS)).toEqual(STEPS.slice(step - 1).map((migration) => migration.name));
       expect(after.query("pragma foreign_key_check").all()).toEqual([]);
       if (step > 1) expect(listPets(after)).toEqual([{ name: "rex", owner: "ada" }]);
       after.close();

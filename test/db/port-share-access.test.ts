@@ -26,8 +26,8 @@ const ORGANIZATION_ROLES = [
 const STATUSES = ["active", "suspended"] as const;
 const SHARED_ROLES = [undefined, "use", "admin"] as const;
 
-const combine = <A, B>(left: readonly A[], right: readonly B[]): [A, B][] =>
-  left.flatMap((a) => right.map((b): [A, B] => [a, b]));
+const combine = <A, B>(first: readonly A[], second: readonly B[]): [A, B][] =>
+  first.flatMap((a) => second.map((b): [A, B] => [a, b]));
 
 testInside(
   "[SH-14] the statement allows sharing ports to exactly the people whom the access rules allow it",
@@ -60,12 +60,12 @@ testInside(
     let allowed = 0;
     for (const person of people) {
       const caller = await loadCaller(store, person.id);
-      for (const [[own, group], everyone] of combine(combine(SHARED_ROLES, SHARED_ROLES), SHARED_ROLES)) {
-        const user_acl = toAcl(person.id, own);
-        const group_acl = Object.assign(toAcl(group_id, group), toAcl(organization_id, everyone));
+      for (const [[ownRole, groupRole], everyoneRole] of combine(combine(SHARED_ROLES, SHARED_ROLES), SHARED_ROLES)) {
+        const user_acl = toAcl(person.id, ownRole);
+        const group_acl = Object.assign(toAcl(group_id, groupRole), toAcl(organization_id, everyoneRole));
         const workspace = { id: workspace_id, owner_id, organization_id, user_acl, group_acl };
         const expected = caller !== undefined && canStartStop(caller, workspace) && canUseWorkspace(caller, workspace);
-        const found = await store.get(
+        const sharable = await store.get(
           findSharableBy({
             workspace_id,
             user_id: person.id,
@@ -73,7 +73,7 @@ testInside(
             group_acl: JSON.stringify(group_acl),
           }),
         );
-        expect({ person, user_acl, group_acl, may: found !== undefined }).toMatchObject({ may: expected });
+        expect({ person, user_acl, group_acl, may: sharable !== undefined }).toMatchObject({ may: expected });
         allowed += expected ? 1 : 0;
       }
     }

@@ -10,7 +10,7 @@ import { CommitError } from "#db/engine/store.ts";
 /** A batch of plain SQL, or one read. */
 export type ProxyRequest =
   | { kind: "batch"; id: string; queries: { sql: string; params: Value[] }[] }
-  | { kind: "read"; sql: string; params: Value[]; how: "fresh" | "scan" };
+  | { kind: "read"; sql: string; params: Value[]; method: "all" | "scan" };
 
 export type ProxyAnswer = { rows?: Value[][]; refused?: { reason: string; constraint: string; message: string } };
 
@@ -44,17 +44,17 @@ const apply = async ({ id, queries }: Extract<ProxyRequest, { kind: "batch" }>):
   }
 };
 
-const read = async ({ sql, params, how }: Extract<ProxyRequest, { kind: "read" }>): Promise<ProxyAnswer> => {
+const read = async ({ sql, params, method }: Extract<ProxyRequest, { kind: "read" }>): Promise<ProxyAnswer> => {
   const query: Query<Value[]> = { sql, params, map: (row) => row };
-  return { rows: await (how === "scan" ? store.scan(query) : store.all(query)) };
+  return { rows: await (method === "scan" ? store.scan(query) : store.all(query)) };
 };
 
 Bun.serve({
   unix: socket,
   fetch: async (request) => {
     const message = deserialize(await request.arrayBuffer()) as ProxyRequest;
-    const answer = message.kind === "batch" ? await apply(message) : await read(message);
-    return new Response(serialize(answer));
+    const response = message.kind === "batch" ? await apply(message) : await read(message);
+    return new Response(serialize(response));
   },
 });
 process.stdout.write(`epoch ${store.epoch}\n`);

@@ -27,7 +27,7 @@ class RejectedRequest extends Error {}
 export class ProxyStore implements Store {
   readonly epoch: number;
   /** The number of faults so far, for tests that must verify that there were faults. */
-  readonly seen = { sent: 0, lost: 0, twice: 0, refused: 0, delayed: 0 };
+  readonly faultCounts = { sent: 0, lost: 0, twice: 0, refused: 0, delayed: 0 };
   readonly #options: ProxyOptions;
   readonly #sequences = new Sequences(this);
   readonly #drizzle: SqliteRemoteDatabase;
@@ -40,15 +40,15 @@ export class ProxyStore implements Store {
   constructor(options: ProxyOptions) {
     this.#options = options;
     this.epoch = options.epoch;
-    const readAs = (how: "fresh" | "scan") => async (text: string, params: Value[]) => ({
-      rows: (await this.#send({ kind: "read", sql: text, params, how })).rows ?? [],
+    const readWith = (method: "all" | "scan") => async (text: string, params: Value[]) => ({
+      rows: (await this.#send({ kind: "read", sql: text, params, method })).rows ?? [],
     });
-    this.#scans = drizzle(readAs("scan"));
-    this.#drizzle = drizzle(readAs("fresh"), async (queries: { sql: string; params: unknown[] }[]) => {
+    this.#scans = drizzle(readWith("scan"));
+    this.#drizzle = drizzle(readWith("all"), async (queries: { sql: string; params: unknown[] }[]) => {
       const id = this.#id;
-      const plain = queries.map((one) => ({ sql: one.sql, params: one.params as Value[] }));
-      const answer = await this.#send({ kind: "batch", id, queries: plain });
-      if (answer.refused) throw toCommitError(answer.refused);
+      const batchQueries = queries.map((query) => ({ sql: query.sql, params: query.params as Value[] }));
+      const response = await this.#send({ kind: "batch", id, queries: batchQueries });
+      if (response.refused) throw toCommitError(response.refused);
       return queries.map(() => ({ rows: [] }));
     });
   }
@@ -66,10 +66,10 @@ export class ProxyStore implements Store {
     this.#waitingBytes += bytes;
     const id = crypto.randomUUID();
     // Sends one batch at a time, so that the next one cannot overtake a retry.
-    const done = this.#last.then(() => this.#commitWithRetries(id, [first, ...rest]));
-    this.#last = done.catch(() => {});
+    const committed = this.#last.then(() => this.#commitWithRetries(id, [first, ...rest]));
+    this.#last = committed.catch(() => {});
     try {
-      await done;
+      await committed;
     } finally {
       this.#waitingBytes -= bytes;
     }
@@ -97,51 +97,51 @@ export class ProxyStore implements Store {
     await this.#last;
   }
 
-  async #read<T>(query: Query<T>, through: SqliteRemoteDatabase): Promise<T[]> {
+  async #read<T>(query: Query<T>, connection: SqliteRemoteDatabase): Promise<T[]> {
     this.#refuseWhenClosed();
-    const rows = await through.values<Value[]>(bindParameters(query.sql, query.params));
+    const rows = await connection.values<Value[]>(bindParameters(query.sql, query.params));
     return rows.map(query.map);
   }
 
   async #commitWithRetries(id: string, queries: [SQL, ...SQL[]]): Promise<void> {
-    let lost = false;
+    let isResponseLost = false;
     for (let attempt = 0; attempt < (this.#options.attempts ?? 20); attempt++) {
       try {
         this.#id = id;
         const [first, ...rest] = queries;
-        await this.#drizzle.batch([this.#drizzle.run(first), ...rest.map((one) => this.#drizzle.run(one))]);
+        await this.#drizzle.batch([this.#drizzle.run(first), ...rest.map((query) => this.#drizzle.run(query))]);
         return;
       } catch (error) {
         const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
         if (cause instanceof CommitError) throw cause;
-        if (!(cause instanceof RejectedRequest)) lost = true;
+        if (!(cause instanceof RejectedRequest)) isResponseLost = true;
       }
     }
-    if (lost) throw new CommitError("unknown", "no answer came back");
+    if (isResponseLost) throw new CommitError("unknown", "no answer came back");
     throw new CommitError("overloaded", "the other side turned every attempt away");
   }
 
   async #send(message: ProxyRequest): Promise<ProxyAnswer> {
     const { random, faults, socket } = this.#options;
-    const rollChance = (chance = 0, what: keyof ProxyStore["seen"]): boolean => {
+    const rollChance = (chance = 0, fault: keyof ProxyStore["faultCounts"]): boolean => {
       const isHit = random() < chance;
-      if (isHit) this.seen[what] += 1;
+      if (isHit) this.faultCounts[fault] += 1;
       return isHit;
     };
     const post = async (): Promise<ProxyAnswer> => {
-      this.seen.sent += 1;
-      const answer = await fetch("http://proxy/", { unix: socket, method: "POST", body: serialize(message) });
-      if (!answer.ok) throw new Error(await answer.text());
-      return deserialize(await answer.arrayBuffer()) as ProxyAnswer;
+      this.faultCounts.sent += 1;
+      const response = await fetch("http://proxy/", { unix: socket, method: "POST", body: serialize(message) });
+      if (!response.ok) throw new Error(await response.text());
+      return deserialize(await response.arrayBuffer()) as ProxyAnswer;
     };
     if (rollChance(faults.delay, "delayed")) await Bun.sleep(random() * 3);
     if (message.kind === "read") return post();
     if (rollChance(faults.refused, "refused")) throw new RejectedRequest("turned away");
-    const answers = rollChance(faults.twice, "twice") ? [post(), post()] : [post()];
-    const answer = await Promise.race(answers);
-    await Promise.allSettled(answers);
+    const responses = rollChance(faults.twice, "twice") ? [post(), post()] : [post()];
+    const response = await Promise.race(responses);
+    await Promise.allSettled(responses);
     if (rollChance(faults.lost, "lost")) throw new LostResponse("the answer was lost");
-    return answer;
+    return response;
   }
 
   #refuseWhenClosed(): void {

@@ -19,8 +19,8 @@ describe("a store behind a network", () => {
     const keys = Array.from({ length: 30 }, (_, i) => `k${10 + i}`);
     expect(await Promise.all(keys.map((key) => putKey(store, key)))).toEqual(keys.map(() => "done"));
     expect((await store.all(listSettings())).map((row) => row.key)).toEqual(keys);
-    expect(store.seen.lost).toBeGreaterThan(0);
-    expect(store.seen.twice).toBeGreaterThan(0);
+    expect(store.faultCounts.lost).toBeGreaterThan(0);
+    expect(store.faultCounts.twice).toBeGreaterThan(0);
   });
 
   test("[ST-22] without any response the outcome is unknown, although the batch was written", async () => {

@@ -101,11 +101,11 @@ const listColumns = ([parent, ...names]: readonly string[]): string[] =>
     if (!is(table, SQLiteTable)) return [];
     const { name, columns, foreignKeys } = getTableConfig(table);
     const referencing = foreignKeys.flatMap((key) => {
-      const { foreignTable, columns: from } = key.reference();
-      return getTableName(foreignTable) === parent ? from.map((column) => column.name) : [];
+      const { foreignTable, columns: referencingColumns } = key.reference();
+      return getTableName(foreignTable) === parent ? referencingColumns.map((column) => column.name) : [];
     });
-    const found = columns.filter((column) => referencing.includes(column.name) || names.includes(column.name));
-    return found.map((column) => `${name}.${column.name}`);
+    const matching = columns.filter((column) => referencing.includes(column.name) || names.includes(column.name));
+    return matching.map((column) => `${name}.${column.name}`);
   });
 
 test.each(Object.keys(PARENTS) as Parent[])(

@@ -14,7 +14,7 @@ import { temporaryDirectory } from "./deployments.ts";
 import { describeSchema } from "./shape.ts";
 
 const DB = `${import.meta.dir}/../../db`;
-const tables = Object.values(schema).flatMap((one) => (is(one, SQLiteTable) ? [one] : []));
+const tables = Object.values(schema).flatMap((table) => (is(table, SQLiteTable) ? [table] : []));
 
 describe("the schema", () => {
   test("[ST-21] the migrations create exactly what the schema describes", async () => {
@@ -22,9 +22,9 @@ describe("the schema", () => {
     const migrated = new Database(":memory:");
     migrate(migrated, { directory: temp.path, now: 1 });
     const described = new Database(":memory:");
-    const nothing = await generateSQLiteDrizzleJson({});
-    const everything = await generateSQLiteDrizzleJson({ ...schema });
-    for (const sql of await generateSQLiteMigration(nothing, everything)) described.run(sql);
+    const emptySchema = await generateSQLiteDrizzleJson({});
+    const fullSchema = await generateSQLiteDrizzleJson({ ...schema });
+    for (const sql of await generateSQLiteMigration(emptySchema, fullSchema)) described.run(sql);
     expect(describeSchema(migrated)).toEqual(describeSchema(described));
     expect(Object.keys(describeSchema(migrated) as object)).toEqual(tables.map(getTableName).sort());
   });
@@ -44,9 +44,13 @@ describe("the schema", () => {
   test("[PQ-3] a migration of SQLite is translated to PostgreSQL, or must be written by hand", () => {
     const column = "ALTER TABLE `workspaces` ADD `task_id` text;";
     expect(printStep(column)).toEqual([expect.stringMatching(/^alter table "workspaces" add column "task_id" text/)]);
-    const [table = "", ...rest] = printStep("CREATE TABLE `group_members` (\n\t`group_id` text NOT NULL\n);");
+    const [table = "", ...otherStatements] = printStep(
+      "CREATE TABLE `group_members` (\n\t`group_id` text NOT NULL\n);",
+    );
     expect(table).toStartWith('create table "group_members" (');
-    expect(rest.filter((one) => one.startsWith('alter table "group_members" add foreign key'))).toHaveLength(3);
+    expect(
+      otherStatements.filter((text) => text.startsWith('alter table "group_members" add foreign key')),
+    ).toHaveLength(3);
     expect(printStep('CREATE UNIQUE INDEX `groups_name` ON `groups` (`organization_id`,lower("name"));')).toEqual([
       expect.stringMatching(/^create unique index "groups_name" on "groups" \("organization_id"/),
     ]);

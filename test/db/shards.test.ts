@@ -72,7 +72,7 @@ const EXPECTED: readonly Row[][] = [
 ];
 
 const databases: TestDatabase[] = [];
-afterAll(() => Promise.all(databases.map((one) => one.remove())));
+afterAll(() => Promise.all(databases.map((database) => database.remove())));
 
 test("[CP-1] IDs are spread over all shards", () => {
   const counts = new Array<number>(SHARD_COUNT).fill(0);
@@ -104,10 +104,10 @@ testNeeding([needs.postgres], "[CP-2] existing objects get their shard on Postgr
   await migratePostgres(connection, { now: 1, migrations: listMigrationsBefore(PG_MIGRATIONS, "0003_parts") });
   for (const write of WRITES) await connection.unsafe(write);
   await migratePostgres(connection, { now: 2 });
-  const found: Row[][] = [];
+  const stored: Row[][] = [];
   for (const read of READS) {
     const rows: [string, string][] = await connection.unsafe(read).values();
-    found.push(sortRows(rows.map(([id, part]) => [id, Number(part)])));
+    stored.push(sortRows(rows.map(([id, part]) => [id, Number(part)])));
   }
-  expect(found).toEqual(EXPECTED as Row[][]);
+  expect(stored).toEqual(EXPECTED as Row[][]);
 });

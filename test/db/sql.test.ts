@@ -74,7 +74,7 @@ describe("statements and queries from Drizzle", () => {
   });
 
   test("[ST-19] a statement is plain data: one text, rows of values", () => {
-    const one = statement<{ id: number; afloat: boolean }>(
+    const update = statement<{ id: number; afloat: boolean }>(
       build
         .update(boats)
         .set({ afloat: sql.placeholder("afloat") as never })
@@ -84,7 +84,7 @@ describe("statements and queries from Drizzle", () => {
       { id: 1, afloat: true },
       { id: 2, afloat: false },
     ]);
-    expect(one).toEqual({
+    expect(update).toEqual({
       sql: 'update "boats" set "afloat" = ? where "boats"."id" = ?',
       rows: [
         [1, 1],
@@ -93,7 +93,7 @@ describe("statements and queries from Drizzle", () => {
       touches: ["workspaces"],
       expect: 1,
     });
-    expect(structuredClone(one)).toEqual(one);
+    expect(structuredClone(update)).toEqual(update);
   });
 
   test("[ST-19] a placeholder without a value is an error, null and undefined are null", () => {

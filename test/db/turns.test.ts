@@ -6,20 +6,20 @@ import { FairScheduler } from "#db/engine/turns.ts";
 const createScheduler = (options: ConstructorParameters<typeof FairScheduler>[0]) => {
   const turns = new FairScheduler(options);
   const started: string[] = [];
-  const ends = new Map<string, () => void>();
+  const finishers = new Map<string, () => void>();
   return {
-    begun: started,
-    run: (who: string | undefined, name: string): Promise<string> =>
+    started,
+    run: (user: string | undefined, name: string): Promise<string> =>
       turns
-        .run(who, async () => {
+        .run(user, async () => {
           started.push(name);
-          await new Promise<void>((end) => ends.set(name, end));
+          await new Promise<void>((resolve) => finishers.set(name, resolve));
           return name;
         })
         .catch((error: Error) => error.message),
     /** Resolves once the next step has begun. */
-    async end(name: string) {
-      ends.get(name)?.();
+    async finish(name: string) {
+      finishers.get(name)?.();
       await new Promise(setImmediate);
     },
     refuseAll: (error: Error) => turns.rejectAll(error),
@@ -27,38 +27,38 @@ const createScheduler = (options: ConstructorParameters<typeof FairScheduler>[0]
 };
 
 test("[ST-18] one person never has all slots, people take turns, and the server can use all slots", async () => {
-  const { begun, run, end } = createScheduler({ slots: 2, maxPerUser: 1, limit: 100 });
+  const { started, run, finish } = createScheduler({ slots: 2, maxPerUser: 1, limit: 100 });
   for (const name of ["a1", "a2", "a3"]) void run("ada", name);
   for (const name of ["b1", "b2"]) void run("bob", name);
-  expect(begun).toEqual(["a1", "b1"]);
+  expect(started).toEqual(["a1", "b1"]);
   void run("cy", "c1");
-  await end("a1");
-  expect(begun).toEqual(["a1", "b1", "a2"]);
-  await end("b1");
-  expect(begun.at(-1)).toBe("b2");
-  await end("b2");
-  expect(begun.at(-1)).toBe("c1");
-  await end("a2");
-  expect(begun.at(-1)).toBe("a3");
-  for (const name of ["c1", "a3"]) await end(name);
+  await finish("a1");
+  expect(started).toEqual(["a1", "b1", "a2"]);
+  await finish("b1");
+  expect(started.at(-1)).toBe("b2");
+  await finish("b2");
+  expect(started.at(-1)).toBe("c1");
+  await finish("a2");
+  expect(started.at(-1)).toBe("a3");
+  for (const name of ["c1", "a3"]) await finish(name);
   for (const name of ["s1", "s2", "s3"]) void run(undefined, name);
-  expect(begun.slice(-2)).toEqual(["s1", "s2"]);
-  await end("s1");
-  expect(begun.at(-1)).toBe("s3");
+  expect(started.slice(-2)).toEqual(["s1", "s2"]);
+  await finish("s1");
+  expect(started.at(-1)).toBe("s3");
 });
 
 test("[ST-18] a full queue refuses the newest request of the person with the most requests", async () => {
-  const { begun, run, end, refuseAll } = createScheduler({ slots: 1, maxPerUser: 1, limit: 4 });
-  const [, , , last] = ["a1", "a2", "a3", "a4"].map((name) => run("ada", name));
+  const { started, run, finish, refuseAll } = createScheduler({ slots: 1, maxPerUser: 1, limit: 4 });
+  const [, , , lastRequest] = ["a1", "a2", "a3", "a4"].map((name) => run("ada", name));
   expect(await run("ada", "a5")).toBe("Too many queries are running. Please retry.");
-  const other = run("bob", "b1");
-  expect(await last).toBe("Too many queries are running. Please retry.");
-  await end("a1");
-  await end("a2");
-  expect(begun).toEqual(["a1", "a2", "b1"]);
-  const late = run("cy", "c1");
+  const bobsRequest = run("bob", "b1");
+  expect(await lastRequest).toBe("Too many queries are running. Please retry.");
+  await finish("a1");
+  await finish("a2");
+  expect(started).toEqual(["a1", "a2", "b1"]);
+  const lateRequest = run("cy", "c1");
   refuseAll(new Error("over"));
-  expect(await late).toBe("over");
-  await end("b1");
-  expect(await other).toBe("b1");
+  expect(await lateRequest).toBe("over");
+  await finish("b1");
+  expect(await bobsRequest).toBe("b1");
 });

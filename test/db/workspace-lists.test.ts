@@ -25,7 +25,7 @@ const updateWorkspace = updateBy(workspaces, workspaces.id);
 
 const temp = tempDirectory();
 let world: World;
-let many: SeededMany;
+let seeded: SeededMany;
 let people: Record<"owner" | "organization_admin" | "member" | "outsider", { client: Client; id: string }>;
 beforeAll(async () => {
   // The clock is stopped, because otherwise agents could time out before a list is read on a busy machine.
@@ -33,13 +33,13 @@ beforeAll(async () => {
   if (!world.server.context) return;
   const { store, clock } = getContext(world.server);
   const now = clock.now();
-  many = await seedMany(store, now, SIZE);
+  seeded = await seedMany(store, now, SIZE);
   const admin = await seedUser(world.server, { username: "boss" });
-  const member = await seedUser(world.server, { username: "mia", organization_id: many.organization_id });
+  const member = await seedUser(world.server, { username: "mia", organization_id: seeded.organization_id });
   const outsider = await seedUser(world.server, { username: "stan" });
   const times = { created_at: now, updated_at: now };
-  const { organization_id } = many;
-  const [first = "", second = "", third = "", fourth = ""] = many.workspaces;
+  const { organization_id } = seeded;
+  const [first = "", second = "", third = "", fourth = ""] = seeded.workspaces;
   await store.commit([
     insertMember({ organization_id, user_id: admin.user_id, roles: ["organization-admin"], ...times }),
     updateWorkspace(first, { user_acl: { [member.user_id]: "use" } }),
@@ -71,7 +71,7 @@ const FIRST_CURSOR = "00000000-0000-0000-0000-000000000000";
 const SEARCHES = [
   "",
   ...["owner:owner-7", "owner:me", "owner-3/ws", "name:ws-001", "name:w", "template:kind-3", "organization:default"],
-  ...["pending", "running", "stopped", "failed", "deleted", "starting", "canceled"].map((one) => `status:${one}`),
+  ...["pending", "running", "stopped", "failed", "deleted", "starting", "canceled"].map((status) => `status:${status}`),
   ...["has-agent:connecting", "has-agent:connected,timeout", "healthy:true", "healthy:false", "dormant:true"],
   ...["outdated:true", "outdated:false", "param:size", "param:size=big", "has-ai-task:true"],
   ...["last_used_after:2020-01-01T00:00:00Z", "last_used_before:2020-01-01T00:00:00Z"],
@@ -81,7 +81,7 @@ const SEARCHES = [
 ];
 
 const makeCaller = (kind: "owner" | "organization_admin" | "member"): UserCaller => {
-  const organizations = { [many.organization_id]: kind === "organization_admin" ? ["organization-admin"] : [] };
+  const organizations = { [seeded.organization_id]: kind === "organization_admin" ? ["organization-admin"] : [] };
   const roles = kind === "owner" ? ["owner"] : [];
   return { user_id: people[kind].id, roles, organizations, groups: [], compat: false } as unknown as UserCaller;
 };
@@ -92,8 +92,8 @@ testInside("[WL-1] every list search uses an index, for every caller", () => {
   for (const kind of ["owner", "organization_admin", "member"] as const) {
     const caller = makeCaller(kind);
     const page = { favorites_of: caller.user_id, limit: 50 };
-    const requested = SEARCHES.flatMap((q) => [undefined, FIRST_CURSOR].map((after) => ({ q, after })));
-    for (const { q, after } of requested) {
+    const requests = SEARCHES.flatMap((q) => [undefined, FIRST_CURSOR].map((after) => ({ q, after })));
+    for (const { q, after } of requests) {
       const filter = parseWorkspaceFilter(q, caller, 0);
       const { sql, params } = listWorkspacePage(filter, { ...page, after });
       const plan = db.query(`explain query plan ${sql}`).all(...(params as never[])) as { detail: string }[];
@@ -154,19 +154,19 @@ testInside("[WL-7] cursor pages contain each workspace once, for every caller an
 testInside(
   "[WL-3] each caller's list and count contain only visible workspaces, in the same order for everyone",
   async () => {
-    const all = (await search(people.owner.client, "")).workspaces;
-    expect(all).toHaveLength(SIZE.workspaces - 1);
+    const allWorkspaces = (await search(people.owner.client, "")).workspaces;
+    expect(allWorkspaces).toHaveLength(SIZE.workspaces - 1);
     const dormant = await search(people.owner.client, "dormant:true");
-    expect(listIds(dormant.workspaces)).toEqual([many.workspaces[3] as string]);
-    const boss = await search(people.organization_admin.client, "");
-    expect(listIds(boss.workspaces)).toEqual(listIds(all));
+    expect(listIds(dormant.workspaces)).toEqual([seeded.workspaces[3] as string]);
+    const adminList = await search(people.organization_admin.client, "");
+    expect(listIds(adminList.workspaces)).toEqual(listIds(allWorkspaces));
     const memberList = await search(people.member.client, "");
     // The member's own favorite comes first, then the workspaces that are shared with the member.
-    const [first = "", second = "", third = ""] = many.workspaces;
+    const [first = "", second = "", third = ""] = seeded.workspaces;
     expect(listIds(memberList.workspaces)).toEqual([third, first, second]);
     expect(memberList.count).toBe(3);
     expect(await search(people.outsider.client, "")).toEqual({ workspaces: [], count: 0 });
-    const order = all.map(({ owner_name, name, latest_build }) => [
+    const order = allWorkspaces.map(({ owner_name, name, latest_build }) => [
       latest_build.status === "running" ? 0 : 1,
       owner_name.toLowerCase(),
       name.toLowerCase(),
@@ -176,24 +176,24 @@ testInside(
 );
 
 testInside("[WL-4] a search returns exactly the workspaces that match its terms", async () => {
-  const all = (await search(people.owner.client, "")).workspaces;
-  const cases: [string, (one: Workspace) => boolean][] = [
-    ["status:stopped", (one) => one.latest_build.status === "stopped"],
-    ["status:pending", (one) => one.latest_build.status === "pending"],
-    ["status:failed", (one) => one.latest_build.status === "failed"],
-    ["owner:owner-11", (one) => one.owner_name === "owner-11"],
-    ["template:kind-3", (one) => one.template_name === "kind-3"],
-    ["name:0011", (one) => one.name.includes("0011")],
+  const allWorkspaces = (await search(people.owner.client, "")).workspaces;
+  const cases: [string, (workspace: Workspace) => boolean][] = [
+    ["status:stopped", ({ latest_build }) => latest_build.status === "stopped"],
+    ["status:pending", ({ latest_build }) => latest_build.status === "pending"],
+    ["status:failed", ({ latest_build }) => latest_build.status === "failed"],
+    ["owner:owner-11", ({ owner_name }) => owner_name === "owner-11"],
+    ["template:kind-3", ({ template_name }) => template_name === "kind-3"],
+    ["name:0011", ({ name }) => name.includes("0011")],
     [
       "status:running template:kind-4",
-      (one) => one.latest_build.status === "running" && one.template_name === "kind-4",
+      ({ latest_build, template_name }) => latest_build.status === "running" && template_name === "kind-4",
     ],
-    ["healthy:false", (one) => !one.health.healthy],
+    ["healthy:false", ({ health }) => !health.healthy],
   ];
   for (const [q, matches] of cases) {
-    const found = await search(people.organization_admin.client, q);
-    expect([q, listIds(found.workspaces)]).toEqual([q, listIds(all.filter(matches))]);
-    expect(found.count).toBe(found.workspaces.length);
+    const result = await search(people.organization_admin.client, q);
+    expect([q, listIds(result.workspaces)]).toEqual([q, listIds(allWorkspaces.filter(matches))]);
+    expect(result.count).toBe(result.workspaces.length);
   }
 });
 
@@ -202,10 +202,11 @@ testInside("[WL-6] rereads only the workspaces of a cached page whose agents hav
   const { store } = getContext(world.server);
   const q = "owner:owner-7";
   const before = await search(client, q, 5);
-  const { id = "", latest_build } = before.workspaces.find((one) => one.latest_build.resources.length > 0) ?? {};
+  const { id = "", latest_build } =
+    before.workspaces.find((workspace) => workspace.latest_build.resources.length > 0) ?? {};
   const agent_id = latest_build?.resources[0]?.agents[0]?.id ?? "";
   using scans = spyOn(store, "scan");
-  const read = (): string[] => scans.mock.calls.splice(0).flatMap(([{ params }]) => params.map(String));
+  const takeScannedParams = (): string[] => scans.mock.calls.splice(0).flatMap(([{ params }]) => params.map(String));
   await store.commit([updateAgent(agent_id, { lifecycle_state: "off" })], { about: id });
   const { workspaces, count } = await search(client, q, 5);
   const listLifecycleStates = (list: readonly Workspace[]) =>
@@ -214,24 +215,24 @@ testInside("[WL-6] rereads only the workspaces of a cached page whose agents hav
   expect(listLifecycleStates(workspaces)).toEqual(
     listLifecycleStates(before.workspaces).map((state, i) => (workspaces[i]?.id === id ? "off" : state)),
   );
-  expect(read().slice(0, 2)).toEqual([JSON.stringify([id]), JSON.stringify([id])]);
+  expect(takeScannedParams().slice(0, 2)).toEqual([JSON.stringify([id]), JSON.stringify([id])]);
   await search(client, q, 5);
-  expect(read()).toEqual([]);
+  expect(takeScannedParams()).toEqual([]);
   // This batch does not name a workspace, so any workspace may have changed.
   await store.commit([updateAgent(agent_id, { lifecycle_state: "ready" })]);
   expect(listLifecycleStates((await search(client, q, 5)).workspaces)).toContain("ready");
-  expect(read().some((param) => param === JSON.stringify(listIds(workspaces)))).toBe(true);
+  expect(takeScannedParams().some((param) => param === JSON.stringify(listIds(workspaces)))).toBe(true);
 });
 
 testInside("[WL-5] a cached page is not reused once anything in it has changed", async () => {
   const { client } = people.owner;
   const q = "owner:owner-9";
-  const [one] = (await search(client, q, 5)).workspaces;
-  expect((await search(client, q, 5)).workspaces[0]?.name).toBe(one?.name as string);
-  await client.put(`/api/v2/workspaces/${one?.id}/ttl`, { ttl_ms: 3_600_000 });
+  const [firstWorkspace] = (await search(client, q, 5)).workspaces;
+  expect((await search(client, q, 5)).workspaces[0]?.name).toBe(firstWorkspace?.name as string);
+  await client.put(`/api/v2/workspaces/${firstWorkspace?.id}/ttl`, { ttl_ms: 3_600_000 });
   expect((await search(client, q, 5)).workspaces[0]?.ttl_ms).toBe(3_600_000);
   const { store } = getContext(world.server);
-  await store.commit([updateWorkspace(one?.id as string, { deleted: true })]);
+  await store.commit([updateWorkspace(firstWorkspace?.id as string, { deleted: true })]);
   const after = await search(client, q, 5);
-  expect(listIds(after.workspaces)).not.toContain(one?.id);
+  expect(listIds(after.workspaces)).not.toContain(firstWorkspace?.id);
 });

@@ -15,11 +15,11 @@ const flush = () => Promise.resolve();
 describe("the group-committing writer", () => {
   let temp: ReturnType<typeof temporaryDirectory>;
   let store: LocalStore;
-  let stops: Error[];
+  let stopErrors: Error[];
   beforeEach(() => {
     temp = temporaryDirectory();
-    stops = [];
-    store = openIn(temp.path, { fatal: (error) => stops.push(error) });
+    stopErrors = [];
+    store = openIn(temp.path, { fatal: (error) => stopErrors.push(error) });
   });
   afterEach(async () => {
     await store.close();
@@ -48,13 +48,13 @@ describe("the group-committing writer", () => {
   });
 
   test("[ST-1] the event loop runs between two groups, so that other work is served", async () => {
-    const seen: string[] = [];
-    const first = putMany(500, "a").then(() => seen.push("first group"));
-    const second = putMany(500, "b").then(() => seen.push("second group"));
-    setImmediate(() => seen.push("somebody else"));
+    const events: string[] = [];
+    const first = putMany(500, "a").then(() => events.push("first group"));
+    const second = putMany(500, "b").then(() => events.push("second group"));
+    setImmediate(() => events.push("somebody else"));
     await Promise.all([first, second]);
-    expect(seen.indexOf("somebody else")).toBeLessThan(seen.indexOf("second group"));
-    expect(seen.indexOf("first group")).toBeLessThan(seen.indexOf("second group"));
+    expect(events.indexOf("somebody else")).toBeLessThan(events.indexOf("second group"));
+    expect(events.indexOf("first group")).toBeLessThan(events.indexOf("second group"));
   });
 
   test("[ST-29] callers of a large group continue in slices, in order, and other work runs in between", async () => {
@@ -83,11 +83,11 @@ describe("the group-committing writer", () => {
   });
 
   test("[ST-29] a store that closes answers all callers first", async () => {
-    let answered = 0;
-    const all = Array.from({ length: 100 }, (_, i) => put(`c${i}`).then(() => answered++));
+    let answeredCount = 0;
+    const commits = Array.from({ length: 100 }, (_, i) => put(`c${i}`).then(() => answeredCount++));
     await store.close();
-    expect(answered).toBe(100);
-    await Promise.all(all);
+    expect(answeredCount).toBe(100);
+    await Promise.all(commits);
   });
 
   test("[ST-1] while a group is flushed the loop continues, and new batches form the next group", async () => {
@@ -95,25 +95,25 @@ describe("the group-committing writer", () => {
     const epoch = db.query("select value from epoch").values()[0]?.[0] as number;
     const flushes: PromiseWithResolvers<void>[] = [];
     const slowFlush = (): Promise<void> => {
-      const one = Promise.withResolvers<void>();
-      flushes.push(one);
-      return one.promise;
+      const flushed = Promise.withResolvers<void>();
+      flushes.push(flushed);
+      return flushed.promise;
     };
     const writer = new Writer(db, { epoch, flush: slowFlush, committed: () => {}, fatal: () => {} });
-    const seen: string[] = [];
-    const write = (key: string) => writer.submit([insertSetting({ key, value: "" })]).then(() => seen.push(key));
+    const written: string[] = [];
+    const write = (key: string) => writer.submit([insertSetting({ key, value: "" })]).then(() => written.push(key));
     const first = write("a");
     await until(() => flushes.length === 1);
-    const others = [write("b"), write("c")];
+    const laterWrites = [write("b"), write("c")];
     await new Promise((resolve) => setImmediate(resolve));
-    expect([seen, flushes.length, db.query("select count(*) from settings").values()[0]?.[0]]).toEqual([[], 1, 1]);
+    expect([written, flushes.length, db.query("select count(*) from settings").values()[0]?.[0]]).toEqual([[], 1, 1]);
     flushes[0]?.resolve();
     await first;
     await until(() => flushes.length === 2);
-    expect(seen).toEqual(["a"]);
+    expect(written).toEqual(["a"]);
     flushes[1]?.resolve();
-    await Promise.all(others);
-    expect([seen, writer.counts.groups]).toEqual([["a", "b", "c"], 2]);
+    await Promise.all(laterWrites);
+    expect([written, writer.counts.groups]).toEqual([["a", "b", "c"], 2]);
     await writer.stop();
     db.close();
   });
@@ -162,27 +162,27 @@ describe("the group-committing writer", () => {
   });
 
   test("[ST-6] when a batch resolves, another connection sees it", async () => {
-    const other = new Database(join(temp.path, "slipway.db"), { readonly: true });
+    const otherConnection = new Database(join(temp.path, "slipway.db"), { readonly: true });
     await put("a");
-    expect(other.query("select key from settings").values()).toEqual([["a"]]);
-    other.close();
+    expect(otherConnection.query("select key from settings").values()).toEqual([["a"]]);
+    otherConnection.close();
   });
 
   test("[ST-5] a writer that does not have the newest epoch writes nothing, rejects all waiting batches and stops", async () => {
     await put("mine");
-    const other = new Database(join(temp.path, "slipway.db"));
-    other.run("pragma busy_timeout=5000");
-    other.run("update epoch set value = value + 1");
+    const otherConnection = new Database(join(temp.path, "slipway.db"));
+    otherConnection.run("pragma busy_timeout=5000");
+    otherConnection.run("update epoch set value = value + 1");
     const outcomes = await Promise.all([
       awaitOutcome(put("a")),
       awaitOutcome(put("b")),
       awaitOutcome(putMany(600, "next group ")),
     ]);
     expect(outcomes).toEqual(["closed", "closed", "closed"]);
-    expect(stops.map((stop) => stop.message)).toEqual(["another process owns this data directory (epoch 2)"]);
+    expect(stopErrors.map((stop) => stop.message)).toEqual(["another process owns this data directory (epoch 2)"]);
     expect(await awaitOutcome(put("later"))).toBe("closed");
-    expect(other.query("select key from settings").values()).toEqual([["mine"]]);
-    other.close();
+    expect(otherConnection.query("select key from settings").values()).toEqual([["mine"]]);
+    otherConnection.close();
   });
 
   test("[ST-10] while another program locks the database, batches wait and the loop continues; after the timeout they are refused", async () => {
@@ -194,22 +194,22 @@ describe("the group-committing writer", () => {
       heldMs: 50,
       flush,
       committed: () => {},
-      fatal: (error) => stops.push(error),
+      fatal: (error) => stopErrors.push(error),
     });
-    const other = new Database(file);
-    other.run("begin immediate");
+    const otherConnection = new Database(file);
+    otherConnection.run("begin immediate");
     // A batch of the store, which waits longer.
     const waiting = put("patient");
     const turns = Array.from({ length: 10 }, () => new Promise((resolve) => setImmediate(resolve)));
     await Promise.all(turns);
     expect(await awaitOutcome(writer.submit([insertSetting({ key: "a", value: "" })]))).toBe("overloaded");
-    other.run("rollback");
+    otherConnection.run("rollback");
     await waiting;
     expect(await awaitOutcome(writer.submit([insertSetting({ key: "b", value: "" })]))).toBe("done");
     expect((await store.all(listSettings())).map((row) => row.key).sort()).toEqual(["b", "patient"]);
-    expect(stops).toEqual([]);
+    expect(stopErrors).toEqual([]);
     await writer.stop();
-    other.close();
+    otherConnection.close();
     db.close();
   });
 

@@ -19,7 +19,7 @@ import { insertUser } from "#db/users/users.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { openIn, temporaryDirectory } from "../deployments.ts";
 
-const INSERT_SETTING = insertInto(settings);
+const insertSetting = insertInto(settings);
 const signal = new AbortController().signal;
 const flow = () => new Flow(systemClock, 0, signal);
 
@@ -45,7 +45,7 @@ beforeEach(async () => {
   const file = { id: crypto.randomUUID(), hash, mimetype: "application/x-tar", size: bytes.byteLength };
   await store.commit([
     user,
-    INSERT_SETTING({ key: "one", value: "1" }),
+    insertSetting({ key: "one", value: "1" }),
     insertFile({ ...file, created_by: "u", created_at: 0 }),
   ]);
 });
@@ -158,15 +158,15 @@ describe("a restore", () => {
     ["half a manifest", (path) => writeFileSync(join(path, MANIFEST), '{"format":1'), "is damaged"],
     [
       "a path outside of the folder",
-      (path) => change(path, (it) => it.replace("encryption.key", "../escaped")),
+      (path) => change(path, (text) => text.replace("encryption.key", "../escaped")),
       "is damaged",
     ],
     [
       "a newer program's schema",
-      (path) => change(path, (it) => it.replace(/("schema": \{\s+"version": )\d+/, "$19999")),
+      (path) => change(path, (text) => text.replace(/("schema": \{\s+"version": )\d+/, "$19999")),
       "made by a newer",
     ],
-    ["a newer format", (path) => change(path, (it) => it.replace('"format": 1', '"format": 2')), "made by a newer"],
+    ["a newer format", (path) => change(path, (text) => text.replace('"format": 1', '"format": 2')), "made by a newer"],
   ];
   const change = (path: string, edit: (text: string) => string): void =>
     writeFileSync(join(path, MANIFEST), edit(readFileSync(join(path, MANIFEST), "utf8")));
@@ -192,7 +192,9 @@ describe("a restore", () => {
     bytes.fill(0xff, 8192, 20_000);
     writeFileSync(file, bytes);
     const sha256 = new Bun.CryptoHasher("sha256").update(bytes).digest("hex");
-    change(path, (it) => it.replace(/("path": "slipway.db",\s+"bytes": \d+,\s+"sha256": ")[0-9a-f]+/, `$1${sha256}`));
+    change(path, (text) =>
+      text.replace(/("path": "slipway.db",\s+"bytes": \d+,\s+"sha256": ")[0-9a-f]+/, `$1${sha256}`),
+    );
     expect(String(await catchError(restoreBackup(path, join(temp.path, "restored"), flow())))).toContain("is damaged");
   });
 
@@ -215,7 +217,7 @@ describe("scheduled backups", () => {
 
   const schedule = (clock: ManualClock, fails: () => boolean = () => false) => {
     const folder = join(temp.path, "scheduled");
-    const makeOne = () =>
+    const makeBackupNow = () =>
       makeBackup({
         data_dir: data,
         target: folder,
@@ -232,7 +234,7 @@ describe("scheduled backups", () => {
       rateMb: 0,
       async make() {
         if (fails()) throw new Error("no space");
-        await makeOne();
+        await makeBackupNow();
       },
     });
     /** Advances the clock and waits until the due backup is complete, which is when the next one is scheduled. */
@@ -240,13 +242,13 @@ describe("scheduled backups", () => {
       clock.advance(ms);
       await clock.timerIn(next);
     };
-    const names = () => (existsSync(folder) ? readdirSync(folder).sort() : []);
-    return { backups, makeOne, after: advance, names, folder };
+    const listNames = () => (existsSync(folder) ? readdirSync(folder).sort() : []);
+    return { backups, makeBackupNow, advance, listNames, folder };
   };
 
   test("[OP-5] run at each interval, and keep the newest backups and all other files", async () => {
     const clock = new ManualClock();
-    const { backups, after: advance, names, folder } = schedule(clock);
+    const { backups, advance, listNames, folder } = schedule(clock);
     mkdirSync(folder);
     writeFileSync(join(folder, "notes.txt"), "mine");
     await backups.start();
@@ -255,30 +257,30 @@ describe("scheduled backups", () => {
       await advance(wait);
       times.push(clock.now());
     }
-    expect(names()).toEqual(["notes.txt", ...times.slice(1).map(toBackupName)]);
+    expect(listNames()).toEqual(["notes.txt", ...times.slice(1).map(toBackupName)]);
     await backups.stop();
   });
 
   test("[OP-5] count the interval from the newest backup, and retry a failed backup soon", async () => {
     const clock = new ManualClock();
-    let broken = false;
-    const { backups, makeOne, after: advance, names } = schedule(clock, () => broken);
-    await makeOne();
+    let isBroken = false;
+    const { backups, makeBackupNow, advance, listNames } = schedule(clock, () => isBroken);
+    await makeBackupNow();
     await backups.start();
     clock.advance(5 * HOUR);
-    expect(names()).toHaveLength(1);
-    broken = true;
+    expect(listNames()).toHaveLength(1);
+    isBroken = true;
     await advance(HOUR, 600_000);
     expect(backups.failures).toBe(1);
-    broken = false;
+    isBroken = false;
     await advance(600_000);
-    expect(names()).toHaveLength(2);
+    expect(listNames()).toHaveLength(2);
     await backups.stop();
   });
 
   test("[OP-5] are not delayed by a damaged backup, one with a date in the future, or an unreadable folder", async () => {
     const clock = new ManualClock();
-    const { backups, after: advance, names, folder } = schedule(clock);
+    const { backups, advance, listNames, folder } = schedule(clock);
     const damaged = toBackupName(clock.now() - HOUR);
     const futureDated = toBackupName(clock.now() + 1000 * HOUR);
     for (const name of [damaged, futureDated]) mkdirSync(join(folder, name), { recursive: true });
@@ -286,16 +288,16 @@ describe("scheduled backups", () => {
     writeFileSync(join(folder, futureDated, MANIFEST), "{}");
     await backups.start();
     await advance(0);
-    expect(names()).toContain(damaged);
+    expect(listNames()).toContain(damaged);
     await advance(6 * HOUR);
     // The damaged one does not count among the two that are kept; one with another time is left alone.
-    expect(names()).toEqual([toBackupName(clock.now() - 6 * HOUR), toBackupName(clock.now()), futureDated]);
+    expect(listNames()).toEqual([toBackupName(clock.now() - 6 * HOUR), toBackupName(clock.now()), futureDated]);
     await backups.stop();
     rmSync(folder, { recursive: true });
     writeFileSync(folder, "no folder");
     const unreadable = schedule(clock);
     await unreadable.backups.start();
-    await unreadable.after(0, 600_000);
+    await unreadable.advance(0, 600_000);
     expect(unreadable.backups.failures).toBe(1);
     await unreadable.backups.stop();
   });

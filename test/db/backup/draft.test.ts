@@ -21,9 +21,9 @@ const CHANGES: [string, (file: string) => void][] = [
   ["has shrunk", (file) => truncateSync(file, PIECE_BYTES + 4096)],
   ["is empty", (file) => truncateSync(file, 0)],
 ];
-const writeAt = (file: string, at: number): void => {
+const writeAt = (file: string, offset: number): void => {
   const bytes = readFileSync(file);
-  bytes[at] = 9;
+  bytes[offset] = 9;
   writeFileSync(file, bytes);
 };
 
@@ -31,30 +31,30 @@ test.each(CHANGES)(
   "[OP-2] a repair makes the copy equal to a file that %s since it was copied",
   async (_what, change) => {
     using temp = temporaryDirectory();
-    const [file, to] = [join(temp.path, "file"), join(temp.path, "copy")];
+    const [file, copy] = [join(temp.path, "file"), join(temp.path, "copy")];
     writeFileSync(file, new Uint8Array(FILE_BYTES).fill(1));
-    await using from = await open(file, "r");
-    const draft = await Draft.make(from, to, flow());
+    await using handle = await open(file, "r");
+    const draft = await Draft.make(handle, copy, flow());
     change(file);
-    await draft.repair(from, flow());
-    expect(readFileSync(to).equals(readFileSync(file))).toBe(true);
+    await draft.repair(handle, flow());
+    expect(readFileSync(copy).equals(readFileSync(file))).toBe(true);
     // Repairs again, as after a file of the snapshot was deleted.
     change(file);
-    await draft.repair(from, flow());
+    await draft.repair(handle, flow());
     await draft.close();
-    expect(readFileSync(to).equals(readFileSync(file))).toBe(true);
+    expect(readFileSync(copy).equals(readFileSync(file))).toBe(true);
   },
 );
 
 test("[OP-5] a repair writes only what has changed, and may read eight times as fast as it may write", async () => {
   using temp = temporaryDirectory();
-  const [file, to] = [join(temp.path, "file"), join(temp.path, "copy")];
+  const [file, copy] = [join(temp.path, "file"), join(temp.path, "copy")];
   writeFileSync(file, new Uint8Array(FILE_BYTES).fill(1));
-  await using from = await open(file, "r");
-  const draft = await Draft.make(from, to, flow());
+  await using handle = await open(file, "r");
+  const draft = await Draft.make(handle, copy, flow());
   writeAt(file, PIECE_BYTES);
   const counting = new CountingFlow(systemClock, 0, new AbortController().signal);
-  await draft.repair(from, counting);
+  await draft.repair(handle, counting);
   await draft.close();
   expect(counting.written).toEqual([PIECE_BYTES]);
   expect(counting.passed).toBe(FILE_BYTES / 8 + PIECE_BYTES);
@@ -62,25 +62,25 @@ test("[OP-5] a repair writes only what has changed, and may read eight times as 
 
 test("[OP-5] a copy keeps the write-ahead log from being truncated only in its last pass, and has everything committed before that", async () => {
   using temp = temporaryDirectory();
-  const [file, to] = [join(temp.path, "some.db"), join(temp.path, "copy.db")];
+  const [file, copyPath] = [join(temp.path, "some.db"), join(temp.path, "copy.db")];
   using db = new Database(file, { create: true });
   for (const sql of ["pragma journal_mode=wal", "pragma wal_autocheckpoint=0", TABLES]) db.run(sql);
   const canTruncate = () => (db.query("pragma wal_checkpoint(truncate)").get() as { busy: number }).busy === 0;
-  const add = () => db.run("insert into files values (hex(randomblob(100000)))");
-  add();
-  const copy = await DatabaseCopy.begin(file, to, flow());
-  add();
+  const insertRow = () => db.run("insert into files values (hex(randomblob(100000)))");
+  insertRow();
+  const copy = await DatabaseCopy.begin(file, copyPath, flow());
+  insertRow();
   expect(canTruncate()).toBe(true);
-  add();
+  insertRow();
   const { hashes } = await copy.copyCommitted(flow(), async () => {
-    add();
+    insertRow();
     expect(canTruncate()).toBe(false);
   });
   await copy[Symbol.asyncDispose]();
   expect(hashes).toHaveLength(3);
   expect(canTruncate()).toBe(true);
-  finishCopy(to);
-  using copied = new Database(to, { readonly: true });
+  finishCopy(copyPath);
+  using copied = new Database(copyPath, { readonly: true });
   expect(copied.query("select count(*) from files").values()[0]?.[0]).toBeGreaterThanOrEqual(3);
 });
 
@@ -100,11 +100,11 @@ class CountingFlow extends Flow {
     return super.throttle(bytes);
   }
 
-  override flushing(to: FileHandle) {
-    const write = super.flushing(to);
-    return (piece: Uint8Array, at?: number): Promise<void> => {
-      this.written.push(at ?? -1);
-      return write(piece, at);
+  override flushing(target: FileHandle) {
+    const write = super.flushing(target);
+    return (piece: Uint8Array, offset?: number): Promise<void> => {
+      this.written.push(offset ?? -1);
+      return write(piece, offset);
     };
   }
 }
