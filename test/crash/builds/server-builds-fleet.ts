@@ -22,14 +22,14 @@ const hasEndedProperly = ({ job }: Build): boolean =>
   job.status === "succeeded" || (job.status === "failed" && GAVE_UP.test(job.error ?? ""));
 
 /** The latest build of a workspace, and when the next stop or start is due. */
-type LatestBuild = { build: string; transition: string; wakes: number | null; ends: number | null };
+type LatestBuild = { build: string; transition: string; next_start_at: number | null; deadline: number | null };
 
 /** Workspaces with a deadline and a daily start, which the test moves closer while no server is running. */
 export class Fleet {
   readonly #world: World;
   readonly #ids: readonly string[];
   /** Latest builds whose end was moved closer: exactly one build must follow each of them. */
-  readonly #moved = new Set<string>();
+  readonly #expedited = new Set<string>();
 
   private constructor(world: World, ids: readonly string[]) {
     this.#world = world;
@@ -52,27 +52,27 @@ export class Fleet {
 
   /** Number of scheduled builds that were moved closer. */
   get scheduled(): number {
-    return this.#moved.size;
+    return this.#expedited.size;
   }
 
   /** Makes the next stop or start of each workspace due within `ms` from now. No server may run on this directory. */
   async expediteNext(directory: string, random: () => number, ms: number): Promise<void> {
     await using stored = await openStoredData(directory);
     for (const id of this.#ids) {
-      const [found] = await stored.objects<LatestBuild>(
-        `select b.id as build, b.transition, w.next_start_at as wakes, b.deadline as ends from workspaces w
+      const [latest] = await stored.objects<LatestBuild>(
+        `select b.id as build, b.transition, w.next_start_at, b.deadline from workspaces w
          join workspace_builds b on b.id = w.latest_build_id join jobs j on j.id = b.job_id
          where w.id = '${id}' and j.completed_at is not null and j.error = ''`,
       );
-      if (!found) continue;
+      if (!latest) continue;
       const due = Date.now() + Math.floor(random() * ms);
-      if (found.transition === "start" && found.ends !== null) {
-        await stored.run(`update workspace_builds set deadline = ${due} where id = '${found.build}'`);
-      } else if (found.transition === "stop" && found.wakes !== null) {
+      if (latest.transition === "start" && latest.deadline !== null) {
+        await stored.run(`update workspace_builds set deadline = ${due} where id = '${latest.build}'`);
+      } else if (latest.transition === "stop" && latest.next_start_at !== null) {
         await stored.run(`update workspaces set next_start_at = ${due} where id = '${id}'`);
       } else continue;
       await stored.run(`update timers set due = ${due} where actor_id = '${id}' and name = 'schedule'`);
-      this.#moved.add(found.build);
+      this.#expedited.add(latest.build);
     }
   }
 
@@ -100,7 +100,7 @@ export class Fleet {
     for (const id of this.#ids) {
       const { latest_build } = await read<Workspace>(this.#world.admin, `/api/v2/workspaces/${id}`);
       if (latest_build.job.completed_at === undefined) return false;
-      if (latest_build.job.status === "succeeded" && this.#moved.has(latest_build.id)) return false;
+      if (latest_build.job.status === "succeeded" && this.#expedited.has(latest_build.id)) return false;
     }
     return true;
   }
@@ -110,7 +110,7 @@ export class Fleet {
     const problems: string[] = [];
     for (const id of this.#ids) {
       const builds = await listBuilds(this.#world, id);
-      const report = (what: string): void => void problems.push(`${id}: ${what}: ${formatBuilds(builds)}`);
+      const report = (problem: string): void => void problems.push(`${id}: ${problem}: ${formatBuilds(builds)}`);
       if (builds.some(({ build_number }, i) => build_number !== i + 1)) report("build numbers have gaps");
       for (const [i, build] of builds.entries()) {
         const previous = builds[i - 1];
@@ -118,7 +118,7 @@ export class Fleet {
         if (build.job.completed_at !== undefined && !hasEndedProperly(build)) report("a build ended badly");
         if (!previous || build.reason === "initiator") continue;
         if (build.transition === previous.transition) report("a scheduled build happened twice");
-        if (!this.#moved.has(previous.id)) report("a build started before it was due");
+        if (!this.#expedited.has(previous.id)) report("a build started before it was due");
         if (build.reason !== (build.transition === "stop" ? "autostop" : "autostart"))
           report("a build has the wrong reason");
       }
@@ -168,20 +168,20 @@ export class UnattendedWorkspaces {
       const created = await retryUntilAnswered<Workspace>(async () => {
         const result = await call<Workspace>(admin, "POST", "/api/v2/users/me/workspaces", body);
         // 409: an earlier attempt has created it, and its response was lost.
-        if (result.fate !== "refused" || result.status !== 409) return result;
+        if (result.outcome !== "refused" || result.status !== 409) return result;
         return await call<Workspace>(admin, "GET", `/api/v2/users/me/workspace/${body.name}?include_deleted=true`);
       });
       this.#created.push({ id: created.id, course });
     }
   }
 
-  /** Returns problems. With `all`, also checks that each workspace has reached its end. */
-  async check(all = false): Promise<string[]> {
+  /** Returns problems. With `isFinal`, also checks that each workspace has completed its course. */
+  async check(isFinal = false): Promise<string[]> {
     const problems: string[] = [];
-    for (const { id, course } of all ? this.#created : this.#created.slice(-10)) {
+    for (const { id, course } of isFinal ? this.#created : this.#created.slice(-10)) {
       const builds = await this.#builds(id);
       const actual = builds.map(({ transition, reason }) => `${transition} ${reason}`);
-      const expected = COURSES[course].slice(0, all ? undefined : actual.length);
+      const expected = COURSES[course].slice(0, isFinal ? undefined : actual.length);
       if (actual.join() !== expected.join()) problems.push(`${course} ${id}: ${formatBuilds(builds)}`);
       const automatic = builds.slice(course === "fails" ? 1 : 0);
       const failed = automatic.filter((build) => build.job.completed_at !== undefined && !hasEndedProperly(build));

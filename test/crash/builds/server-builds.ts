@@ -61,9 +61,9 @@ const findClaimProblems = async (
     if (otherName !== undefined && otherName !== name)
       problems.push(`${id} was claimed as ${name} and as ${otherName}`);
     holders.set(id, name);
-    const found = await read<Workspace>(world.admin, `/api/v2/workspaces/${id}`);
-    if (found.name !== name || found.owner_name !== "admin")
-      problems.push(`${name} is ${found.owner_name}/${found.name}`);
+    const workspace = await read<Workspace>(world.admin, `/api/v2/workspaces/${id}`);
+    if (workspace.name !== name || workspace.owner_name !== "admin")
+      problems.push(`${name} is ${workspace.owner_name}/${workspace.name}`);
   }
   return problems;
 };
@@ -74,11 +74,11 @@ const findClaimProblems = async (
  */
 const arePrebuildsSettled = async ({ admin }: World): Promise<boolean> => {
   const { workspaces } = await read<{ workspaces: Workspace[] }>(admin, "/api/v2/workspaces?q=owner:prebuilds");
-  const all = workspaces.map(({ latest_build }) => latest_build);
-  if (all.some(({ job }) => job.completed_at === undefined)) return false;
+  const builds = workspaces.map(({ latest_build }) => latest_build);
+  if (builds.some(({ job }) => job.completed_at === undefined)) return false;
   return (
-    all.filter(({ status }) => status === "running").length === PREBUILD_COUNT ||
-    all.some(({ status }) => status === "failed")
+    builds.filter(({ status }) => status === "running").length === PREBUILD_COUNT ||
+    builds.some(({ status }) => status === "failed")
   );
 };
 
@@ -104,7 +104,7 @@ export const serverBuilds = async ({ rounds, seed, log }: CheckOptions): Promise
   const builders = await makeBuilders(world, random);
   const holders = new Map<string, string>();
   let killsNearBuild = 0;
-  const people = builders.map((one) => one.run());
+  const people = builders.map((builder) => builder.run());
   try {
     for (let round = 1; round <= rounds; round++) {
       const claimers = [new PrebuildClaimer(), new PrebuildClaimer()];
@@ -126,13 +126,13 @@ export const serverBuilds = async ({ rounds, seed, log }: CheckOptions): Promise
         await unattended.check(),
         await findClaimProblems(world, claimers, holders),
       ];
-      for (const one of builders) problems.push(await one.check());
+      for (const builder of builders) problems.push(await builder.check());
       assertNoProblems(seed, `kill ${round}`, problems.flat());
       await fleet.restartFailed();
       log(`kill ${round}: ${fleet.scheduled} scheduled, ${unattended.count} unattended, ${holders.size} claimed`);
     }
   } finally {
-    for (const one of builders) one.stop();
+    for (const builder of builders) builder.stop();
   }
   await Promise.all(people);
   const waits = {
@@ -140,27 +140,27 @@ export const serverBuilds = async ({ rounds, seed, log }: CheckOptions): Promise
     "the unattended workspaces": () => unattended.isDone(),
     "the prebuilds": () => arePrebuildsSettled(world),
   };
-  for (const [what, isDone] of Object.entries(waits)) {
+  for (const [waitedFor, isDone] of Object.entries(waits)) {
     await until(isDone, { patience: WAIT_TIMEOUT_MS }).catch(async (error: unknown) => {
-      const leftProblems = [
+      const problems = [
         ...(await fleet.check()),
         ...(await unattended.check(true)),
         ...(await findLeftovers(place.directory)),
       ];
-      throw new Error(`seed ${seed}, the end: ${what} did not settle (${leftProblems.join("; ")})`, { cause: error });
+      throw new Error(`seed ${seed}, the end: ${waitedFor} did not settle (${problems.join("; ")})`, { cause: error });
     });
   }
   const problems = [await fleet.check(), await unattended.check(true)];
-  for (const one of builders) problems.push(await one.check(true));
+  for (const builder of builders) problems.push(await builder.check(true));
   let claimed = 0;
   for (const [id, name] of holders) {
-    let found: Workspace | undefined;
+    let workspace: Workspace | undefined;
     await until(async () => {
-      found = await read<Workspace>(world.admin, `/api/v2/workspaces/${id}`);
-      return found.latest_build.job.completed_at !== undefined;
+      workspace = await read<Workspace>(world.admin, `/api/v2/workspaces/${id}`);
+      return workspace.latest_build.job.completed_at !== undefined;
     });
-    if (found?.name !== name) problems.push([`${id} was claimed as ${name} and is now ${found?.name}`]);
-    if (found?.latest_build.build_number === 2) claimed += 1;
+    if (workspace?.name !== name) problems.push([`${id} was claimed as ${name} and is now ${workspace?.name}`]);
+    if (workspace?.latest_build.build_number === 2) claimed += 1;
   }
   await place.stop();
   assertNoProblems(seed, "the end", [
@@ -177,13 +177,13 @@ export const serverBuilds = async ({ rounds, seed, log }: CheckOptions): Promise
 
 /** Waits until the kill: just after the next scheduled build starts (returns true), or at a random moment (returns false). */
 const waitForKill = async (fleet: Fleet, random: () => number): Promise<boolean> => {
-  const end = performance.now() + 100 + random() * (SCHEDULE_AHEAD_MS + 800);
+  const deadline = performance.now() + 100 + random() * (SCHEDULE_AHEAD_MS + 800);
   if (random() < 0.4) {
-    await Bun.sleep(end - performance.now());
+    await Bun.sleep(deadline - performance.now());
     return false;
   }
   const before = await fleet.describeBuilds();
-  while (performance.now() < end) {
+  while (performance.now() < deadline) {
     await Bun.sleep(5);
     if ((await fleet.describeBuilds()) === before) continue;
     await Bun.sleep(random() * 20);

@@ -28,17 +28,17 @@ const listOwned = async ({ admin }: World, owner: string): Promise<Workspace[]> 
 export class PrebuildClaimer {
   /** Returned workspace IDs by requested name. */
   readonly claims = new Map<string, string>();
-  readonly asked = new Set<string>();
+  readonly requestedNames = new Set<string>();
   readonly problems: string[] = [];
   #stopped = false;
 
   async run({ admin }: World, person: string, body: object, onAnswer: () => void, pause = PAUSE_MS): Promise<void> {
     for (let n = 0; !this.#stopped; n++) {
       const name = `${person}-${n}`;
-      this.asked.add(name);
+      this.requestedNames.add(name);
       const result = await call<Workspace>(admin, "POST", "/api/v2/users/me/workspaces", { ...body, name });
-      if (result.fate === "acknowledged") this.claims.set(name, result.answer.id);
-      else if (result.fate === "refused")
+      if (result.outcome === "acknowledged") this.claims.set(name, result.answer.id);
+      else if (result.outcome === "refused")
         this.problems.push(`${name}: refused with ${result.status} ${result.message}`);
       onAnswer();
       await Bun.sleep(pause);
@@ -54,18 +54,19 @@ export class PrebuildClaimer {
 const findProblems = async (world: World, claimers: readonly PrebuildClaimer[]): Promise<string[]> => {
   const problems = claimers.flatMap((claimer) => claimer.problems);
   const claimed = await listOwned(world, "me");
-  const byName = new Map(claimed.map((one) => [one.name, one]));
+  const byName = new Map(claimed.map((workspace) => [workspace.name, workspace]));
   const holders = new Map<string, string>();
   for (const [name, id] of claimers.flatMap((claimer) => [...claimer.claims])) {
     if (holders.has(id)) problems.push(`${id} was returned for both ${name} and ${holders.get(id)}`);
     holders.set(id, name);
     const listed = byName.get(name);
-    const found = listed ?? (await read<Workspace>(world.admin, `/api/v2/workspaces/${id}`).catch(() => undefined));
-    if (found?.id !== id || found.name !== name)
-      problems.push(`${name} was returned as ${id} but is now ${found?.id ?? "missing"}`);
+    const workspace = listed ?? (await read<Workspace>(world.admin, `/api/v2/workspaces/${id}`).catch(() => undefined));
+    if (workspace?.id !== id || workspace.name !== name)
+      problems.push(`${name} was returned as ${id} but is now ${workspace?.id ?? "missing"}`);
   }
-  const requested = new Set(claimers.flatMap((claimer) => [...claimer.asked]));
-  for (const { name } of claimed) if (!requested.has(name)) problems.push(`${name} exists but was never requested`);
+  const allRequestedNames = new Set(claimers.flatMap((claimer) => [...claimer.requestedNames]));
+  for (const { name } of claimed)
+    if (!allRequestedNames.has(name)) problems.push(`${name} exists but was never requested`);
   return problems;
 };
 
@@ -90,13 +91,13 @@ export const serverPrebuilds = async ({ rounds, seed, log }: CheckOptions): Prom
   const claimers: PrebuildClaimer[] = [];
   for (let round = 1; round <= rounds; round++) {
     await until(areAllReady);
-    let answers = 0;
+    let answerCount = 0;
     const group = Array.from({ length: PEOPLE }, () => new PrebuildClaimer());
     claimers.push(...group);
-    const running = group.map((claimer, i) => claimer.run(world, `r${round}p${i}`, body, () => (answers += 1)));
+    const running = group.map((claimer, i) => claimer.run(world, `r${round}p${i}`, body, () => (answerCount += 1)));
     // Kills the server at a random point during or between the first claims.
     const killAfter = Math.floor(random() * 8);
-    await until(async () => answers >= killAfter);
+    await until(async () => answerCount >= killAfter);
     await Bun.sleep(random() * 10);
     server.kill("SIGKILL");
     await server.ended;
@@ -105,16 +106,16 @@ export const serverPrebuilds = async ({ rounds, seed, log }: CheckOptions): Prom
     assertNoProblems(seed, `kill ${round}`, await findDatabaseProblems(place.directory));
     server = await place.start({ env: ENV });
     assertNoProblems(seed, `kill ${round}`, await findProblems(world, claimers));
-    log(`kill ${round}: ${answers} answers`);
+    log(`kill ${round}: ${answerCount} answers`);
   }
   await until(areAllReady);
   await until(async () => (await listOwned(world, "me")).every(isReady));
-  const mine = await listOwned(world, "me");
+  const ownWorkspaces = await listOwned(world, "me");
   assertNoProblems(seed, "the end", await findProblems(world, claimers));
   await place.stop();
   assertNoProblems(seed, "the end", await findDatabaseProblems(place.directory));
-  const claimed = mine.filter(({ latest_build }) => latest_build.build_number === 2).length;
-  return `${rounds} kills, ${mine.length} workspaces created, ${claimed} of them from prebuilds, none claimed twice, none lost`;
+  const claimed = ownWorkspaces.filter(({ latest_build }) => latest_build.build_number === 2).length;
+  return `${rounds} kills, ${ownWorkspaces.length} workspaces created, ${claimed} of them from prebuilds, none claimed twice, none lost`;
 };
 
 export const checks: readonly Check[] = [{ name: "server: claims of prebuilds", run: serverPrebuilds }];

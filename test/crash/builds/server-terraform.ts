@@ -35,42 +35,42 @@ const BRIEF = { ...PATIENCE, isBrief: true };
 
 type Operation = "start" | "stop" | "delete" | "import" | "dry run";
 
-/** One operation, and when its victim is killed, by exactly one of `at`, `runs`, `made` and `writes`. */
+/** One operation, and when its victim is killed: by exactly one of `failpoint`, `commands`, `gate` and `isStateWritten`. */
 type Phase = {
   readonly name: string;
   readonly operation: Operation;
   /** The victim kills itself at this failpoint. */
-  readonly at?: (typeof BUILD_FAILPOINTS)[number];
+  readonly failpoint?: (typeof BUILD_FAILPOINTS)[number];
   /** The victim is killed while one of these Terraform commands runs. */
-  readonly runs?: readonly string[];
+  readonly commands?: readonly string[];
   /** The victim is killed when a command of the template has created the first file. The command waits until the second file is removed. */
-  readonly made?: readonly [made: string, waits: string];
+  readonly gate?: readonly [created: string, awaited: string];
   /** The victim is killed when Terraform has just written its state, in the middle of the apply. */
-  readonly writes?: true;
+  readonly isStateWritten?: true;
   /** Terraform is killed together with its server or worker, as when a whole service is killed. */
   readonly withTerraform?: true;
 };
 
 /** The first phases of one workspace, in this order. */
 const FIRST_PHASES: readonly Phase[] = [
-  { name: "claimed", operation: "start", at: "build_claimed" },
-  { name: "folder prepared", operation: "start", at: "build_prepared" },
-  { name: "init", operation: "start", runs: ["init"] },
-  { name: "plan", operation: "start", runs: ["plan"] },
-  { name: "apply begun", operation: "start", made: ["first.begun", "first.wait"] },
-  { name: "resource half made", operation: "start", made: ["second.begun", "second.wait"] },
-  { name: "the same with Terraform", operation: "start", made: ["second.begun", "second.wait"], withTerraform: true },
-  { name: "state written", operation: "start", writes: true },
+  { name: "claimed", operation: "start", failpoint: "build_claimed" },
+  { name: "folder prepared", operation: "start", failpoint: "build_prepared" },
+  { name: "init", operation: "start", commands: ["init"] },
+  { name: "plan", operation: "start", commands: ["plan"] },
+  { name: "apply begun", operation: "start", gate: ["first.begun", "first.wait"] },
+  { name: "resource half made", operation: "start", gate: ["second.begun", "second.wait"] },
+  { name: "the same with Terraform", operation: "start", gate: ["second.begun", "second.wait"], withTerraform: true },
+  { name: "state written", operation: "start", isStateWritten: true },
 ];
 const LAST_PHASES: readonly Phase[] = [
-  { name: "after the apply", operation: "start", runs: ["graph", "show"] },
-  { name: "state pushed", operation: "start", at: "build_pushed" },
-  { name: "done reported", operation: "start", at: "build_done" },
-  { name: "before forget", operation: "start", at: "build_forget" },
-  { name: "import", operation: "import", runs: ["plan"] },
-  { name: "dry run", operation: "dry run", runs: ["plan"] },
-  { name: "stop", operation: "stop", made: ["second.ending", "second.hold"] },
-  { name: "delete", operation: "delete", made: ["first.ending", "first.hold"] },
+  { name: "after the apply", operation: "start", commands: ["graph", "show"] },
+  { name: "state pushed", operation: "start", failpoint: "build_pushed" },
+  { name: "done reported", operation: "start", failpoint: "build_done" },
+  { name: "before forget", operation: "start", failpoint: "build_forget" },
+  { name: "import", operation: "import", commands: ["plan"] },
+  { name: "dry run", operation: "dry run", commands: ["plan"] },
+  { name: "stop", operation: "stop", gate: ["second.ending", "second.hold"] },
+  { name: "delete", operation: "delete", gate: ["first.ending", "first.hold"] },
 ];
 /**
  * The short selection for CI. A start, a stop and a delete are each interrupted once. Phases that differ for server and worker run for
@@ -102,9 +102,9 @@ type PhaseFolders = { readonly parts: string; readonly gates: string };
 const toResource = (
   { parts, gates }: PhaseFolders,
   name: string,
-  more: string,
+  settings: string,
 ): string => `resource "terraform_data" "${name}" {
-  ${more}
+  ${settings}
   input            = "${parts}/${name}"
   triggers_replace = [timestamp()]
   provisioner "local-exec" {
@@ -141,18 +141,21 @@ const listCommands = (root: string) =>
 type Story = {
   readonly client: Client;
   readonly template: { readonly id: string; readonly active_version_id: string };
-  readonly places: PhaseFolders;
+  readonly phaseFolders: PhaseFolders;
   readonly victim: Victim;
   /** Everything that the server and the worker have logged. */
-  readonly logged: () => string;
+  readonly getLogs: () => string;
   /** The folders of the server and the worker. */
   readonly folders: readonly string[];
   readonly random: () => number;
 };
 
 /** Resolves once the victim has died in the middle of the phase. */
-const awaitDeath = async ({ at, runs, made, writes, withTerraform }: Phase, { victim, places, random }: Story) => {
-  if (at) return victim.died();
+const awaitDeath = async (
+  { failpoint, commands, gate, isStateWritten, withTerraform }: Phase,
+  { victim, phaseFolders, random }: Story,
+) => {
+  if (failpoint) return victim.awaitExit();
   const stateTime = (): number =>
     Math.max(
       0,
@@ -163,48 +166,48 @@ const awaitDeath = async ({ at, runs, made, writes, withTerraform }: Phase, { vi
     );
   const findRunning = (names: readonly string[]) =>
     listCommands(victim.root).find(({ args }) => names.includes(args[0] ?? ""));
-  if (runs) await until(() => findRunning(runs), BRIEF);
-  if (made) await until(() => existsSync(join(places.gates, made[0])), PATIENCE);
-  if (writes) {
+  if (commands) await until(() => findRunning(commands), BRIEF);
+  if (gate) await until(() => existsSync(join(phaseFolders.gates, gate[0])), PATIENCE);
+  if (isStateWritten) {
     await until(() => findRunning(["apply"]), BRIEF);
     const stateTimeBefore = stateTime();
     await until(() => stateTime() !== stateTimeBefore, BRIEF);
   }
-  if (made || writes) await Bun.sleep(random() * 60);
+  if (gate || isStateWritten) await Bun.sleep(random() * 60);
   const running = listCommands(victim.root);
   await victim.kill();
   if (withTerraform) for (const { pid } of running) process.kill(pid, "SIGKILL");
 };
 
-const ENDED = ["succeeded", "failed", "canceled"];
+const FINAL_STATUSES = ["succeeded", "failed", "canceled"];
 
 /** Starts the phase's operation. Returns the path of its logs, and a function that resolves with its job once the job has ended. */
-const startWork = async ({ operation }: Phase, { client, template, places }: Story, id: string) => {
+const startWork = async ({ operation }: Phase, { client, template, phaseFolders }: Story, id: string) => {
   type Job = { readonly status: string; readonly error?: string };
-  const awaitJob = <T extends object>(path: string, jobOf: (one: T) => Job): Promise<Job> =>
+  const awaitJob = <T extends object>(path: string, jobOf: (response: T) => Job): Promise<Job> =>
     until(async () => {
       // The server may be restarting.
-      const found = (await client.get(path as string).catch(() => undefined)) as T | undefined;
-      const job = found && jobOf(found);
-      return job && ENDED.includes(job.status) ? job : undefined;
+      const response = (await client.get(path as string).catch(() => undefined)) as T | undefined;
+      const job = response && jobOf(response);
+      return job && FINAL_STATUSES.includes(job.status) ? job : undefined;
     }, PATIENCE);
   if (operation === "import") {
-    const body = { file_id: await uploadFiles(client, { "main.tf": toTemplate(places) }) };
+    const body = { file_id: await uploadFiles(client, { "main.tf": toTemplate(phaseFolders) }) };
     const version = await client.post<TemplateVersion>("/api/v2/organizations/default/templateversions", body);
     const path = `/api/v2/templateversions/${version.id}`;
-    return { logs: `${path}/logs`, ended: () => awaitJob(path, (one: TemplateVersion) => one.job) };
+    return { logs: `${path}/logs`, waitForEnd: () => awaitJob(path, (version: TemplateVersion) => version.job) };
   }
   if (operation === "dry run") {
     const path = `/api/v2/templateversions/${template.active_version_id}/dry-run`;
     const run = await client.post<{ id: string }>(path, {});
-    return { logs: `${path}/${run.id}/logs`, ended: () => awaitJob(`${path}/${run.id}`, (one: Job) => one) };
+    return { logs: `${path}/${run.id}/logs`, waitForEnd: () => awaitJob(`${path}/${run.id}`, (job: Job) => job) };
   }
   const build = await createBuild(client, id, operation);
   const path = `/api/v2/workspacebuilds/${build.id}`;
-  return { logs: `${path}/logs`, ended: () => awaitJob(path, (one: Workspace["latest_build"]) => one.job) };
+  return { logs: `${path}/logs`, waitForEnd: () => awaitJob(path, (build: Workspace["latest_build"]) => build.job) };
 };
 
-const listParts = (state: string): string[] =>
+const listResourcesInState = (state: string): string[] =>
   (JSON.parse(state || "{}") as { resources?: { type: string; name: string; instances: unknown[] }[] }).resources
     ?.filter(({ type, instances }) => type === "terraform_data" && instances.length > 0)
     .map(({ name }) => name)
@@ -234,56 +237,59 @@ const readText = (file: string): string => {
 
 /** Returns the problems that a phase leaves once its work has ended. */
 const findProblems = async (phase: Phase, story: Story, id: string, logs: string, secrets: Set<string>) => {
-  const { client, places, victim, logged, folders } = story;
+  const { client, phaseFolders, victim, getLogs, folders } = story;
   const problems: string[] = [];
-  const emptied = until(() => ["builds", "imports"].every((kind) => listNames(join(victim.root, kind)).length === 0), {
-    patience: 15_000,
-  });
-  await emptied.catch(() =>
+  const foldersRemoved = until(
+    () => ["builds", "imports"].every((kind) => listNames(join(victim.root, kind)).length === 0),
+    {
+      patience: 15_000,
+    },
+  );
+  await foldersRemoved.catch(() =>
     problems.push(`a folder still exists: ${["builds", "imports"].map((kind) => listNames(join(victim.root, kind)))}`),
   );
   const { latest_build } = await client.get<Workspace>(`/api/v2/workspaces/${id}?include_deleted=true`);
   const state = await (await client.fetch("GET", `/api/v2/workspacebuilds/${latest_build.id}/state`)).text();
   for (const secret of listSecrets(state)) secrets.add(secret);
   const expected = phase.operation === "delete" ? "" : phase.operation === "stop" ? "first" : "first,second";
-  const [existing, inState] = [listNames(places.parts).join(), listParts(state).join()];
+  const [existing, inState] = [listNames(phaseFolders.parts).join(), listResourcesInState(state).join()];
   if (existing !== inState || existing !== expected)
     problems.push(`resources: ${existing} exist, ${inState} are in the state, ${expected} are expected`);
   const texts: Record<string, string> = {
     "the log of the operation": await (await client.fetch("GET", logs)).text(),
     "a response": JSON.stringify(latest_build),
-    "the log of the server or the worker": logged(),
+    "the log of the server or the worker": getLogs(),
   };
   for (const file of folders.flatMap(listFiles)) texts[file] = readText(file);
   for (const [source, text] of Object.entries(texts)) {
     if ([...secrets].some((secret) => text.includes(secret))) problems.push(`a secret is in ${source}`);
   }
-  const running = [...findProcesses(victim.root), ...findProcesses(places.gates)];
+  const running = [...findProcesses(victim.root), ...findProcesses(phaseFolders.gates)];
   if (running.length > 0) problems.push(`${running.length} processes are still running`);
   return problems.map((problem) => `${phase.name}: ${problem}`);
 };
 
 /** Creates a workspace and kills the victim once in each phase. */
 const runPhases = async (story: Story, phases: readonly Phase[], name: string, log: CheckOptions["log"]) => {
-  const { client, template, places, victim } = story;
+  const { client, template, phaseFolders, victim } = story;
   const problems: string[] = [];
   const secrets = new Set<string>();
   const { id, latest_build } = await createWorkspace(client, template.id, name);
-  const first = await until(async () => {
+  const firstJob = await until(async () => {
     const { job } = await client.get<Workspace["latest_build"]>(`/api/v2/workspacebuilds/${latest_build.id}`);
-    return ENDED.includes(job.status) && job;
+    return FINAL_STATUSES.includes(job.status) && job;
   }, PATIENCE);
-  if (first.status !== "succeeded") return [`the first build: ${first.error}`];
+  if (firstJob.status !== "succeeded") return [`the first build: ${firstJob.error}`];
   for (const phase of phases) {
     const startedAt = performance.now();
-    for (const file of listNames(places.gates)) rmSync(join(places.gates, file));
-    if (phase.made) writeFileSync(join(places.gates, phase.made[1]), "");
-    if (phase.at) await victim.arm(phase.at);
+    for (const file of listNames(phaseFolders.gates)) rmSync(join(phaseFolders.gates, file));
+    if (phase.gate) writeFileSync(join(phaseFolders.gates, phase.gate[1]), "");
+    if (phase.failpoint) await victim.arm(phase.failpoint);
     const work = await startWork(phase, story, id);
     await awaitDeath(phase, story);
-    if (phase.made) rmSync(join(places.gates, phase.made[1]));
+    if (phase.gate) rmSync(join(phaseFolders.gates, phase.gate[1]));
     await victim.revive();
-    const job = await work.ended();
+    const job = await work.waitForEnd();
     if (job.status !== "succeeded") problems.push(`${phase.name}: ${job.status}, ${job.error}`);
     problems.push(...(await findProblems(phase, story, id, work.logs, secrets)));
     await victim.afterWork?.();
@@ -303,39 +309,39 @@ type VictimKind =
   | "stopped worker"
   | (typeof PAUSED)[number];
 
-const createVictim = async (who: VictimKind, stage: Stage) => {
-  if (who === "stopped worker") return makeUnresponsiveWorker(stage);
-  if (who === "server") return makeServerVictim(stage);
-  if (who === "stopped server") return makeUnresponsiveServer(stage);
-  if (who === "paused server") return makePausedServer(stage);
-  if (who === "paused worker") return makePausedWorker(stage);
-  if (who === "paused program") return makePausedProgram(stage, listCommands);
+const createVictim = async (kind: VictimKind, stage: Stage) => {
+  if (kind === "stopped worker") return makeUnresponsiveWorker(stage);
+  if (kind === "server") return makeServerVictim(stage);
+  if (kind === "stopped server") return makeUnresponsiveServer(stage);
+  if (kind === "paused server") return makePausedServer(stage);
+  if (kind === "paused worker") return makePausedWorker(stage);
+  if (kind === "paused program") return makePausedProgram(stage, listCommands);
   const worker = await makeWorkerVictim(stage);
   const { kill, revive } = makeUnresponsiveServer(stage);
-  return who === "worker" ? worker : { ...worker, kill, revive };
+  return kind === "worker" ? worker : { ...worker, kill, revive };
 };
 
 /** Returns a check that kills or stops the victim `rounds` times in each of these phases, and returns a one-line summary. */
 const makeKillCheck =
-  (who: VictimKind, phases: readonly Phase[]) =>
+  (kind: VictimKind, phases: readonly Phase[]) =>
   async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
     await using place = await ServerPlace.make();
-    const places = { parts: join(place.scratch, "parts"), gates: join(place.scratch, "gates") };
-    for (const folder of Object.values(places)) mkdirSync(folder);
-    const more: Record<string, string> = who.endsWith("worker") ? { SLIPWAY_TERRAFORM_WORKERS: "true" } : {};
+    const phaseFolders = { parts: join(place.scratch, "parts"), gates: join(place.scratch, "gates") };
+    for (const folder of Object.values(phaseFolders)) mkdirSync(folder);
+    const workerEnv: Record<string, string> = kind.endsWith("worker") ? { SLIPWAY_TERRAFORM_WORKERS: "true" } : {};
     const terraformEnv = toTerraformOptions(join(place.scratch, "tools")).env ?? {};
-    const env = { ...(terraformEnv as Record<string, string>), ...ENV, ...more };
+    const env = { ...(terraformEnv as Record<string, string>), ...ENV, ...workerEnv };
     await place.start({ env });
     const client = await place.client.signIn(ADMIN.email, ADMIN.password);
-    await using victim = await createVictim(who, { place, env, client });
-    const { template } = await makeTerraformTemplate(client, { "main.tf": toTemplate(places) }, "parts");
+    await using victim = await createVictim(kind, { place, env, client });
+    const { template } = await makeTerraformTemplate(client, { "main.tf": toTemplate(phaseFolders) }, "parts");
     const story: Story = {
       client,
       template,
-      places,
+      phaseFolders,
       victim,
       random: randomFrom(seed),
-      logged: () => place.errors + victim.logged(),
+      getLogs: () => place.errors + victim.getLogs(),
       folders: [place.directory, ...victim.directories],
     };
     for (let n = 1; n <= rounds; n++) {
@@ -348,35 +354,35 @@ const makeKillCheck =
         "the end",
         findProcesses(place.scratch).length === 0 ? [] : ["a process is still running"],
       );
-    const action = who === "server" || who === "worker" ? `kills of the ${who}` : `times the ${who}`;
+    const action = kind === "server" || kind === "worker" ? `kills of the ${kind}` : `times the ${kind}`;
     return `${rounds} ${action} in each of ${phases.map(({ name }) => name).join(", ")}: all continued, the resources match the states, no process or file is left, no secret in a log, a response or a file`;
   };
 
-const listCiPhases = (who: "server" | "worker"): readonly Phase[] =>
-  [...FIRST_PHASES, ...LAST_PHASES].filter(({ name }) => CI_PHASES[who].includes(name));
+const listCiPhases = (kind: "server" | "worker"): readonly Phase[] =>
+  [...FIRST_PHASES, ...LAST_PHASES].filter(({ name }) => CI_PHASES[kind].includes(name));
 export const killServer = makeKillCheck("server", listCiPhases("server"));
 export const killWorker = makeKillCheck("worker", listCiPhases("worker"));
 
 /** Returns the phases that do not need a kill at a failpoint: a paused process can be in any part of its code. */
 const listStopPhases = (phases: readonly Phase[]): Phase[] =>
-  phases.filter(({ at, withTerraform }) => !at && !withTerraform);
+  phases.filter(({ failpoint, withTerraform }) => !failpoint && !withTerraform);
 
 /** Returns true in the middle of an apply that creates resources, or of one that removes them. */
 const isApply = ({ name }: Phase): boolean => name === "resource half made" || name === "stop";
 
 export const checks: readonly Check[] = needs.terraform.found
   ? [
-      ...(["server", "worker"] as const).flatMap((who) => [
-        { name: `terraform: ${who} killed, beginning`, run: makeKillCheck(who, FIRST_PHASES) },
-        { name: `terraform: ${who} killed, ending`, run: makeKillCheck(who, LAST_PHASES) },
+      ...(["server", "worker"] as const).flatMap((kind) => [
+        { name: `terraform: ${kind} killed, beginning`, run: makeKillCheck(kind, FIRST_PHASES) },
+        { name: `terraform: ${kind} killed, ending`, run: makeKillCheck(kind, LAST_PHASES) },
       ]),
-      ...(["stopped server", "stopped server of a worker", "stopped worker"] as const).map((who) => ({
-        name: `terraform: ${who}`,
-        run: makeKillCheck(who, listStopPhases([...FIRST_PHASES, ...LAST_PHASES])),
+      ...(["stopped server", "stopped server of a worker", "stopped worker"] as const).map((kind) => ({
+        name: `terraform: ${kind}`,
+        run: makeKillCheck(kind, listStopPhases([...FIRST_PHASES, ...LAST_PHASES])),
       })),
-      ...PAUSED.map((who) => ({
-        name: `terraform: ${who}`,
-        run: makeKillCheck(who, [...FIRST_PHASES, ...LAST_PHASES].filter(isApply)),
+      ...PAUSED.map((kind) => ({
+        name: `terraform: ${kind}`,
+        run: makeKillCheck(kind, [...FIRST_PHASES, ...LAST_PHASES].filter(isApply)),
       })),
     ]
   : [];

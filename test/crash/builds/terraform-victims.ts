@@ -11,7 +11,7 @@ import type { ServerPlace } from "../server.ts";
 export type Victim = AsyncDisposable & {
   /** Restarts the victim with a failpoint, at which it will die. */
   readonly arm: (point: string) => Promise<void>;
-  readonly died: () => Promise<void>;
+  readonly awaitExit: () => Promise<void>;
   readonly kill: () => Promise<void>;
   readonly revive: () => Promise<void>;
   /** The folder that contains the victim's run folders. */
@@ -19,14 +19,14 @@ export type Victim = AsyncDisposable & {
   /** Folders of workers. */
   readonly directories: readonly string[];
   /** The workers' log output. */
-  readonly logged: () => string;
+  readonly getLogs: () => string;
   /** Called when the work has ended. */
   readonly afterWork?: () => Promise<void>;
 };
 
 export type Stage = { readonly place: ServerPlace; readonly env: Record<string, string>; readonly client: Client };
 
-const NO_WORKER = { directories: [], logged: () => "", [Symbol.asyncDispose]: async () => {} };
+const NO_WORKER = { directories: [], getLogs: () => "", [Symbol.asyncDispose]: async () => {} };
 
 export const makeServerVictim = ({ place, env }: Stage): Victim => ({
   ...NO_WORKER,
@@ -35,7 +35,7 @@ export const makeServerVictim = ({ place, env }: Stage): Victim => ({
     await place.stop();
     await place.start({ env: { ...env, SLIPWAY_FAILPOINT: point } });
   },
-  died: async () => {
+  awaitExit: async () => {
     await place.newest.ended;
   },
   kill: async () => {
@@ -58,7 +58,7 @@ export const makeUnresponsiveServer = ({ place }: Stage): Victim => ({
   ...NO_WORKER,
   root: join(place.directory, "terraform"),
   arm: rejectDeath,
-  died: rejectDeath,
+  awaitExit: rejectDeath,
   kill: async () => {
     place.newest.kill("SIGSTOP");
     await Bun.sleep(WORKER_PATIENCE_MS);
@@ -78,31 +78,31 @@ const createWorker = async ({ place, client }: Stage, name: string) => {
   const { key } = await makeKey(client);
   const directory = join(place.scratch, name);
   mkdirSync(directory, { recursive: true });
-  const start = (more: Record<string, string> = {}): WorkerProcess =>
-    startWorker({ url: new URL(client.url), key, name, directory, kinds: "terraform", env: { ...ENV, ...more } });
+  const start = (env: Record<string, string> = {}): WorkerProcess =>
+    startWorker({ url: new URL(client.url), key, name, directory, kinds: "terraform", env: { ...ENV, ...env } });
   return { directory, start };
 };
 
 export const makeWorkerVictim = async (stage: Stage): Promise<Victim> => {
   const { directory, start } = await createWorker(stage, "victim");
-  let logged = "";
+  let earlierLogs = "";
   let worker = start();
   await worker.connected();
-  const restart = async (more?: Record<string, string>): Promise<void> => {
-    logged += worker.errors();
-    worker = start(more);
+  const restart = async (env?: Record<string, string>): Promise<void> => {
+    earlierLogs += worker.errors();
+    worker = start(env);
     await worker.connected();
   };
   return {
     directories: [directory],
     root: join(directory, "terraform"),
-    logged: () => logged + worker.errors(),
+    getLogs: () => earlierLogs + worker.errors(),
     arm: async (point: string) => {
       worker.signal("SIGTERM");
       await worker.exited;
       await restart({ SLIPWAY_FAILPOINT: point });
     },
-    died: async () => {
+    awaitExit: async () => {
       await worker.exited;
     },
     kill: async () => {
@@ -119,24 +119,24 @@ const GIVE_UP_WAIT = { patience: 60_000, what: "the server to give up on the wor
 /** A worker that is paused until the server has given up on it, and resumed while another worker with the same tags is connected. */
 export const makeUnresponsiveWorker = async (stage: Stage): Promise<Victim> => {
   const { directory, start } = await createWorker(stage, "victim");
-  const another = await createWorker(stage, "other");
+  const otherWorker = await createWorker(stage, "other");
   const worker = start();
   await worker.connected();
-  let other: WorkerProcess | undefined;
-  let logged = "";
+  let otherProcess: WorkerProcess | undefined;
+  let earlierLogs = "";
   let connectionCount = 1;
   const countLost = (): number => stage.place.newest.errors.split("has not been heard of").length;
   return {
-    directories: [directory, another.directory],
+    directories: [directory, otherWorker.directory],
     root: join(directory, "terraform"),
-    logged: () => logged + worker.errors() + (other?.errors() ?? ""),
+    getLogs: () => earlierLogs + worker.errors() + (otherProcess?.errors() ?? ""),
     arm: rejectDeath,
-    died: rejectDeath,
+    awaitExit: rejectDeath,
     kill: async () => {
       const lostBefore = countLost();
       worker.signal("SIGSTOP");
-      other = another.start();
-      await other.connected();
+      otherProcess = otherWorker.start();
+      await otherProcess.connected();
       await until(() => countLost() > lostBefore, GIVE_UP_WAIT);
     },
     revive: async () => {
@@ -145,12 +145,12 @@ export const makeUnresponsiveWorker = async (stage: Stage): Promise<Victim> => {
       await worker.connected(connectionCount);
     },
     afterWork: async () => {
-      logged += other?.errors() ?? "";
-      await other?.[Symbol.asyncDispose]();
-      other = undefined;
+      earlierLogs += otherProcess?.errors() ?? "";
+      await otherProcess?.[Symbol.asyncDispose]();
+      otherProcess = undefined;
     },
     [Symbol.asyncDispose]: async () => {
-      await other?.[Symbol.asyncDispose]();
+      await otherProcess?.[Symbol.asyncDispose]();
       await worker[Symbol.asyncDispose]();
     },
   };
@@ -159,7 +159,7 @@ export const makeUnresponsiveWorker = async (stage: Stage): Promise<Victim> => {
 /** Lengths of successive pauses: shorter than, similar to and longer than the timeout of the other side. */
 const PAUSES_MS = [2_000, 6_000, 20_000];
 
-type Pausable = Pick<Victim, "root" | "directories" | "logged"> & {
+type Pausable = Pick<Victim, "root" | "directories" | "getLogs"> & {
   readonly signal: (name: "SIGSTOP" | "SIGCONT") => void;
   readonly [Symbol.asyncDispose]: () => Promise<void>;
 };
@@ -170,7 +170,7 @@ const makePaused = ({ signal, ...rest }: Pausable): Victim => {
   return {
     ...rest,
     arm: rejectDeath,
-    died: rejectDeath,
+    awaitExit: rejectDeath,
     kill: async () => {
       signal("SIGSTOP");
       await Bun.sleep(PAUSES_MS[pauseCount++ % PAUSES_MS.length] ?? 0);
@@ -189,7 +189,7 @@ export const makePausedWorker = async (stage: Stage): Promise<Victim> => {
   return makePaused({
     directories: [directory],
     root: join(directory, "terraform"),
-    logged: () => worker.errors(),
+    getLogs: () => worker.errors(),
     signal: (name) => worker.signal(name),
     [Symbol.asyncDispose]: async () => {
       await worker[Symbol.asyncDispose]();

@@ -24,7 +24,7 @@ type QueueRow = { id: number; position: number; content: string };
 /** A chat as stored. */
 export type StoredChat = { readonly chat: ChatRow; readonly messages: MessageRow[]; readonly queue: QueueRow[] };
 
-const readOne = async (stored: StoredData, id: string): Promise<StoredChat | undefined> => {
+const readChat = async (stored: StoredData, id: string): Promise<StoredChat | undefined> => {
   const [chat] = await stored.objects<ChatRow>(`select * from chats where id = '${id}'`);
   if (!chat) return undefined;
   const messages = await stored.objects<MessageRow>(`select * from messages where chat = ${chat.key} order by id`);
@@ -35,12 +35,12 @@ const readOne = async (stored: StoredData, id: string): Promise<StoredChat | und
 /** Returns these chats. No server may be writing. */
 export const loadStoredChats = (directory: string, ids: readonly string[]): Promise<Map<string, StoredChat>> =>
   withStored(directory, async (stored) => {
-    const found = new Map<string, StoredChat>();
+    const chats = new Map<string, StoredChat>();
     for (const id of ids) {
-      const one = await readOne(stored, id);
-      if (one) found.set(id, one);
+      const chat = await readChat(stored, id);
+      if (chat) chats.set(id, chat);
     }
-    return found;
+    return chats;
   });
 
 export type PendingChat = Pick<ChatRow, "id" | "status" | "history_version" | "generation_attempt">;
@@ -60,7 +60,7 @@ export const findStalled = async (directory: string, pending: readonly PendingCh
   await using stored = await openStoredData(directory);
   const rows = await stored.objects<PendingChat>("select id, status, history_version, generation_attempt from chats");
   const now = new Map(rows.map((row) => [row.id, row]));
-  return pending.filter((one) => !hasContinued(one, now.get(one.id)));
+  return pending.filter((chat) => !hasContinued(chat, now.get(chat.id)));
 };
 
 /** Makes the deadline of a chat that awaits results due within `ms` from now. No server may run on this directory. */
@@ -88,7 +88,12 @@ export const findChatProblems = (
 
 const findRowProblems = ({ chat, messages, queue }: StoredChat): string[] => {
   const failures: string[] = [];
-  const versions = [chat.history_version, chat.queue_version, chat.retry_version, ...messages.map((m) => m.revision)];
+  const versions = [
+    chat.history_version,
+    chat.queue_version,
+    chat.retry_version,
+    ...messages.map(({ revision }) => revision),
+  ];
   if (versions.some((version) => version > chat.snapshot_version))
     failures.push("a version is ahead of the snapshot's");
   if (new Set(queue.map(({ position }) => position)).size < queue.length)
@@ -110,11 +115,11 @@ const findChangeProblems = (before: StoredChat, now: StoredChat): string[] => {
     if (now.chat[name] < before.chat[name])
       failures.push(`${name} went from ${before.chat[name]} to ${now.chat[name]}`);
   }
-  const byId = new Map(now.messages.map((one) => [one.id, one]));
+  const byId = new Map(now.messages.map((message) => [message.id, message]));
   for (const { id, content, deleted } of before.messages) {
-    const found = byId.get(id);
-    if (found?.content !== content) failures.push(`message ${id} has changed`);
-    else if (deleted && !found.deleted) failures.push(`message ${id} is no longer deleted`);
+    const current = byId.get(id);
+    if (current?.content !== content) failures.push(`message ${id} has changed`);
+    else if (deleted && !current.deleted) failures.push(`message ${id} is no longer deleted`);
   }
   return failures;
 };
@@ -127,21 +132,21 @@ const findBookProblems = (book: ChatBook, { messages, queue }: StoredChat): stri
   const rows = [...users, ...queue].map(({ id, content }) => ({ id, text: extractMessage(content) }));
   const byText = Map.groupBy(rows, ({ text }) => text);
   for (const message of book.sent) {
-    const found = byText.get(message.text) ?? [];
-    const problem = findFateProblem(book, message, found.length);
+    const matches = byText.get(message.text) ?? [];
+    const problem = findOutcomeProblem(book, message, matches.length);
     if (problem) failures.push(`${JSON.stringify(message)} ${problem}`);
-    if (message.id !== undefined && found[0] && found[0].id !== message.id) {
-      failures.push(`${message.text} was acknowledged with the ID ${message.id} and has the ID ${found[0].id}`);
+    if (message.id !== undefined && matches[0] && matches[0].id !== message.id) {
+      failures.push(`${message.text} was acknowledged with the ID ${message.id} and has the ID ${matches[0].id}`);
     }
   }
   if (book.isOrderly) failures.push(...findOrderProblems(book, rows));
   return failures;
 };
 
-const findFateProblem = (book: ChatBook, message: SentMessage, count: number): string | undefined => {
+const findOutcomeProblem = (book: ChatBook, message: SentMessage, count: number): string | undefined => {
   if (count > 1) return `exists ${count} times`;
-  if (message.fate === "refused" && count > 0) return "was refused, but exists";
-  if (message.fate !== "acknowledged") return undefined;
+  if (message.outcome === "refused" && count > 0) return "was refused, but exists";
+  if (message.outcome !== "acknowledged") return undefined;
   const isDeleted = message.queued !== undefined && book.deleted.get(message.queued) === true;
   if (isDeleted && count > 0) return "was deleted from the queue, but exists";
   return count === 0 && !book.canBeMissing(message) ? "is missing" : undefined;
@@ -150,12 +155,12 @@ const findFateProblem = (book: ChatBook, message: SentMessage, count: number): s
 /** Returns problems with the order: each person's messages must be in the order in which they were sent. */
 const findOrderProblems = (book: ChatBook, rows: readonly { text: string }[]): string[] => {
   const order = new Map(rows.map(({ text }, index) => [text, index]));
-  const last = new Map<string, number>();
-  return book.sent.flatMap(({ by, text }) => {
+  const lastPositions = new Map<string, number>();
+  return book.sent.flatMap(({ person, text }) => {
     const position = order.get(text);
     if (position === undefined) return [];
-    const isLate = position < (last.get(by) ?? -1);
-    last.set(by, position);
+    const isLate = position < (lastPositions.get(person) ?? -1);
+    lastPositions.set(person, position);
     return isLate ? [`${text} is before an earlier message of the same person`] : [];
   });
 };

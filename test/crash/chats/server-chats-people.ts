@@ -2,14 +2,14 @@
 // orderly chat, nothing is edited, promoted or deleted, so every message must exist in order.
 import type { ChatMessage, CreatedMessage, MessagePage } from "#schema/chats/chat.ts";
 import type { Client } from "#src/client.ts";
-import { call, type Fate, PAUSE_MS } from "../oracle/calls.ts";
+import { type CallResult, call, PAUSE_MS } from "../oracle/calls.ts";
 
 /** One message of a person. */
 export type SentMessage = {
   readonly text: string;
-  readonly by: string;
-  readonly began: number;
-  fate: Fate<unknown>["fate"] | "open";
+  readonly person: string;
+  readonly startedAt: number;
+  outcome: CallResult<unknown>["outcome"] | "open";
   /** The ID that was returned for the message, in the history or in the queue. */
   id?: number;
   queued?: number;
@@ -23,8 +23,8 @@ export class ChatBook {
   /** Queue IDs that a person tried to delete, and whether that was acknowledged. */
   readonly deleted = new Map<number, boolean>();
   /** Number of edits in progress, and the end of the last edit that may have emptied the queue. */
-  editing = 0;
-  edited = 0;
+  editsInProgress = 0;
+  lastEditAt = 0;
   commands = 0;
 
   constructor(id: string, isOrderly: boolean) {
@@ -37,8 +37,10 @@ export class ChatBook {
   }
 
   /** Returns true if the message was queued and may have been removed with the queue. */
-  canBeMissing({ queued, began }: SentMessage): boolean {
-    return queued !== undefined && (this.editing > 0 || this.edited >= began || this.deleted.has(queued));
+  canBeMissing({ queued, startedAt }: SentMessage): boolean {
+    return (
+      queued !== undefined && (this.editsInProgress > 0 || this.lastEditAt >= startedAt || this.deleted.has(queued))
+    );
   }
 }
 
@@ -50,23 +52,23 @@ export class ChatPerson {
   readonly #book: ChatBook;
   readonly #name: string;
   readonly #random: () => number;
-  readonly #answered: () => void;
+  readonly #onAnswer: () => void;
   #count = 0;
   #stopped = false;
 
-  constructor(client: Client, book: ChatBook, name: string, random: () => number, answered: () => void) {
+  constructor(client: Client, book: ChatBook, name: string, random: () => number, onAnswer: () => void) {
     this.#client = client;
     this.#book = book;
     this.#name = name;
     this.#random = random;
-    this.#answered = answered;
+    this.#onAnswer = onAnswer;
   }
 
   async run(): Promise<void> {
     while (!this.#stopped) {
       await this.#command();
       this.#book.commands += 1;
-      this.#answered();
+      this.#onAnswer();
       await Bun.sleep(this.#randomBelow(2 * PAUSE_MS));
     }
   }
@@ -85,21 +87,26 @@ export class ChatPerson {
     if (dice < 15) return this.#call("POST", "/interrupt");
     if (dice < 17) return this.#answerCalls();
     if (dice < 20) return this.#call("PATCH", "", { archived: dice === 17 });
-    return dice < 22 ? this.#edit() : this.#touchQueue(dice < 24);
+    return dice < 22 ? this.#edit() : this.#changeQueue(dice < 24);
   }
 
   /** Any 4xx is possible, because someone else may have been first. While the server lives, a server error is a problem. */
-  async #call<T>(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Fate<T>> {
+  async #call<T>(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers?: Record<string, string>,
+  ): Promise<CallResult<T>> {
     const options = { problems: this.problems, ...(headers ? { headers } : {}) };
-    const fate = await call<T>(this.#client, method, this.#book.path + path, body, options);
-    const status = fate.fate === "unknown" ? fate.status : undefined;
+    const result = await call<T>(this.#client, method, this.#book.path + path, body, options);
+    const status = result.outcome === "unknown" ? result.status : undefined;
     if (status !== undefined && status !== 503) this.problems.push(`${method} ${path}: ${status}`);
-    return fate;
+    return result;
   }
 
   #recordMessage(): SentMessage {
     const text = `<${this.#name}-${this.#count++}>`;
-    const entry: SentMessage = { text, by: this.#name, began: performance.now(), fate: "open" };
+    const entry: SentMessage = { text, person: this.#name, startedAt: performance.now(), outcome: "open" };
     this.#book.sent.push(entry);
     return entry;
   }
@@ -109,28 +116,28 @@ export class ChatPerson {
     const busy_behavior = this.#randomBelow(5) === 0 ? "interrupt" : "queue";
     const body = { content: [{ type: "text", text: entry.text }], busy_behavior };
     const key = this.#randomBelow(2) === 0 ? { "Idempotency-Key": entry.text } : undefined;
-    const end = performance.now() + WAIT_TIMEOUT_MS;
-    let fate = await this.#call<CreatedMessage>("POST", "/messages", body, key);
+    const deadline = performance.now() + WAIT_TIMEOUT_MS;
+    let result = await this.#call<CreatedMessage>("POST", "/messages", body, key);
     // With a key, the request may be retried until it is answered, even by the next server.
-    while (key && fate.fate === "unknown" && performance.now() < end && !this.#stopped) {
+    while (key && result.outcome === "unknown" && performance.now() < deadline && !this.#stopped) {
       await Bun.sleep(PAUSE_MS);
-      fate = await this.#call<CreatedMessage>("POST", "/messages", body, key);
+      result = await this.#call<CreatedMessage>("POST", "/messages", body, key);
     }
-    if (fate.fate === "acknowledged") {
-      const { message, queued_message } = fate.answer;
+    if (result.outcome === "acknowledged") {
+      const { message, queued_message } = result.answer;
       if (message) entry.id = message.id;
       if (queued_message) entry.queued = queued_message.id;
     }
-    entry.fate = fate.fate;
+    entry.outcome = result.outcome;
   }
 
-  async #page(): Promise<MessagePage | undefined> {
-    const fate = await this.#call<MessagePage>("GET", "/messages?limit=50");
-    return fate.fate === "acknowledged" ? fate.answer : undefined;
+  async #loadPage(): Promise<MessagePage | undefined> {
+    const result = await this.#call<MessagePage>("GET", "/messages?limit=50");
+    return result.outcome === "acknowledged" ? result.answer : undefined;
   }
 
   async #answerCalls(): Promise<void> {
-    const results = openCalls((await this.#page())?.messages ?? []).map((tool_call_id) => ({
+    const results = listOpenCalls((await this.#loadPage())?.messages ?? []).map((tool_call_id) => ({
       tool_call_id,
       output: 1,
     }));
@@ -138,38 +145,38 @@ export class ChatPerson {
   }
 
   async #edit(): Promise<void> {
-    const users = ((await this.#page())?.messages ?? []).filter(({ role }) => role === "user").slice(0, 6);
+    const users = ((await this.#loadPage())?.messages ?? []).filter(({ role }) => role === "user").slice(0, 6);
     const target = users[this.#randomBelow(users.length)];
     if (!target) return;
     const entry = this.#recordMessage();
-    this.#book.editing += 1;
+    this.#book.editsInProgress += 1;
     const body = { content: [{ type: "text", text: entry.text }] };
-    const fate = await this.#call<{ message: ChatMessage }>("PATCH", `/messages/${target.id}`, body);
-    if (fate.fate === "acknowledged") entry.id = fate.answer.message.id;
-    entry.fate = fate.fate;
-    this.#book.editing -= 1;
-    if (fate.fate !== "refused") this.#book.edited = performance.now();
+    const result = await this.#call<{ message: ChatMessage }>("PATCH", `/messages/${target.id}`, body);
+    if (result.outcome === "acknowledged") entry.id = result.answer.message.id;
+    entry.outcome = result.outcome;
+    this.#book.editsInProgress -= 1;
+    if (result.outcome !== "refused") this.#book.lastEditAt = performance.now();
   }
 
-  async #touchQueue(isDeletion: boolean): Promise<void> {
-    const queue = (await this.#page())?.queued_messages ?? [];
+  async #changeQueue(isDeletion: boolean): Promise<void> {
+    const queue = (await this.#loadPage())?.queued_messages ?? [];
     const id = queue[this.#randomBelow(queue.length)]?.id;
     if (id === undefined) return;
     if (!isDeletion) return void (await this.#call("POST", `/queue/${id}/promote`));
     // Recorded before the request, because the server may die during it.
     const { deleted } = this.#book;
     if (!deleted.has(id)) deleted.set(id, false);
-    const fate = await this.#call("DELETE", `/queue/${id}`);
-    if (fate.fate === "acknowledged") deleted.set(id, true);
+    const result = await this.#call("DELETE", `/queue/${id}`);
+    if (result.outcome === "acknowledged") deleted.set(id, true);
   }
 }
 
 /** Returns tool calls without a result in this page. */
-export const openCalls = (messages: readonly ChatMessage[]): string[] => {
+export const listOpenCalls = (messages: readonly ChatMessage[]): string[] => {
   const listCallIds = (role: string, type: string): string[] =>
     messages
-      .filter((one) => one.role === role)
+      .filter((message) => message.role === role)
       .flatMap(({ content }) => content.flatMap((part) => (part.type === type ? [part.tool_call_id ?? ""] : [])));
-  const answered = new Set(listCallIds("tool", "tool-result"));
-  return listCallIds("assistant", "tool-call").filter((id) => !answered.has(id));
+  const answeredCallIds = new Set(listCallIds("tool", "tool-result"));
+  return listCallIds("assistant", "tool-call").filter((id) => !answeredCallIds.has(id));
 };

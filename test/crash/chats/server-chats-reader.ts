@@ -14,10 +14,11 @@ export class ChatLedger {
   readonly #meanings = new Map<string, string>();
 
   requireSame(id: string, value: unknown): void {
-    const now = JSON.stringify(value);
+    const current = JSON.stringify(value);
     const earlier = this.#meanings.get(id);
-    if (earlier === undefined) this.#meanings.set(id, now);
-    else if (earlier !== now) this.problems.push(`${id} was ${earlier.slice(0, 200)} and is ${now.slice(0, 200)}`);
+    if (earlier === undefined) this.#meanings.set(id, current);
+    else if (earlier !== current)
+      this.problems.push(`${id} was ${earlier.slice(0, 200)} and is ${current.slice(0, 200)}`);
   }
 }
 
@@ -27,7 +28,7 @@ export type ReaderOptions = {
   readonly ledger: ChatLedger;
   /** True if it reconnects with its cursor; false if it starts from the beginning. */
   readonly resumes: boolean;
-  readonly over: "websocket" | "events";
+  readonly transport: "websocket" | "events";
 };
 
 export class ChatReader {
@@ -39,8 +40,8 @@ export class ChatReader {
   #buffer: [number, number] | undefined;
   #seq = 0;
   /** The message IDs received on this connection, and the last ID that it must skip. */
-  #fresh = new Set<number>();
-  #after = 0;
+  #receivedIds = new Set<number>();
+  #afterId = 0;
   #cut: (() => void) | undefined;
   #stopped = false;
 
@@ -52,7 +53,7 @@ export class ChatReader {
   async run(): Promise<void> {
     while (!this.#stopped) {
       this.#begin();
-      const follow = this.options.over === "events" ? this.#followEvents() : this.#followSocket();
+      const follow = this.options.transport === "events" ? this.#followEvents() : this.#followSocket();
       // The server is down, or the connection broke within a frame.
       await follow.catch(() => {});
       if (!this.#stopped) await Bun.sleep(PAUSE_MS);
@@ -74,13 +75,13 @@ export class ChatReader {
   }
 
   get #path(): string {
-    return `/api/v2/chats/${this.options.chat}/stream?after_id=${this.#after}`;
+    return `/api/v2/chats/${this.options.chat}/stream?after_id=${this.#afterId}`;
   }
 
   #begin(): void {
     if (!this.options.resumes) this.messages.clear();
-    this.#after = Math.max(0, ...this.messages.keys());
-    this.#fresh.clear();
+    this.#afterId = Math.max(0, ...this.messages.keys());
+    this.#receivedIds.clear();
     this.#buffer = undefined;
     this.status = "";
   }
@@ -106,7 +107,7 @@ export class ChatReader {
   }
 
   #report(problem: string): void {
-    this.options.ledger.problems.push(`a follower by ${this.options.over}: ${problem}`);
+    this.options.ledger.problems.push(`a follower by ${this.options.transport}: ${problem}`);
   }
 
   #apply(event: ChatEvent): void {
@@ -116,8 +117,8 @@ export class ChatReader {
         break;
       case "history_reset":
         this.messages.clear();
-        this.#fresh.clear();
-        this.#after = 0;
+        this.#receivedIds.clear();
+        this.#afterId = 0;
         break;
       case "queue_update":
         for (const { id, content } of event.queued_messages) this.options.ledger.requireSame(`queued ${id}`, content);
@@ -135,10 +136,10 @@ export class ChatReader {
   }
 
   #applyMessage(message: ChatMessage): void {
-    if (this.#fresh.has(message.id)) this.#report(`message ${message.id} was sent twice`);
-    if (message.id <= this.#after)
-      this.#report(`message ${message.id} was sent, though it is not after ${this.#after}`);
-    this.#fresh.add(message.id);
+    if (this.#receivedIds.has(message.id)) this.#report(`message ${message.id} was sent twice`);
+    if (message.id <= this.#afterId)
+      this.#report(`message ${message.id} was sent, though it is not after ${this.#afterId}`);
+    this.#receivedIds.add(message.id);
     this.options.ledger.requireSame(`message ${message.id}`, message);
     this.messages.set(message.id, message);
   }

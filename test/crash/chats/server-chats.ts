@@ -19,7 +19,7 @@ import {
   type StoredChat,
 } from "./server-chats-database.ts";
 import { UnreliableProvider } from "./server-chats-model.ts";
-import { ChatBook, ChatPerson, openCalls } from "./server-chats-people.ts";
+import { ChatBook, ChatPerson, listOpenCalls } from "./server-chats-people.ts";
 import { ChatLedger, ChatReader } from "./server-chats-reader.ts";
 
 const CHATS = 4;
@@ -60,15 +60,15 @@ class Group {
       const ledger = new ChatLedger();
       group.books.push(book);
       group.ledgers.push(ledger);
-      for (let p = 0; p < PEOPLE; p++) {
-        group.people.push(new ChatPerson(admin, book, `${name}c${n}p${p}`, random, () => (group.answers += 1)));
+      for (let person = 0; person < PEOPLE; person++) {
+        group.people.push(new ChatPerson(admin, book, `${name}c${n}p${person}`, random, () => (group.answers += 1)));
       }
-      for (const over of ["websocket", "events"] as const) {
-        group.readers.push(new ChatReader({ client: admin, chat: id, ledger, resumes: book.isOrderly, over }));
+      for (const transport of ["websocket", "events"] as const) {
+        group.readers.push(new ChatReader({ client: admin, chat: id, ledger, resumes: book.isOrderly, transport }));
       }
     }
-    group.#working.push(...group.people.map((one) => one.run()));
-    group.#reading.push(...group.readers.map((one) => one.run()));
+    group.#working.push(...group.people.map((person) => person.run()));
+    group.#reading.push(...group.readers.map((reader) => reader.run()));
     return group;
   }
 
@@ -111,7 +111,7 @@ class Group {
         const describeReader = () => JSON.stringify([reader.status, reader.queue, reader.history]);
         await until(async () => describeReader() === expected).catch(() => {
           problems.push(
-            `a follower of ${id} by ${reader.options.over} ends with ${describeReader()} instead of ${expected}`,
+            `a follower of ${id} by ${reader.options.transport} ends with ${describeReader()} instead of ${expected}`,
           );
         });
       }
@@ -128,7 +128,7 @@ class Group {
     if (archived) await call(admin, "PATCH", book.path, { archived: false });
     if (status === "requires_action") {
       const { messages } = await read<MessagePage>(admin, `${book.path}/messages?limit=50`);
-      const results = openCalls(messages).map((tool_call_id) => ({ tool_call_id, output: 1 }));
+      const results = listOpenCalls(messages).map((tool_call_id) => ({ tool_call_id, output: 1 }));
       await call(admin, "POST", `${book.path}/tool-results`, { results });
     }
     return !archived && (status === "waiting" || status === "error");
@@ -149,7 +149,7 @@ class Group {
   }
 }
 
-const sum = (numbers: readonly number[]): number => numbers.reduce((all, one) => all + one, 0);
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
 
 /** Kills the server `rounds` times. Returns a one-line summary. */
 export const serverChats = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
@@ -185,7 +185,7 @@ export const serverChats = async ({ rounds, seed, log }: CheckOptions): Promise<
       assertNoProblems(
         seed,
         `kill ${round}`,
-        stalled.map((one) => `${one.id} is still ${one.status}`),
+        stalled.map(({ id, status }) => `${id} is still ${status}`),
       );
     });
     for (const { status } of pending) continued[status] = (continued[status] ?? 0) + 1;
@@ -202,9 +202,9 @@ export const serverChats = async ({ rounds, seed, log }: CheckOptions): Promise<
   for (const group of groups) assertNoProblems(seed, "the end", await group.checkStored(place.directory));
   assertNoProblems(seed, "the end", await findDatabaseProblems(place.directory));
   const sent = groups.flatMap(({ books }) => books.flatMap((book) => book.sent));
-  const acknowledged = sent.filter(({ fate }) => fate === "acknowledged").length;
+  const acknowledged = sent.filter(({ outcome }) => outcome === "acknowledged").length;
   const commands = sum(groups.map(({ answers }) => answers));
-  const connections = sum(groups.flatMap(({ readers }) => readers.map((one) => one.connections)));
+  const connections = sum(groups.flatMap(({ readers }) => readers.map((reader) => reader.connections)));
   return (
     `${rounds} kills, ${commands} commands, ${acknowledged} acknowledged messages, none lost or duplicated; ${continued.running} running, ` +
     `${continued.interrupting} interrupting and ${continued.requires_action} awaiting chats continued; ${connections} connections of followers`

@@ -15,7 +15,7 @@ const CHILDREN = 3;
 const ROOT_PROMPT = "START the family";
 
 /** A model that starts the root's sub-chats at its first call, and otherwise does nothing. */
-const answer = (call: ModelCall): void => {
+const answerCall = (call: ModelCall): void => {
   const messages = call.body.messages as { role: string; content: unknown }[];
   const isRoot = JSON.stringify(messages).includes(ROOT_PROMPT);
   if (!isRoot || messages.some(({ role }) => role === "tool")) {
@@ -45,7 +45,7 @@ export const serverFamilies = async ({ rounds, seed, log }: CheckOptions): Promi
   await using upstream = await ModelServer.start();
   let isFinished = false;
   void (async () => {
-    while (!isFinished) answer(await upstream.next());
+    while (!isFinished) answerCall(await upstream.next());
   })();
   await using place = await ServerPlace.make();
   const env = { SLIPWAY_CHAT_TITLES: "false" };
@@ -61,7 +61,7 @@ export const serverFamilies = async ({ rounds, seed, log }: CheckOptions): Promi
     async () => {
       const { status, children = [] } = await admin.get<Chat>(path);
       return (
-        [status, ...children.map((one) => one.status)].join() ===
+        [status, ...children.map((child) => child.status)].join() ===
         Array(CHILDREN + 1)
           .fill("waiting")
           .join()
@@ -90,23 +90,28 @@ export const serverFamilies = async ({ rounds, seed, log }: CheckOptions): Promi
     assertNoProblems(seed, `kill ${round}`, await findDatabaseProblems(place.directory));
     await place.start({ env });
     const root = await admin.get<Chat>(path);
-    const found = readChangeNumber(root);
+    const storedChange = readChangeNumber(root);
     const problems: string[] = [];
-    if (found !== change && found !== change + 1)
-      problems.push(`change ${change} was acknowledged, but ${found} is stored`);
-    const describe = ({ permissions, archived }: Pick<Chat, "permissions" | "archived">) =>
+    if (storedChange !== change && storedChange !== change + 1)
+      problems.push(`change ${change} was acknowledged, but ${storedChange} is stored`);
+    const describeRules = ({ permissions, archived }: Pick<Chat, "permissions" | "archived">) =>
       JSON.stringify({ permissions, archived });
-    if (found > 0 && (root.title !== expectedState(found).title || root.archived !== expectedState(found).archived)) {
-      problems.push(`the root has the rules of change ${found}, is "${root.title}" and archived: ${root.archived}`);
+    if (
+      storedChange > 0 &&
+      (root.title !== expectedState(storedChange).title || root.archived !== expectedState(storedChange).archived)
+    ) {
+      problems.push(
+        `the root has the rules of change ${storedChange}, is "${root.title}" and archived: ${root.archived}`,
+      );
     }
     const children = root.children ?? [];
     if (children.length !== CHILDREN) problems.push(`${children.length} sub-chats exist`);
     for (const child of children) {
-      if (describe(child) !== describe(root))
-        problems.push(`a sub-chat has ${describe(child)}, its root ${describe(root)}`);
+      if (describeRules(child) !== describeRules(root))
+        problems.push(`a sub-chat has ${describeRules(child)}, its root ${describeRules(root)}`);
     }
     assertNoProblems(seed, `kill ${round} at ${point}`, problems);
-    change = found;
+    change = storedChange;
     log(`kill ${round} at ${point}: ${change} changes`);
   }
   await place.stop();

@@ -8,7 +8,7 @@ const SEED = Number(Bun.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
 
 testNeeding(
   [needs.python3],
-  `[HK-16] killed around a dispatch, a server keeps no message without its hook and no effect without its message, and sends no stored call to the hook again (seed ${SEED})`,
+  `[HK-16] killed around a dispatch, a server keeps no message without its hook, and repeats no hook of a stored call (seed ${SEED})`,
   async () => {
     expect(await serverHooks({ rounds: 1, seed: SEED, log: () => {} })).toContain("every history consistent");
   },

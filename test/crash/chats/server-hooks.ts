@@ -21,11 +21,11 @@ const answerAll = async (upstream: ModelServer, isFinished: () => boolean): Prom
   for (let number = 1; ; number++) {
     const call = await upstream.next();
     if (isFinished()) return;
-    answer(call, number);
+    answerCall(call, number);
   }
 };
 
-const answer = (call: ModelCall, number: number): void => {
+const answerCall = (call: ModelCall, number: number): void => {
   const messages = call.body.messages as { role: string; content: unknown }[];
   const promptIndex = messages.findLastIndex(
     ({ role, content }) => role === "user" && JSON.stringify(content).includes("SAID "),
@@ -132,11 +132,11 @@ const findProblems = (
   if (contexts !== listCallIds(rows).length)
     failures.push(`${contexts} contexts for ${listCallIds(rows).length} calls`);
   const results = rows.filter(({ role }) => role === "tool").length;
-  const notes = rows.filter(({ parts }) => parts.some(({ text }) => text === "NOTE-POST")).length;
-  if (notes !== results) failures.push(`${notes} notices for ${results} results`);
-  const ends = rows.filter(({ parts }) => parts.some(({ type, text }) => type === "text" && text === "done")).length;
-  const stops = rows.filter(({ parts }) => parts.some(({ text }) => text === "NOTE-STOP")).length;
-  if (ends !== stops) failures.push(`${stops} notices for ${ends} answers`);
+  const notices = rows.filter(({ parts }) => parts.some(({ text }) => text === "NOTE-POST")).length;
+  if (notices !== results) failures.push(`${notices} notices for ${results} results`);
+  const answers = rows.filter(({ parts }) => parts.some(({ type, text }) => type === "text" && text === "done")).length;
+  const stopNotices = rows.filter(({ parts }) => parts.some(({ text }) => text === "NOTE-STOP")).length;
+  if (answers !== stopNotices) failures.push(`${stopNotices} notices for ${answers} answers`);
   return failures;
 };
 
@@ -163,19 +163,19 @@ export const serverHooks = async ({ rounds, seed, log }: CheckOptions): Promise<
   }
   const writers = ids.map((_, n) => new Writer(world, `c${n}`));
   const writing = ids.map((id, n) => writers[n]?.run(id));
-  const checkChats = async (what: string): Promise<void> => {
+  const checkChats = async (moment: string): Promise<void> => {
     const requestCounts = new Map<string, number>();
     for (const { request } of await consumer.listReceived("pre_tool_use")) {
       const id = String(request.data.tool_use_id);
       requestCounts.set(id, (requestCounts.get(id) ?? 0) + 1);
     }
     const stored = await loadStoredChats(place.directory, ids);
-    assertNoProblems(seed, what, await findDatabaseProblems(place.directory));
+    assertNoProblems(seed, moment, await findDatabaseProblems(place.directory));
     const problems = ids.flatMap((id, n) => {
       const chat = stored.get(id);
       return chat ? findProblems(chat, writers[n]?.sent ?? [], requestCounts) : [`chat ${id} was lost`];
     });
-    assertNoProblems(seed, what, problems);
+    assertNoProblems(seed, moment, problems);
   };
   for (let round = 1; round <= rounds; round++) {
     const receivedBefore = (await consumer.listReceived()).length;

@@ -38,9 +38,9 @@ export const serverTasks = async ({ rounds, seed, log }: CheckOptions): Promise<
   for (let round = 1; round <= rounds; round++) {
     const input = `echo: round ${round}`;
     const result = await call<Task>(admin, "POST", "/api/v2/tasks/me", { input, template_id, name: `round-${round}` });
-    if (result.fate === "refused")
+    if (result.outcome === "refused")
       assertNoProblems(seed, `round ${round}`, [`refused: ${result.status} ${result.message}`]);
-    if (result.fate === "acknowledged") prompts.set(result.answer.id, input);
+    if (result.outcome === "acknowledged") prompts.set(result.answer.id, input);
     const pause = Math.floor(random() * BUSY_MS);
     await Bun.sleep(pause);
     place.newest.kill("SIGKILL");
@@ -73,8 +73,9 @@ const findProblems = async (world: World, prompts: ReadonlyMap<string, string>):
   const failures: string[] = [];
   if (chats.length !== tasks.length) failures.push(`${tasks.length} tasks have ${chats.length} chats`);
   for (const [id, prompt] of prompts) {
-    const task = tasks.find((one) => one.id === id);
-    const chat = chats.find((one) => one.id === (task?.chat_id as { uuid: string } | undefined)?.uuid);
+    const task = tasks.find((candidate) => candidate.id === id);
+    const chatId = (task?.chat_id as { uuid: string } | undefined)?.uuid;
+    const chat = chats.find((candidate) => candidate.id === chatId);
     if (!chat) failures.push(`the task with "${prompt}" has no chat`);
     else {
       const { messages } = await read<MessagePage>(admin, `/api/v2/chats/${chat.id}/messages`);

@@ -7,7 +7,7 @@ import { read } from "../oracle/calls.ts";
 import { ServerPlace } from "../server.ts";
 import { signInAdmin } from "../server-world.ts";
 
-test("[CH-52] a turn during which the server was killed twice is not tried a third time, and another message retries it; proper stops do not count", async () => {
+test("[CH-52] after two kills, a turn is not tried a third time until another message retries it; orderly stops do not count", async () => {
   await using place = await ServerPlace.make();
   await using model = await ModelServer.start();
   const start = () => place.start({ env: { SLIPWAY_CHAT_TITLES: "false" } });

@@ -5,7 +5,7 @@ import type { Manifest } from "#schema/templates/manifest.ts";
 import type { Build } from "#schema/workspaces/build.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
-import { call, type Fate, PAUSE_MS, read, retryUntilAnswered } from "./calls.ts";
+import { type CallResult, call, PAUSE_MS, read, retryUntilAnswered } from "./calls.ts";
 
 /** How builds of a template behave. */
 export type Kind = "succeeds" | "fails" | "hangs" | "local";
@@ -48,9 +48,9 @@ type KnownWorkspace = {
   /** ID and number of each build that this client knows of, oldest first. */
   builds: Map<string, number>;
   /** The workspace has been deleted, so nothing more may happen to it. */
-  over: boolean;
-  /** The workspace was over and correct at the last check. */
-  checked: boolean;
+  isDeleted: boolean;
+  /** The workspace was deleted and correct at the last check. */
+  isChecked: boolean;
 };
 
 export class BuildLoad {
@@ -96,19 +96,19 @@ export class BuildLoad {
       await this.#build(workspace, "delete");
       build = await this.#awaitEnd(workspace, "succeeds");
     } while (build.job.status === "failed" && this.problems.length === 0);
-    workspace.over = true;
+    workspace.isDeleted = true;
   }
 
   /** Returns undefined if the workspace was certainly not created. */
   async #create(name: string, kind: Kind): Promise<KnownWorkspace | undefined> {
     const { admin, templates } = this.#options;
     const body = { name, template_id: templates[kind] };
-    const outcome = await this.#call<Workspace>("POST", "/api/v2/users/me/workspaces", body);
-    if (outcome.fate === "refused")
-      throw new Error(`a valid workspace was refused: ${outcome.status} ${outcome.message}`);
-    const created = outcome.fate === "acknowledged" ? outcome.answer : await findWorkspace(admin, name);
+    const result = await this.#call<Workspace>("POST", "/api/v2/users/me/workspaces", body);
+    if (result.outcome === "refused")
+      throw new Error(`a valid workspace was refused: ${result.status} ${result.message}`);
+    const created = result.outcome === "acknowledged" ? result.answer : await findWorkspace(admin, name);
     if (!created) return undefined;
-    const workspace = { id: created.id, name, builds: new Map<string, number>(), over: false, checked: false };
+    const workspace = { id: created.id, name, builds: new Map<string, number>(), isDeleted: false, isChecked: false };
     workspace.builds.set(created.latest_build.id, created.latest_build.build_number);
     this.#workspaces.push(workspace);
     return workspace;
@@ -117,14 +117,14 @@ export class BuildLoad {
   async #build(workspace: KnownWorkspace, transition: "start" | "stop" | "delete"): Promise<void> {
     let isSent = false;
     for (;;) {
-      const outcome = await this.#call<Build>("POST", `/api/v2/workspaces/${workspace.id}/builds`, { transition });
-      if (outcome.fate === "acknowledged") {
-        workspace.builds.set(outcome.answer.id, outcome.answer.build_number);
+      const result = await this.#call<Build>("POST", `/api/v2/workspaces/${workspace.id}/builds`, { transition });
+      if (result.outcome === "acknowledged") {
+        workspace.builds.set(result.answer.id, result.answer.build_number);
         return;
       }
       // After a node has died, another node may still have handled its request. Then a retry conflicts with the build.
-      if (outcome.fate === "refused" && !(isSent && outcome.status === 409))
-        throw new Error(`${transition} was refused: ${outcome.status} ${outcome.message}`);
+      if (result.outcome === "refused" && !(isSent && result.status === 409))
+        throw new Error(`${transition} was refused: ${result.status} ${result.message}`);
       isSent = true;
       // Either the build exists as the newest one, or it does not exist and may be requested again.
       const [newest] = await listBuilds(this.#options.admin, workspace.id);
@@ -161,34 +161,34 @@ export class BuildLoad {
   }
 
   async #cancel(id: string): Promise<void> {
-    const outcome = await this.#call("PATCH", `/api/v2/workspacebuilds/${id}/cancel`, {});
+    const result = await this.#call("PATCH", `/api/v2/workspacebuilds/${id}/cancel`, {});
     // 400: an earlier attempt has canceled the build, and its response was lost.
-    if (outcome.fate === "refused" && outcome.status !== 400)
-      throw new Error(`cancel: ${outcome.status} ${outcome.message}`);
+    if (result.outcome === "refused" && result.status !== 400)
+      throw new Error(`cancel: ${result.status} ${result.message}`);
   }
 
-  async #call<T>(method: string, path: string, body: unknown): Promise<Fate<T>> {
-    const outcome = await call<T>(this.#options.admin, method, path, body, { problems: this.problems });
-    if (outcome.fate === "acknowledged") this.#options.acknowledged?.();
-    if (outcome.fate === "unknown") this.unknown += 1;
-    return outcome;
+  async #call<T>(method: string, path: string, body: unknown): Promise<CallResult<T>> {
+    const result = await call<T>(this.#options.admin, method, path, body, { problems: this.problems });
+    if (result.outcome === "acknowledged") this.#options.acknowledged?.();
+    if (result.outcome === "unknown") this.unknown += 1;
+    return result;
   }
 
-  /** Compares the server's builds with the builds that this client knows; `all` also rechecks workspaces that were over and correct. */
-  async check(all = false): Promise<string[]> {
+  /** Compares the server's builds with the builds that this client knows; `isFinal` also rechecks deleted workspaces. */
+  async check(isFinal = false): Promise<string[]> {
     const problems = [...this.problems];
     for (const workspace of this.#workspaces) {
-      if (workspace.checked && !all) continue;
+      if (workspace.isChecked && !isFinal) continue;
       // Builds that this client learns about during the check are not checked yet.
-      const { over, builds: acknowledged } = workspace;
-      const found = findProblems(
+      const { isDeleted, builds: acknowledged } = workspace;
+      const workspaceProblems = findProblems(
         workspace.name,
         new Map(acknowledged),
         await listBuilds(this.#options.admin, workspace.id),
         acknowledged,
       );
-      workspace.checked = over && found.length === 0;
-      problems.push(...found);
+      workspace.isChecked = isDeleted && workspaceProblems.length === 0;
+      problems.push(...workspaceProblems);
     }
     return problems;
   }
@@ -197,7 +197,7 @@ export class BuildLoad {
   get counts(): { workspaces: number; builds: number } {
     return {
       workspaces: this.#workspaces.length,
-      builds: this.#workspaces.reduce((sum, { builds: all }) => sum + all.size, 0),
+      builds: this.#workspaces.reduce((sum, { builds }) => sum + builds.size, 0),
     };
   }
 }
@@ -208,21 +208,21 @@ export class BuildLoad {
 const findProblems = (
   name: string,
   acknowledged: ReadonlyMap<string, number>,
-  shown: readonly Build[],
+  listed: readonly Build[],
   known: ReadonlyMap<string, number>,
 ): string[] => {
   const problems: string[] = [];
-  const numbers = shown.map(({ build_number }) => build_number);
-  if (numbers.some((number, i) => number !== shown.length - i)) problems.push(`${name}: builds ${numbers}`);
-  const active = shown.filter(({ job }) => job.completed_at === undefined);
+  const numbers = listed.map(({ build_number }) => build_number);
+  if (numbers.some((number, i) => number !== listed.length - i)) problems.push(`${name}: builds ${numbers}`);
+  const active = listed.filter(({ job }) => job.completed_at === undefined);
   if (active.length > 1) problems.push(`${name}: ${active.length} builds are active`);
-  if (active[0] && active[0].id !== shown[0]?.id) problems.push(`${name}: an old build is active`);
+  if (active[0] && active[0].id !== listed[0]?.id) problems.push(`${name}: an old build is active`);
   for (const [build, number] of acknowledged) {
-    const found = shown.find((one) => one.id === build);
-    if (found?.build_number !== number) problems.push(`${name}: LOST build ${number}, which was acknowledged`);
+    const listedBuild = listed.find(({ id }) => id === build);
+    if (listedBuild?.build_number !== number) problems.push(`${name}: LOST build ${number}, which was acknowledged`);
   }
   // One more build may be in progress, without a response yet.
-  if (shown.length > known.size + 1) problems.push(`${name}: ${shown.length} builds, ${known.size} were requested`);
+  if (listed.length > known.size + 1) problems.push(`${name}: ${listed.length} builds, ${known.size} were requested`);
   return problems;
 };
 
@@ -234,6 +234,8 @@ const listBuilds = (admin: Client, id: string): Promise<Build[]> =>
 const findWorkspace = (admin: Client, name: string): Promise<Workspace | undefined> =>
   retryUntilAnswered<Workspace | undefined>(async () => {
     const path = `/api/v2/users/me/workspace/${name}`;
-    const outcome = await call<Workspace>(admin, "GET", path);
-    return outcome.fate === "refused" && outcome.status === 404 ? { fate: "acknowledged", answer: undefined } : outcome;
+    const result = await call<Workspace>(admin, "GET", path);
+    return result.outcome === "refused" && result.status === 404
+      ? { outcome: "acknowledged", answer: undefined }
+      : result;
   });

@@ -3,10 +3,10 @@
 import type { Client } from "#src/client.ts";
 import { scaleTimeout } from "#test/support/pace.ts";
 
-export type Fate<T> =
-  | { fate: "acknowledged"; answer: T }
-  | { fate: "refused"; status: number; message: string }
-  | { fate: "unknown"; why: string; status?: number };
+export type CallResult<T> =
+  | { outcome: "acknowledged"; answer: T }
+  | { outcome: "refused"; status: number; message: string }
+  | { outcome: "unknown"; reason: string; status?: number };
 
 const WAIT_TIMEOUT_MS = 30_000;
 
@@ -17,7 +17,7 @@ export const call = async <T>(
   path: string,
   body?: unknown,
   options: { headers?: Record<string, string>; problems?: string[] } = {},
-): Promise<Fate<T>> => {
+): Promise<CallResult<T>> => {
   let response: Response;
   let text: string;
   try {
@@ -25,14 +25,15 @@ export const call = async <T>(
     response = await client.fetch(method, path, body, { headers: options.headers, signal });
     text = await response.text();
   } catch (error) {
-    return { fate: "unknown", why: String(error) };
+    return { outcome: "unknown", reason: String(error) };
   }
-  if (response.ok) return { fate: "acknowledged", answer: (text === "" ? undefined : JSON.parse(text)) as T };
+  if (response.ok) return { outcome: "acknowledged", answer: (text === "" ? undefined : JSON.parse(text)) as T };
   const message = parseMessage(text);
   if (message === undefined)
     options.problems?.push(`${method} ${path}: ${response.status} with the body ${text.slice(0, 80)}`);
-  if (response.status >= 500) return { fate: "unknown", status: response.status, why: `${response.status} ${message}` };
-  return { fate: "refused", status: response.status, message: message ?? "" };
+  if (response.status >= 500)
+    return { outcome: "unknown", status: response.status, reason: `${response.status} ${message}` };
+  return { outcome: "refused", status: response.status, message: message ?? "" };
 };
 
 const parseMessage = (text: string): string | undefined => {
@@ -47,13 +48,13 @@ const parseMessage = (text: string): string | undefined => {
 export const PAUSE_MS = 10;
 
 /** Repeats the call until the result is definite: for reads, and for idempotent writes. */
-export const retryUntilAnswered = async <T>(send: () => Promise<Fate<T>>, timeoutMs = 30_000): Promise<T> => {
+export const retryUntilAnswered = async <T>(send: () => Promise<CallResult<T>>, timeoutMs = 30_000): Promise<T> => {
   const deadline = performance.now() + timeoutMs;
   for (;;) {
-    const outcome = await send();
-    if (outcome.fate === "acknowledged") return outcome.answer;
-    if (outcome.fate === "refused") throw new Error(`refused with ${outcome.status}: ${outcome.message}`);
-    if (performance.now() > deadline) throw new Error(`no answer in ${timeoutMs} ms: ${outcome.why}`);
+    const result = await send();
+    if (result.outcome === "acknowledged") return result.answer;
+    if (result.outcome === "refused") throw new Error(`refused with ${result.status}: ${result.message}`);
+    if (performance.now() > deadline) throw new Error(`no answer in ${timeoutMs} ms: ${result.reason}`);
     await Bun.sleep(PAUSE_MS);
   }
 };

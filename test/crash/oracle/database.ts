@@ -61,9 +61,9 @@ export const withStored = async <T>(directory: string, inspect: (stored: StoredD
 
 /** Returns true once no other client is connected. The database still executes what a killed server has sent, including its COMMIT. */
 const isUnused = async (stored: StoredData): Promise<boolean> => {
-  const others = `select 1 from pg_stat_activity
+  const otherConnections = `select 1 from pg_stat_activity
     where datname = current_database() and backend_type = 'client backend' and pid <> pg_backend_pid()`;
-  return (await stored.rows(others)).length === 0;
+  return (await stored.rows(otherConnections)).length === 0;
 };
 
 const findProblems = async (stored: StoredData): Promise<string[]> => {

@@ -12,20 +12,20 @@ export const listStoredLines = async (reader: Client, agent_id: string, after = 
     const cursor = logs.at(-1)?.id ?? after;
     const page = await read<AgentLog[]>(reader, `/api/v2/workspaceagents/${agent_id}/logs?after=${cursor}`);
     if (page.length === 0) return logs;
-    for (const one of page) logs.push(one);
+    for (const line of page) logs.push(line);
   }
 };
 
 export class LineOracle {
   /** The name of the writer whose line has this ID, over the whole run. */
   readonly #owners = new Map<number, string>();
-  readonly #seen = new Map<string, number[]>();
+  readonly #shownIds = new Map<string, number[]>();
   lines = 0;
 
   /** Reads the new lines of each writer's agent and returns the problems. */
   async check(reader: Client, writers: readonly LogWriter[]): Promise<string[]> {
     const problems: string[] = [];
-    for (const writer of writers) problems.push(...writer.problems, ...(await this.#checkOne(reader, writer)));
+    for (const writer of writers) problems.push(...writer.problems, ...(await this.#checkWriter(reader, writer)));
     return problems;
   }
 
@@ -34,18 +34,18 @@ export class LineOracle {
     const problems = await this.check(reader, writers);
     for (const { options } of writers) {
       const ids = (await listStoredLines(reader, options.agent_id)).map(({ id }) => id);
-      const idsBefore = this.#seen.get(options.agent_id) ?? [];
+      const idsBefore = this.#shownIds.get(options.agent_id) ?? [];
       if (idsBefore.some((id, i) => ids[i] !== id))
         problems.push(`${options.name}: lines that were shown have changed`);
     }
     return problems;
   }
 
-  async #checkOne(reader: Client, writer: LogWriter): Promise<string[]> {
+  async #checkWriter(reader: Client, writer: LogWriter): Promise<string[]> {
     const { name, agent_id } = writer.options;
     const problems: string[] = [];
-    const ids = this.#seen.get(agent_id) ?? [];
-    this.#seen.set(agent_id, ids);
+    const ids = this.#shownIds.get(agent_id) ?? [];
+    this.#shownIds.set(agent_id, ids);
     const acknowledged = writer.acknowledged;
     const newLines = await listStoredLines(reader, agent_id, ids.at(-1));
     for (const { id, output, source_id } of newLines) {

@@ -62,12 +62,12 @@ export class LogReader {
 }
 
 /** Describes the first difference between a follower's lines and the stored lines. */
-export const findDifferences = (seen: readonly AgentLog[], stored: readonly AgentLog[]): string[] => {
-  for (let i = 0; i < Math.max(seen.length, stored.length); i++) {
-    if (Bun.deepEquals(seen[i], stored[i])) continue;
+export const findDifferences = (followed: readonly AgentLog[], stored: readonly AgentLog[]): string[] => {
+  for (let i = 0; i < Math.max(followed.length, stored.length); i++) {
+    if (Bun.deepEquals(followed[i], stored[i])) continue;
     const formatLine = (line: AgentLog | undefined): string =>
       line ? `${line.id} "${line.output.slice(0, 30)}"` : "nothing";
-    return [`line ${i}: a follower saw ${formatLine(seen[i])}, stored is ${formatLine(stored[i])}`];
+    return [`line ${i}: a follower saw ${formatLine(followed[i])}, stored is ${formatLine(stored[i])}`];
   }
   return [];
 };

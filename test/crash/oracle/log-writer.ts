@@ -1,7 +1,7 @@
 // An agent that writes log lines over REST: it sends the next batch only when the previous one is acknowledged, and retries a batch with an
 // unknown result under the same key. So it sends a sequence of lines, and the stored lines must be a prefix of that sequence.
 import type { Client } from "#src/client.ts";
-import { call, type Fate, PAUSE_MS } from "./calls.ts";
+import { type CallResult, call, PAUSE_MS } from "./calls.ts";
 
 const PATH = "/api/v2/workspaceagents/me/logs";
 /** Characters of one to four bytes, so that the numbers of bytes and characters differ. */
@@ -60,29 +60,29 @@ export class LogWriter {
   }
 
   /** Sends the current batch once. */
-  async sendOnce(): Promise<Fate<unknown>> {
+  async sendOnce(): Promise<CallResult<unknown>> {
     this.#pending ??= this.#nextBatch();
     const { key, body, lines } = this.#pending;
     const { client } = this.options;
     const headers = { "Idempotency-Key": key };
-    const outcome = await call(client, "PATCH", PATH, body, { headers, problems: this.problems });
-    if (outcome.fate === "acknowledged") {
+    const result = await call(client, "PATCH", PATH, body, { headers, problems: this.problems });
+    if (result.outcome === "acknowledged") {
       this.acknowledged += lines;
       this.batches += 1;
       this.#pending = undefined;
       this.failedAt = 0;
       this.options.onAcknowledged?.();
-    } else if (outcome.fate === "unknown") {
+    } else if (result.outcome === "unknown") {
       this.unknown += 1;
-      if (outcome.status !== undefined) this.failures += 1;
+      if (result.status !== undefined) this.failures += 1;
       if (this.failedAt === 0) this.failedAt = performance.now();
       await Bun.sleep(PAUSE_MS);
     } else {
-      this.problems.push(`${this.options.name}: a valid batch was refused: ${outcome.status} ${outcome.message}`);
+      this.problems.push(`${this.options.name}: a valid batch was refused: ${result.status} ${result.message}`);
       this.#stopped = true;
       this.#pending = undefined;
     }
-    return outcome;
+    return result;
   }
 
   #nextBatch(): { key: string; body: unknown; lines: number } {

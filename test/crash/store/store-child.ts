@@ -44,9 +44,9 @@ const findMark = query(
 
 /** Prints synchronously, so that the output survives the process. */
 const printLine = (line: string): void => {
-  for (let rest = `${line}\n`; rest; ) {
+  for (let remaining = `${line}\n`; remaining; ) {
     try {
-      rest = rest.slice(writeSync(1, rest));
+      remaining = remaining.slice(writeSync(1, remaining));
     } catch (error) {
       if ((error as { code?: string }).code !== "EAGAIN") throw error;
     }
@@ -77,22 +77,23 @@ const sendInvalidBatch = async (takenId: number, freeId: number): Promise<void> 
 
 const write = async (client: number, n: number): Promise<boolean> => {
   const count = 1 + (n % 7);
-  const first = await store.reserve("agent_logs", count);
+  const firstId = await store.reserve("agent_logs", count);
   const key = `client-${client}`;
-  const from = (await store.get(findMark({ key })))?.value;
-  const mark = from === undefined ? INSERT_MARK({ key, value: `${n}` }) : moveMark({ key, from, to: `${n}` });
+  const storedMark = (await store.get(findMark({ key })))?.value;
+  const mark =
+    storedMark === undefined ? INSERT_MARK({ key, value: `${n}` }) : moveMark({ key, from: storedMark, to: `${n}` });
   const rows = Array.from({ length: count }, (_, i) => ({
-    id: first + i,
+    id: firstId + i,
     agent: client,
     source: n,
     created_at: i,
     level: 2,
     output: makeLine(client, n, i),
   }));
-  printLine(`s ${client} ${n} ${first} ${count}`);
+  printLine(`s ${client} ${n} ${firstId} ${count}`);
   await store.commit([INSERT_LINES(rows), mark]);
   printLine(`a ${client} ${n}`);
-  if (n % 5 === 0) await sendInvalidBatch(first, await store.reserve("agent_logs", 1));
+  if (n % 5 === 0) await sendInvalidBatch(firstId, await store.reserve("agent_logs", 1));
   return true;
 };
 

@@ -21,13 +21,13 @@ export const storeCrash = async ({ rounds, seed, log }: CheckOptions): Promise<s
   const oracle = new Oracle();
   const randomUpTo = (limit: number): number => 1 + Math.floor(random() * limit);
   const order = () => ({ directory, clients: CLIENTS, from: oracle.next(CLIENTS) });
-  const check = (what: string): void => {
+  const check = (moment: string): void => {
     const problems = oracle.check(directory);
-    log(`${what}: ${oracle.acknowledged} batches acknowledged, ${problems.length} problems`);
-    if (problems.length > 0) throw new Error(`seed ${seed}, ${what}: ${problems.slice(0, 5).join("; ")}`);
+    log(`${moment}: ${oracle.acknowledged} batches acknowledged, ${problems.length} problems`);
+    if (problems.length > 0) throw new Error(`seed ${seed}, ${moment}: ${problems.slice(0, 5).join("; ")}`);
   };
-  const expectKilled = (what: string, signal: unknown, errors: string): void => {
-    if (signal !== "SIGKILL") throw new Error(`seed ${seed}, ${what}: the process was not killed: ${errors}`);
+  const expectKilled = (moment: string, signal: unknown, errors: string): void => {
+    if (signal !== "SIGKILL") throw new Error(`seed ${seed}, ${moment}: the process was not killed: ${errors}`);
   };
 
   const deaths: [(typeof STORE_FAILPOINTS)[number], number][] = [
@@ -53,8 +53,8 @@ export const storeCrash = async ({ rounds, seed, log }: CheckOptions): Promise<s
     expectKilled(`kill ${round}`, signal, errors);
     check(`kill ${round}`);
   }
-  const end = await runChild({ ...order(), batches: 20 }, oracle);
-  if (end.code !== 0) throw new Error(`seed ${seed}: the last run ended with ${end.code}: ${end.errors}`);
+  const lastRun = await runChild({ ...order(), batches: 20 }, oracle);
+  if (lastRun.code !== 0) throw new Error(`seed ${seed}: the last run ended with ${lastRun.code}: ${lastRun.errors}`);
   check("clean end");
   return `${rounds} kills and ${deaths.length} failpoints, ${oracle.acknowledged} acknowledged batches, none lost`;
 };

@@ -7,7 +7,7 @@ type SentBatch = {
   n: number;
   first: number;
   count: number;
-  fate: "unknown" | "acknowledged" | "refused";
+  outcome: "unknown" | "acknowledged" | "refused";
 };
 
 /** Rejections that guarantee that nothing was written. */
@@ -30,14 +30,14 @@ export class Oracle {
     else if (word === "s") {
       if (this.#sent.has(key)) this.#findings.push(`${key} was sent twice`);
       const sent = { client: Number(client), n: Number(n), first: Number(first), count: Number(count) };
-      this.#sent.set(key, { ...sent, fate: "unknown" });
+      this.#sent.set(key, { ...sent, outcome: "unknown" });
     } else if (word === "a") {
       this.acknowledged += 1;
-      (this.#sent.get(key) as SentBatch).fate = "acknowledged";
+      (this.#sent.get(key) as SentBatch).outcome = "acknowledged";
     } else if (word === "r") {
       this.refused += 1;
       const sent = this.#sent.get(key);
-      if (sent && DEFINITE.has(first)) sent.fate = "refused";
+      if (sent && DEFINITE.has(first)) sent.outcome = "refused";
     }
   }
 
@@ -71,7 +71,7 @@ export class Oracle {
 
   #checkRows(rows: [number, string][], marks: Map<string, string>): string[] {
     const problems: string[] = [];
-    const found = new Map<string, number[]>();
+    const idsByBatch = new Map<string, number[]>();
     const newest = new Map<number, number>();
     for (const [id, output] of rows) {
       const [, client, n, i] = /^c(\d+) n(\d+) i(\d+) x*$/.exec(output) ?? [];
@@ -79,21 +79,21 @@ export class Oracle {
         problems.push(`an uncommitted row is visible: ${output.slice(0, 40)}`);
         continue;
       }
-      const ids = found.get(`${client}:${n}`) ?? [];
+      const ids = idsByBatch.get(`${client}:${n}`) ?? [];
       if (ids.length !== Number(i)) problems.push(`${client}:${n} has row ${i} after ${ids.length} rows`);
-      found.set(`${client}:${n}`, [...ids, id]);
+      idsByBatch.set(`${client}:${n}`, [...ids, id]);
       if (Number(n) < (newest.get(Number(client)) ?? 0)) problems.push(`${client}:${n} comes after a later batch`);
       newest.set(Number(client), Number(n));
     }
-    for (const [key, { client, n, first, count, fate }] of this.#sent) {
-      const ids = found.get(key);
-      found.delete(key);
-      if (!ids && fate === "acknowledged") problems.push(`LOST ${key}, which was acknowledged`);
-      if (ids && fate === "refused") problems.push(`${key} was refused, but exists`);
+    for (const [key, { client, n, first, count, outcome }] of this.#sent) {
+      const ids = idsByBatch.get(key);
+      idsByBatch.delete(key);
+      if (!ids && outcome === "acknowledged") problems.push(`LOST ${key}, which was acknowledged`);
+      if (ids && outcome === "refused") problems.push(`${key} was refused, but exists`);
       if (ids && (ids[0] !== first || ids.length !== count)) problems.push(`${key} is incomplete: ${ids}`);
       if (ids && Number(marks.get(`client-${client}`)) < n) problems.push(`${key} exists without its mark`);
     }
-    for (const key of found.keys()) problems.push(`${key} exists, but was never sent`);
+    for (const key of idsByBatch.keys()) problems.push(`${key} exists, but was never sent`);
     for (const [client, n] of newest) {
       if (marks.get(`client-${client}`) !== `${n}`) problems.push(`the mark of client ${client} is not at ${n}`);
     }
@@ -103,13 +103,13 @@ export class Oracle {
   /** Checks that no ID was or will be used twice, by any process. */
   #checkIds(next: number): string[] {
     const problems: string[] = [];
-    let end = 0;
+    let nextFreeId = 0;
     for (const { first, count } of [...this.#sent.values()].sort((a, b) => a.first - b.first)) {
-      if (first < end) problems.push(`ID ${first} was reserved twice`);
-      end = first + count;
+      if (first < nextFreeId) problems.push(`ID ${first} was reserved twice`);
+      nextFreeId = first + count;
     }
     // A reservation is on disk before any of its IDs is used.
-    if (end > next) problems.push(`ID ${end - 1} was used but is not reserved`);
+    if (nextFreeId > next) problems.push(`ID ${nextFreeId - 1} was used but is not reserved`);
     return problems;
   }
 }

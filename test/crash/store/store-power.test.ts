@@ -25,12 +25,12 @@ describe.skipIf(reason !== "")("when the power fails", () => {
     expect(findEarlyAcknowledgements(events)).toEqual([]);
 
     // The same run, as if on a disk that does not flush the log.
-    const unflushed = events.filter((one) => !(one.kind === "sync" && one.file === "slipway.db-wal"));
+    const unflushed = events.filter(({ kind, file }) => !(kind === "sync" && file === "slipway.db-wal"));
     expect(findEarlyAcknowledgements(unflushed).length).toBeGreaterThan(0);
-    const end = Math.max(
-      ...listCrashPoints(events).filter((point) => events.some((one) => one.kind === "say" && one.from === point)),
+    const lastPoint = Math.max(
+      ...listCrashPoints(events).filter((point) => events.some(({ kind, from }) => kind === "say" && from === point)),
     );
-    expect(checkAfterPowerLoss(events, end, "nothing", randomFrom(SEED)).problems).toEqual([]);
-    expect(checkAfterPowerLoss(unflushed, end, "nothing", randomFrom(SEED)).problems.join()).toContain("LOST");
+    expect(checkAfterPowerLoss(events, lastPoint, "nothing", randomFrom(SEED)).problems).toEqual([]);
+    expect(checkAfterPowerLoss(unflushed, lastPoint, "nothing", randomFrom(SEED)).problems.join()).toContain("LOST");
   });
 });

@@ -33,13 +33,15 @@ export const runTraced = async (batches: number): Promise<Event[]> => {
   const trace = join(temp.path, "trace");
   const oracle = new Oracle();
   const order = { directory: join(temp.path, "data"), clients: CLIENTS, from: oracle.next(CLIENTS), batches };
-  const { code, errors } = await runChild(order, oracle, { through: straceCommand(trace) });
+  const { code, errors } = await runChild(order, oracle, { commandPrefix: straceCommand(trace) });
   if (code !== 0) throw new Error(`the traced process ended with ${code}: ${errors}`);
   return readTrace(await Bun.file(trace).text());
 };
 
 const listOutput = (events: readonly Event[], point: number): string[] =>
-  events.flatMap((one) => (one.kind === "say" && one.from <= point ? one.text.split("\n").filter(Boolean) : []));
+  events.flatMap((event) =>
+    event.kind === "say" && event.from <= point ? event.text.split("\n").filter(Boolean) : [],
+  );
 
 /** Returns the problems of the disk after a power loss at `point`, and the number of batches acknowledged by then. */
 export const checkAfterPowerLoss = (events: readonly Event[], point: number, loss: Loss, random: () => number) => {
@@ -56,15 +58,15 @@ export const checkAfterPowerLoss = (events: readonly Event[], point: number, los
 
 /** Returns points directly after a flush, directly before its end, and directly after an acknowledgment, where an error would show. */
 export const listCrashPoints = (events: readonly Event[]): number[] =>
-  events.flatMap((one) => {
-    if (one.kind === "sync" && Number.isFinite(one.to)) return [one.to - 0.5, one.to];
-    return one.kind === "say" && one.text.startsWith("a ") ? [one.from] : [];
+  events.flatMap((event) => {
+    if (event.kind === "sync" && Number.isFinite(event.to)) return [event.to - 0.5, event.to];
+    return event.kind === "say" && event.text.startsWith("a ") ? [event.from] : [];
   });
 
 /** Returns the acknowledgments that were printed before the log was flushed. There must be none. */
 export const findEarlyAcknowledgements = (events: readonly Event[]): string[] =>
-  events.flatMap((one) =>
-    one.kind === "say" && one.text.startsWith("a ") && countUnflushed(events, one) > 0 ? [one.text.trim()] : [],
+  events.flatMap((event) =>
+    event.kind === "say" && event.text.startsWith("a ") && countUnflushed(events, event) > 0 ? [event.text.trim()] : [],
   );
 
 /** Rebuilds and checks `rounds` disks of one run. */

@@ -8,7 +8,7 @@ export type ChildResult = { code: number | null; signal: Bun.Subprocess["signalC
 
 export type ChildOptions = {
   /** Command prefix, such as strace and its options. */
-  through?: string[];
+  commandPrefix?: string[];
   env?: Record<string, string>;
   /** Called after each line. */
   onLine?(line: string, child: Bun.Subprocess): void;
@@ -17,7 +17,7 @@ export type ChildOptions = {
 /** Runs one writing process to its end. */
 export const runChild = async (order: ChildOrder, oracle: Oracle, options: ChildOptions = {}): Promise<ChildResult> => {
   const command = [process.execPath, join(import.meta.dir, "store-child.ts"), JSON.stringify(order)];
-  const child = Bun.spawn([...(options.through ?? []), ...command], {
+  const child = Bun.spawn([...(options.commandPrefix ?? []), ...command], {
     stdin: "ignore",
     stdout: "pipe",
     stderr: "pipe",

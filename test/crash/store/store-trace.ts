@@ -146,9 +146,9 @@ export const buildDiskImage = (
 /** Returns, by file, when the last flush that had returned by `point` started. That flush covers all changes that were complete by then. */
 const listFlushes = (events: readonly Event[], point: number): Map<string, number> => {
   const latest = new Map<string, number>();
-  for (const one of events)
-    if (one.kind === "sync" && one.to <= point)
-      latest.set(one.file, Math.max(one.from, latest.get(one.file) ?? Number.NEGATIVE_INFINITY));
+  for (const event of events)
+    if (event.kind === "sync" && event.to <= point)
+      latest.set(event.file, Math.max(event.from, latest.get(event.file) ?? Number.NEGATIVE_INFINITY));
   return latest;
 };
 
@@ -170,6 +170,6 @@ const applyTorn = (file: FileImage, event: Event, random: () => number): void =>
 export const countUnflushed = (events: readonly Event[], reported: Event): number => {
   const flushed = listFlushes(events, reported.from).get(WAL) ?? Number.NEGATIVE_INFINITY;
   return events.filter(
-    (one) => one.file === WAL && one.kind === "write" && one.from < reported.from && one.to >= flushed,
+    (event) => event.file === WAL && event.kind === "write" && event.from < reported.from && event.to >= flushed,
   ).length;
 };
