@@ -23,10 +23,10 @@ testInside("[CR-21] when the clock jumps two days ahead and a week back, everyth
   const agent_id = latest_build.resources[0]?.agents[0]?.id as string;
   const agent = admin.withToken(agents[0]?.token);
   using follower = await admin.socket(`/api/v2/workspaceagents/${agent_id}/logs?follow=true`);
-  const seen: AgentLog[] = [];
+  const received: AgentLog[] = [];
   const sendLog = (output: string) => agent.patch("/api/v2/workspaceagents/me/logs", { logs: [{ output }] });
   const follow = async (count: number): Promise<void> => {
-    while (seen.length < count) seen.push(...(await follower.json<AgentLog[]>()));
+    while (received.length < count) received.push(...(await follower.json<AgentLog[]>()));
   };
   await sendLog("before");
   await follow(1);
@@ -36,14 +36,14 @@ testInside("[CR-21] when the clock jumps two days ahead and a week back, everyth
   await follow(2);
   // A session lasts one day. By the new time, the first session has expired, and a new one is valid.
   expect((await admin.fetch("GET", "/api/v2/users/me")).status).toBe(401);
-  const later = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+  const newSession = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
 
   offsetMs = -7 * DAY_MS;
-  const stopping = await createBuild(later, id, "stop");
+  const stopping = await createBuild(newSession, id, "stop");
   expect(stopping.transition).toBe("stop");
-  await awaitBuild(later, id);
-  const started = await createBuild(later, id, "start");
-  const restarted = (await awaitBuild(later, id)).latest_build;
+  await awaitBuild(newSession, id);
+  const started = await createBuild(newSession, id, "start");
+  const restarted = (await awaitBuild(newSession, id)).latest_build;
   expect([restarted.id, restarted.job.status, restarted.build_number]).toEqual([started.id, "succeeded", 3]);
   expect((await admin.fetch("GET", "/api/v2/users/me")).status).toBe(200);
   const secondAgentId = restarted.resources[0]?.agents[0]?.id as string;
@@ -51,12 +51,12 @@ testInside("[CR-21] when the clock jumps two days ahead and a week back, everyth
 
   offsetMs = 0;
   await sendLog("now");
-  const read = (agentId: string) => later.get<AgentLog[]>(`/api/v2/workspaceagents/${agentId}/logs`);
-  const lines = [...(await read(agent_id)), ...(await read(secondAgentId))];
+  const listLines = (agentId: string) => newSession.get<AgentLog[]>(`/api/v2/workspaceagents/${agentId}/logs`);
+  const lines = [...(await listLines(agent_id)), ...(await listLines(secondAgentId))];
   expect(lines.map(({ output }) => output)).toEqual(["before", "two days on", "a week back", "now"]);
   expect(lines.map(({ id: lineId }) => lineId)).toEqual(lines.map(({ id: lineId }) => lineId).sort((a, b) => a - b));
   // Builds are ordered by number, whatever their times are.
-  const builds = await later.get<{ build_number: number }[]>(`/api/v2/workspaces/${id}/builds`);
+  const builds = await newSession.get<{ build_number: number }[]>(`/api/v2/workspaces/${id}/builds`);
   expect(builds.map(({ build_number }) => build_number)).toEqual([3, 2, 1]);
   expect(getContext(server).requests.size).toBe(0);
 });

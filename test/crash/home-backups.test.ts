@@ -62,7 +62,7 @@ test("[HB-9] killed at each failpoint, a server completes its home backup work, 
     const names = readdirSync(depot.path, { recursive: true, encoding: "utf8" });
     expect({ point, listed: readdirSync(join(depot.path, id, "backups")).sort() }).toEqual({
       point,
-      listed: backups.map((one) => one.id).sort(),
+      listed: backups.map((backup) => backup.id).sort(),
     });
     expect({ point, left: names.filter((name) => name.includes("part")) }).toEqual({ point, left: [] });
     expect(readdirSync(join(place.directory, "workspaces", id)).filter((name) => name.includes("draft"))).toEqual([]);

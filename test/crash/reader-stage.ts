@@ -13,9 +13,8 @@ export type Stage = AsyncDisposable & {
 };
 
 /**
- * Maximum memory growth in MiB, regardless of the number of readers and the amount of data: memory that the runtime has not freed yet.
- * During
- * twenty downloads of 2 GiB in a row on a busy machine, it repeatedly rose to 90 and fell to 10.
+ * Maximum memory growth in MiB, regardless of the number of readers and the amount of data: memory that the runtime has not freed yet. It
+ * rises to 90 and falls to 10 repeatedly during downloads on a busy machine.
  */
 const MAX_GROWTH_MIB = 128;
 const SAMPLE_INTERVAL_MS = 20;
@@ -39,7 +38,7 @@ export const measureGrowth = async (
 ): Promise<{ summary: string; problems: string[] }> => {
   const measured = processes.map(({ name, pid }) => ({ name, pid, before: residentMiB(pid), peak: 0 }));
   const samplePeaks = (): void => {
-    for (const one of measured) one.peak = Math.max(one.peak, residentMiB(one.pid) - one.before);
+    for (const process of measured) process.peak = Math.max(process.peak, residentMiB(process.pid) - process.before);
   };
   const sampling = setInterval(samplePeaks, SAMPLE_INTERVAL_MS);
   try {

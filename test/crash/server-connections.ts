@@ -25,16 +25,16 @@ const measureP99 = async (url: URL, count = 100): Promise<number> => {
   return times.sort((a, b) => a - b)[Math.floor(count * 0.99) - 1] ?? 0;
 };
 
-/** Opens one connection. `answered` resolves with the first response, or with "" if the connection ends before. */
-const connect = async (url: URL, request = ""): Promise<{ socket: Socket; answered: Promise<string> }> => {
-  const { promise: answered, resolve } = Promise.withResolvers<string>();
+/** Opens one connection. `response` resolves with the first response, or with "" if the connection ends before. */
+const connect = async (url: URL, request = ""): Promise<{ socket: Socket; response: Promise<string> }> => {
+  const { promise: response, resolve } = Promise.withResolvers<string>();
   const socket = await Bun.connect({
     hostname: url.hostname,
     port: Number(url.port),
     socket: { data: (_, data) => resolve(data.toString("latin1")), close: () => resolve(""), error: () => resolve("") },
   });
   if (request !== "") socket.write(request);
-  return { socket, answered };
+  return { socket, response };
 };
 
 /** `rounds` thousand connections stay open: half of them have sent nothing, half have been answered once. */
@@ -50,8 +50,8 @@ export const checkIdleConnections = async ({ rounds, seed, log }: CheckOptions):
     const batch = await Promise.all(
       Array.from({ length: 100 }, (_, n) => connect(url, n % 2 === 0 ? "" : `${GET}\r\n`)),
     );
-    for (const [n, { answered }] of batch.entries()) {
-      if (n % 2 === 1 && !(await answered).startsWith("HTTP/1.1 200")) problems.push("a request was not answered");
+    for (const [n, { response }] of batch.entries()) {
+      if (n % 2 === 1 && !(await response).startsWith("HTTP/1.1 200")) problems.push("a request was not answered");
     }
     sockets.push(...batch.map(({ socket }) => socket));
   }
@@ -84,8 +84,8 @@ export const checkNewConnections = async ({ rounds, seed, log }: CheckOptions): 
   const server = await place.start();
   const { url } = place.client;
   const visit = async (): Promise<boolean> => {
-    const { socket, answered } = await connect(url, `${GET}Connection: close\r\n\r\n`);
-    const text = await answered;
+    const { socket, response } = await connect(url, `${GET}Connection: close\r\n\r\n`);
+    const text = await response;
     socket.end();
     return text.startsWith("HTTP/1.1 200");
   };

@@ -29,7 +29,7 @@ testSingleServer("localOfProcess")(
     const { id, latest_build } = await makeWorkspace(world.admin, "twice", template);
     const listDaemons = () =>
       place.processes().filter((pid) => readFileSync(`/proc/${pid}/cmdline`, "latin1").includes("agent"));
-    const [first] = listDaemons();
+    const [firstDaemon] = listDaemons();
     place.newest.kill("SIGKILL");
     await place.newest.ended;
     // The same state as after a kill directly after the spawn.
@@ -41,7 +41,7 @@ testSingleServer("localOfProcess")(
     await place.start();
     expect((await waitForBuild(world.admin, latest_build.id)).job.status).toBe("succeeded");
     await until(async () => listDaemons().length === 1);
-    expect(listDaemons()).not.toContain(first);
+    expect(listDaemons()).not.toContain(firstDaemon);
   },
 );
 
@@ -90,19 +90,19 @@ test("[CR-6] the oracle detects lost, duplicated, changed, reordered and truncat
     await revert();
     return [...databaseProblems, ...apiProblems].join("\n");
   };
-  const last = "(select max(id) from agent_logs)";
+  const lastId = "(select max(id) from agent_logs)";
   expect(await findProblemsAfter("update settings set value = value")).toBe("");
-  expect(await findProblemsAfter(`delete from agent_logs where id = ${last}`)).toMatch(
+  expect(await findProblemsAfter(`delete from agent_logs where id = ${lastId}`)).toMatch(
     /bytes of the stored lines.*LOST.*incomplete/s,
   );
-  expect(await findProblemsAfter(`delete from agent_logs where id = ${last} - 3`)).toContain("sent was");
-  expect(await findProblemsAfter(`update agent_logs set output = 'other' where id = ${last}`)).toContain("sent was");
-  expect(await findProblemsAfter(`update agent_logs set id = ${last} + 9 where id = ${last} - 3`)).toContain(
+  expect(await findProblemsAfter(`delete from agent_logs where id = ${lastId} - 3`)).toContain("sent was");
+  expect(await findProblemsAfter(`update agent_logs set output = 'other' where id = ${lastId}`)).toContain("sent was");
+  expect(await findProblemsAfter(`update agent_logs set id = ${lastId} + 9 where id = ${lastId} - 3`)).toContain(
     "sent was",
   );
   expect(
     await findProblemsAfter(
-      `insert into agent_logs select id + 99, agent, source, created_at, level, output from agent_logs where id = ${last}`,
+      `insert into agent_logs select id + 99, agent, source, created_at, level, output from agent_logs where id = ${lastId}`,
     ),
   ).toContain("sent was");
   expect(await findProblemsAfter("update workspace_builds set build_number = 7")).toContain("build numbers with gaps");

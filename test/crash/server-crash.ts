@@ -64,7 +64,7 @@ export class Torture implements AsyncDisposable {
 
   async #fill(load: LoadOptions): Promise<void> {
     const { world, random } = this;
-    const acknowledged = () => this.#count();
+    const acknowledged = () => this.#recordAcknowledged();
     const agents = await makeAgents(world, "load", load.agents);
     (this.writers as LogWriter[]).push(...(await makeWriters(agents, random, acknowledged)));
     for (const { agent_id } of agents) (this.readers as LogReader[]).push(new LogReader(world.admin, agent_id));
@@ -83,9 +83,9 @@ export class Torture implements AsyncDisposable {
 
   begin(): void {
     this.#running = [
-      ...this.writers.map((one) => one.run(this.#gapMs)),
-      ...this.readers.map((one) => one.run()),
-      ...this.builders.map((one) => one.run()),
+      ...this.writers.map((writer) => writer.run(this.#gapMs)),
+      ...this.readers.map((reader) => reader.run()),
+      ...this.builders.map((builder) => builder.run()),
     ];
   }
 
@@ -97,7 +97,7 @@ export class Torture implements AsyncDisposable {
     await withTimeout(`${count} more acknowledged calls`, reached);
   }
 
-  #count(): void {
+  #recordAcknowledged(): void {
     this.acknowledged += 1;
     if (!this.#waiting || this.acknowledged < this.#waiting.count) return;
     this.#waiting.resolve();
@@ -116,23 +116,23 @@ export class Torture implements AsyncDisposable {
   /** Returns the problems while the load continues. */
   async findProblems(): Promise<string[]> {
     const problems = await this.oracle.check(this.world.admin, this.writers);
-    for (const one of this.builders) problems.push(...(await one.check()));
+    for (const builder of this.builders) problems.push(...(await builder.check()));
     return problems;
   }
 
   /** Lets everything finish, and returns the problems. The server must be running. */
   async finish(): Promise<string[]> {
-    for (const one of this.writers) one.stop();
-    for (const one of this.builders) one.stop();
+    for (const writer of this.writers) writer.stop();
+    for (const builder of this.builders) builder.stop();
     const [writing, building] = [
       this.#running.slice(0, this.writers.length),
       this.#running.slice(this.writers.length * 2),
     ];
     await withTimeout("the end of the writers", Promise.all(writing));
     await withTimeout("the end of the builders", Promise.all(building), 90_000);
-    for (const one of this.writers) await withTimeout("the last batch of a writer", one.settle());
+    for (const writer of this.writers) await withTimeout("the last batch of a writer", writer.settle());
     const problems = await this.findProblems();
-    for (const one of this.builders) problems.push(...(await one.check(true)));
+    for (const builder of this.builders) problems.push(...(await builder.check(true)));
     problems.push(...(await this.oracle.checkWhole(this.world.admin, this.writers)));
     for (const [i, reader] of this.readers.entries()) {
       const stored = await listStoredLines(this.world.admin, this.writers[i]?.options.agent_id ?? "");
@@ -146,14 +146,14 @@ export class Torture implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const one of [...this.writers, ...this.builders, ...this.readers]) one.stop();
+    for (const client of [...this.writers, ...this.builders, ...this.readers]) client.stop();
     await this.place[Symbol.asyncDispose]();
   }
 }
 
 /** Throws if there are problems. The error contains the seed, to reproduce the failure. */
-export const assertNoProblems = (seed: number, what: string, problems: readonly string[]): void => {
-  if (problems.length > 0) throw new Error(`seed ${seed}, ${what}: ${problems.slice(0, 5).join("; ")}`);
+export const assertNoProblems = (seed: number, moment: string, problems: readonly string[]): void => {
+  if (problems.length > 0) throw new Error(`seed ${seed}, ${moment}: ${problems.slice(0, 5).join("; ")}`);
 };
 
 /** Kills the server `rounds` times at random moments. Returns a one-line summary. */

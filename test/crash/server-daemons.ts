@@ -41,24 +41,25 @@ export class CountingDaemons {
     const names = Array.from({ length: count }, (_, i) => `counter-${i}`);
     const workspaces = await Promise.all(names.map((name) => makeWorkspace(world.admin, name, template)));
     const created = new CountingDaemons(place, world, workspaces);
-    for (const one of workspaces) await until(async () => (await created.#listCounterLines(one)).length > 0);
+    for (const workspace of workspaces)
+      await until(async () => (await created.#listCounterLines(workspace)).length > 0);
     return created;
   }
 
   /** Lets the scripts end and returns the problems with their stored lines. */
   async finish(): Promise<string[]> {
     const problems: string[] = [];
-    for (const one of this.#workspaces) {
-      writeFileSync(join(this.#place.directory, "workspaces", one.id, "home", "enough"), "");
-      await until(async () => (await this.#listCounterLines(one)).at(-1)?.output.startsWith("counted") ?? false);
-      const outputs = (await this.#listCounterLines(one)).map(({ output }) => output);
+    for (const workspace of this.#workspaces) {
+      writeFileSync(join(this.#place.directory, "workspaces", workspace.id, "home", "enough"), "");
+      await until(async () => (await this.#listCounterLines(workspace)).at(-1)?.output.startsWith("counted") ?? false);
+      const outputs = (await this.#listCounterLines(workspace)).map(({ output }) => output);
       this.lines += outputs.length;
-      const last = outputs.length - 1;
-      const wrongIndex = outputs.findIndex((output, i) => output !== (i === last ? `counted ${i}` : `count ${i}`));
+      const lastIndex = outputs.length - 1;
+      const wrongIndex = outputs.findIndex((output, i) => output !== (i === lastIndex ? `counted ${i}` : `count ${i}`));
       if (wrongIndex >= 0)
-        problems.push(`${one.name}: line ${wrongIndex} of the daemon's script is "${outputs[wrongIndex]}"`);
+        problems.push(`${workspace.name}: line ${wrongIndex} of the daemon's script is "${outputs[wrongIndex]}"`);
       const lossNotice = outputs.find((output) => output.startsWith("[slipway:"));
-      if (lossNotice) problems.push(`${one.name}: ${lossNotice}`);
+      if (lossNotice) problems.push(`${workspace.name}: ${lossNotice}`);
     }
     return problems;
   }

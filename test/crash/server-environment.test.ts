@@ -9,7 +9,7 @@ const disk = { found: smallDiskSkipReason() === "", reason: smallDiskSkipReason(
 
 testNeeding(
   [disk],
-  "[CR-18] [CR-19] with a full disk or a locked database, reads continue, rejections give the reason, nothing acknowledged is lost, and the server recovers",
+  "[CR-18] [CR-19] with a full disk or a locked database, reads continue, nothing acknowledged is lost, and the server recovers",
   async () => {
     expect(await checkFullDisk({ ...quiet, rounds: 1 })).toContain("none lost");
   },

@@ -63,9 +63,9 @@ const checkReads = async ({ admin }: World): Promise<string[]> => {
 export const checkFullDisk = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
   await using place = await ServerPlace.make({ isNew: true });
   await using disk = await SmallDisk.mount(place.directory, DISK_MIB);
-  const { through } = disk;
+  const { commandPrefix } = disk;
   const env = { SLIPWAY_AGENT_LOG_LIMIT: String(2 ** 30) };
-  await place.start({ through, env });
+  await place.start({ commandPrefix, env });
   const world = await signInAdmin(place);
   const [agent] = await makeAgents(world, "full", 1);
   if (!agent) throw new Error("no agent was made");
@@ -96,7 +96,7 @@ export const checkFullDisk = async ({ rounds, seed, log }: CheckOptions): Promis
   const copy = join(place.scratch, "copy");
   disk.copyTo(copy);
   failures.push(...(await findDatabaseProblems(copy)));
-  await place.start({ through, env });
+  await place.start({ commandPrefix, env });
   failures.push(...(await lines.problems(world)));
   await place.stop();
   assertNoProblems(seed, "a full disk", failures);
@@ -122,16 +122,16 @@ const checkWhileLocked = async (disk: SmallDisk, lines: NumberedLines, world: Wo
   return failures;
 };
 
-type CheckRefusal = (what: string, pattern: RegExp, through?: string[]) => Promise<void>;
+type CheckRefusal = (situation: string, pattern: RegExp, commandPrefix?: string[]) => Promise<void>;
 
 /** Returns a check of a start that must fail: it must give the reason in one line, and exit with 1. */
 const makeRefusalCheck = (place: ServerPlace, failures: string[], log: (line: string) => void): CheckRefusal => {
-  return async (what, pattern, through = []) => {
-    const { code, errors } = await place.spawn({ through }).ended;
-    const [firstLine = "", ...more] = errors.trim().split("\n");
-    log(`${what}: ${firstLine}`);
-    if (code !== 1 || !pattern.test(firstLine) || more.length > 0)
-      failures.push(`${what}: ended with ${code}: ${errors}`);
+  return async (situation, pattern, commandPrefix = []) => {
+    const { code, errors } = await place.spawn({ commandPrefix }).ended;
+    const [firstLine = "", ...otherLines] = errors.trim().split("\n");
+    log(`${situation}: ${firstLine}`);
+    if (code !== 1 || !pattern.test(firstLine) || otherLines.length > 0)
+      failures.push(`${situation}: ended with ${code}: ${errors}`);
   };
 };
 
@@ -142,11 +142,11 @@ export const readOnlyDirectory = async ({ seed, log }: CheckOptions): Promise<st
   const failures: string[] = [];
   const checkRefusal = makeRefusalCheck(place, failures, log);
   const script = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@"';
-  const through = [...ENTER, "sh", "-c", script, place.directory];
-  await checkRefusal("an empty directory that is read-only", /read-only file system/, through);
+  const commandPrefix = [...ENTER, "sh", "-c", script, place.directory];
+  await checkRefusal("an empty directory that is read-only", /read-only file system/, commandPrefix);
   await place.start();
   await place.stop();
-  await checkRefusal("a data directory that is read-only", /read-only file system/, through);
+  await checkRefusal("a data directory that is read-only", /read-only file system/, commandPrefix);
   failures.push(...(await findDatabaseProblems(place.directory)));
   assertNoProblems(seed, "a read-only directory", failures);
   return "an empty directory and one with data: rejected in one line that gives the reason, nothing changed";

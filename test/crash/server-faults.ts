@@ -8,17 +8,17 @@ export type ServerFault = {
   /** In the format of test/crash/faults/fault.c. */
   fault: string;
   /** True if the process must end; false if it must continue as if nothing had happened. */
-  ends: boolean;
+  endsProcess: boolean;
 };
 
 /** The faults that are always tested. The number says at which call the fault starts. */
 const FAULTS: readonly ((n: number) => ServerFault)[] = [
-  (n) => ({ fault: `fsync:${n}:EIO`, ends: true }),
-  (n) => ({ fault: `fsync:${n}:EIO:1`, ends: true }),
-  (n) => ({ fault: `write:${n}:EIO`, ends: true }),
-  (n) => ({ fault: `write:${n}:EIO:1`, ends: false }),
-  (n) => ({ fault: `write:${n}:ENOSPC:20`, ends: false }),
-  (n) => ({ fault: `write:${n}:SHORT:20`, ends: false }),
+  (n) => ({ fault: `fsync:${n}:EIO`, endsProcess: true }),
+  (n) => ({ fault: `fsync:${n}:EIO:1`, endsProcess: true }),
+  (n) => ({ fault: `write:${n}:EIO`, endsProcess: true }),
+  (n) => ({ fault: `write:${n}:EIO:1`, endsProcess: false }),
+  (n) => ({ fault: `write:${n}:ENOSPC:20`, endsProcess: false }),
+  (n) => ({ fault: `write:${n}:SHORT:20`, endsProcess: false }),
 ];
 
 /** How long the process may run after its first failed flush. */
@@ -38,7 +38,7 @@ export const serverFaults = async ({ rounds, seed, log }: CheckOptions): Promise
       assertNoProblems(seed, fault.fault, result.problems);
       slowest = Math.max(slowest, result.stopMs);
       log(
-        `${fault.fault}: ${fault.ends ? `ended after ${result.stopMs.toFixed(0)} ms` : `${result.failures} calls failed`}`,
+        `${fault.fault}: ${fault.endsProcess ? `ended after ${result.stopMs.toFixed(0)} ms` : `${result.failures} calls failed`}`,
       );
     }
   }
@@ -51,7 +51,7 @@ export const serverFaults = async ({ rounds, seed, log }: CheckOptions): Promise
 const withFault = async (
   torture: Torture,
   library: string,
-  { fault, ends }: ServerFault,
+  { fault, endsProcess }: ServerFault,
 ): Promise<{ problems: string[]; stopMs: number; failures: number }> => {
   const { place, world, writers } = torture;
   const failuresBefore = torture.failures;
@@ -65,9 +65,9 @@ const withFault = async (
   );
   const server = place.newest;
   const listeningSince = performance.now();
-  if (ends || !isListening) {
+  if (endsProcess || !isListening) {
     const { code, signal, errors } = await server.ended;
-    const failureTimes = writers.map(({ failedAt }) => failedAt).filter((at) => at > listeningSince);
+    const failureTimes = writers.map(({ failedAt }) => failedAt).filter((failedAt) => failedAt > listeningSince);
     stopMs = failureTimes.length > 0 ? performance.now() - Math.min(...failureTimes) : 0;
     if (signal || code === 0) problems.push(`the process ended with ${signal || code}`);
     if (!/can no longer be written|disk I\/O error|disk is full/.test(errors))

@@ -18,7 +18,7 @@ import { powerSkipReason } from "./store/store-power.ts";
 const MUTATING = /^(POST|PUT|PATCH|DELETE) /;
 
 /** A request that separates the two parts in the trace. */
-const BORDER = "/border";
+const SEPARATOR = "/border";
 
 /** Routes that may succeed without writing anything. */
 const MAY_WRITE_NOTHING = new Set(["POST /api/v2/users/validate-password"]);
@@ -35,10 +35,10 @@ const changeEverything = async (world: World): Promise<void> => {
   await admin.put(`/api/v2/users/${ada.id}/profile`, { username: "ada", name: "Ada" });
   await admin.put(`/api/v2/users/${ada.id}/roles`, { roles: ["template-admin"] });
   await admin.put(`/api/v2/users/${ada.id}/password`, { password: "another-long-passphrase" });
-  const asAda = await admin.signIn("ada@example.com", "another-long-passphrase");
+  const adaClient = await admin.signIn("ada@example.com", "another-long-passphrase");
   await changeOrganization(admin, ada.id);
-  await changeKeys(asAda);
-  await asAda.post<unknown>("/api/v2/users/logout", {});
+  await changeKeys(adaClient);
+  await adaClient.post<unknown>("/api/v2/users/logout", {});
   await admin.put<unknown>(`/api/v2/users/${ada.id}/status/suspend`, {});
   await admin.put<unknown>(`/api/v2/users/${ada.id}/status/activate`, {});
   await admin.delete(`/api/v2/users/${ada.id}`);
@@ -91,8 +91,8 @@ const changeOrganization = async (admin: Client, user: string): Promise<void> =>
 };
 
 /** Returns problems with these responses. `isAlone`: each request had its own flush. */
-const findProblems = (answers: readonly TracedResponse[], isAlone: boolean): string[] =>
-  answers.flatMap(({ request, status, writes, flushes, fileFlushes, unflushed }) => {
+const findProblems = (responses: readonly TracedResponse[], isAlone: boolean): string[] =>
+  responses.flatMap(({ request, status, writes, flushes, fileFlushes, unflushed }) => {
     if (!MUTATING.test(request) || status >= 300) return [];
     if (unflushed > 0) return [`${request} was answered ${status} with ${unflushed} writes that were not flushed`];
     if (!isAlone || MAY_WRITE_NOTHING.has(request)) return [];
@@ -106,30 +106,30 @@ const findProblems = (answers: readonly TracedResponse[], isAlone: boolean): str
 export const serverFlush = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
   await using place = await ServerPlace.make();
   const file = join(place.scratch, "trace.txt");
-  await place.start({ through: traceCommand(file) });
+  await place.start({ commandPrefix: traceCommand(file) });
   const world = await signInAdmin(place);
   await changeEverything(world);
   const documented = await place.client.get<{ paths: Record<string, object> }>("/swagger/json");
   const agents = await makeAgents(world, "group", 6);
   let remaining = rounds * 100;
-  await place.client.fetch("GET", BORDER);
+  await place.client.fetch("GET", SEPARATOR);
   const writers = await makeWriters(agents, randomFrom(seed), () => {
     remaining -= 1;
-    if (remaining <= 0) for (const one of writers) one.stop();
+    if (remaining <= 0) for (const writer of writers) writer.stop();
   });
-  await Promise.all(writers.map((one) => one.run()));
+  await Promise.all(writers.map((writer) => writer.run()));
   await place.stop();
   // strace still writes for a moment after the server has ended.
   await until(async () => /^\d+ +\+\+\+ exited with 0 \+\+\+\n$/m.test(readFileSync(file, "utf8").slice(-100)));
-  const answers = parseResponses(readFileSync(file, "utf8"));
-  const borderIndex = answers.findIndex(({ request }) => request === `GET ${BORDER}`);
-  const [single, grouped] = [answers.slice(0, borderIndex), answers.slice(borderIndex + 1)];
+  const responses = parseResponses(readFileSync(file, "utf8"));
+  const borderIndex = responses.findIndex(({ request }) => request === `GET ${SEPARATOR}`);
+  const [single, grouped] = [responses.slice(0, borderIndex), responses.slice(borderIndex + 1)];
   const isComplete = borderIndex > 0 && grouped.length >= rounds * 100;
-  assertNoProblems(seed, "the trace", isComplete ? [] : [`only ${answers.length} responses were traced`]);
+  assertNoProblems(seed, "the trace", isComplete ? [] : [`only ${responses.length} responses were traced`]);
   assertNoProblems(seed, "one call after the other", findProblems(single, true));
   assertNoProblems(seed, "many writers", findProblems(grouped, false));
   const routes = new Set(single.filter(({ request }) => MUTATING.test(request)).map(({ request }) => toRoute(request)));
-  for (const missing of listUntried(documented.paths, routes)) log(`not tried: ${missing}`);
+  for (const missing of listUntestedRoutes(documented.paths, routes)) log(`not tried: ${missing}`);
   return `${routes.size} routes with single calls and ${grouped.length} responses to concurrent writers: each after its flush`;
 };
 
@@ -139,11 +139,11 @@ const toRoute = (request: string): string =>
     .replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, "{}")
     .replace(/\/(me|suspend|activate)(?=\/|$)/g, "/{}");
 
-const listUntried = (paths: Record<string, object>, tried: ReadonlySet<string>): string[] =>
+const listUntestedRoutes = (paths: Record<string, object>, testedRoutes: ReadonlySet<string>): string[] =>
   Object.entries(paths)
     .flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`))
     .filter((route) => MUTATING.test(route))
-    .filter((route) => !tried.has(route.replace(/\/me(?=\/)/g, "/{}").replace(/\{[^}]*\}/g, "{}")));
+    .filter((route) => !testedRoutes.has(route.replace(/\/me(?=\/)/g, "/{}").replace(/\{[^}]*\}/g, "{}")));
 
 export const checks: readonly Check[] =
   powerSkipReason() === "" ? [{ name: "server: flushed, then answered", run: serverFlush }] : [];

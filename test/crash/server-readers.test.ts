@@ -48,7 +48,7 @@ test(`[CR-16] concurrent batches never exceed an agent's cap, and acknowledged l
 
 type FollowerLog = { lines: AgentLog[]; delays: number[] };
 
-test("[CR-13] an early, a late and a slow follower see the same lines; the slow one is closed and the others are unaffected", async () => {
+test("[CR-13] an early, a late and a slow follower see the same lines; the server closes only the slow one", async () => {
   await using place = await ServerPlace.make();
   await place.start();
   const { admin, organization_id } = await signInAdmin(place);
@@ -65,12 +65,12 @@ test("[CR-13] an early, a late and a slow follower see the same lines; the slow 
   };
   const follow = async (client: Client, after: number): Promise<FollowerLog & AsyncDisposable> => {
     const socket = await client.socket(`${path}&after=${after}`);
-    const seen: FollowerLog = { lines: [], delays: [] };
+    const log: FollowerLog = { lines: [], delays: [] };
     const reading = (async () => {
       for await (const message of socket) {
         for (const line of JSON.parse(message as string) as AgentLog[]) {
-          seen.lines.push(line);
-          seen.delays.push(performance.now() - Number.parseFloat(line.output));
+          log.lines.push(line);
+          log.delays.push(performance.now() - Number.parseFloat(line.output));
         }
       }
     })();
@@ -78,30 +78,30 @@ test("[CR-13] an early, a late and a slow follower see the same lines; the slow 
       socket.close();
       await reading;
     };
-    return { ...seen, [Symbol.asyncDispose]: close };
+    return { ...log, [Symbol.asyncDispose]: close };
   };
   await write(20);
   const linesBefore = await listStoredLines(admin, agent.agent_id);
   const middle = linesBefore[100]?.id ?? 0;
-  await using early = await follow(admin, 0);
-  await using late = await follow(admin, middle);
-  await waitForCount(early, writtenCount);
+  await using earlyFollower = await follow(admin, 0);
+  await using lateFollower = await follow(admin, middle);
+  await waitForCount(earlyFollower, writtenCount);
   await write(60);
-  await waitForCount(early, writtenCount);
-  const delaysWithout = early.delays.slice(linesBefore.length).sort((a, b) => a - b);
+  await waitForCount(earlyFollower, writtenCount);
+  const delaysWithout = earlyFollower.delays.slice(linesBefore.length).sort((a, b) => a - b);
 
-  await using slow = await openStalled(place.client.url, `${path}&after=${2 ** 40}`, admin.token ?? "");
+  await using slowFollower = await openStalled(place.client.url, `${path}&after=${2 ** 40}`, admin.token ?? "");
   const firstCount = writtenCount;
   await write(220);
-  await waitForCount(early, writtenCount);
-  await waitForCount(late, writtenCount - 101);
-  const delays = early.delays.slice(firstCount).sort((a, b) => a - b);
+  await waitForCount(earlyFollower, writtenCount);
+  await waitForCount(lateFollower, writtenCount - 101);
+  const delays = earlyFollower.delays.slice(firstCount).sort((a, b) => a - b);
 
   const stored = await listStoredLines(admin, agent.agent_id);
   expect(stored.length).toBe(writtenCount);
-  expect(early.lines).toEqual(stored);
-  expect(late.lines).toEqual(stored.filter(({ id }) => id > middle));
-  const slowResult = await readLogs(slow);
+  expect(earlyFollower.lines).toEqual(stored);
+  expect(lateFollower.lines).toEqual(stored.filter(({ id }) => id > middle));
+  const slowResult = await readLogs(slowFollower);
   expect(slowResult.close).toEqual({ code: 1013, reason: "reader too slow, resume from the last id seen" });
   await using resumed = await follow(admin, slowResult.logs.at(-1)?.id ?? 0);
   const missing = stored.slice(firstCount + slowResult.logs.length);

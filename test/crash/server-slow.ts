@@ -66,10 +66,10 @@ export const checkStalledFollowers = async (
 const mib = (bytes: number): string => (bytes / 1024 / 1024).toFixed(0);
 
 /** Follows from a cursor until this line has arrived. */
-const followUntil = async (reader: Client, agent_id: string, after: number, last: number): Promise<AgentLog[]> => {
+const followUntil = async (reader: Client, agent_id: string, after: number, lastId: number): Promise<AgentLog[]> => {
   using socket = await reader.socket(`/api/v2/workspaceagents/${agent_id}/logs?follow=true&after=${after}`);
   const logs: AgentLog[] = [];
-  while ((logs.at(-1)?.id ?? after) < last) logs.push(...(await socket.json<AgentLog[]>()));
+  while ((logs.at(-1)?.id ?? after) < lastId) logs.push(...(await socket.json<AgentLog[]>()));
   return logs;
 };
 
@@ -151,7 +151,7 @@ const openStalledReader = async (url: URL, request: string): Promise<Socket> => 
 
 /** Reads the remaining bytes. Returns true if the server ends the connection within five seconds. */
 const endsAfterReading = async (socket: Socket): Promise<boolean> => {
-  const ended = await new Promise<boolean>((resolve) => {
+  const hasEnded = await new Promise<boolean>((resolve) => {
     const timeout = setTimeout(() => resolve(false), 5000);
     socket.on("close", () => {
       clearTimeout(timeout);
@@ -161,7 +161,7 @@ const endsAfterReading = async (socket: Socket): Promise<boolean> => {
     socket.resume();
   });
   socket.destroy();
-  return ended;
+  return hasEnded;
 };
 
 export const checks: readonly Check[] = [

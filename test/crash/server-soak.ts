@@ -45,8 +45,8 @@ const soak = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
   torture.begin();
   const samples: Map<string, number>[] = [];
   const calls: number[] = [];
-  const end = performance.now() + rounds * 60_000;
-  while (performance.now() < end) {
+  const deadline = performance.now() + rounds * 60_000;
+  while (performance.now() < deadline) {
     await Bun.sleep(SAMPLE_MS);
     samples.push(await scrape(address));
     calls.push(torture.acknowledged);
@@ -59,9 +59,9 @@ const soak = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
     }
   }
   const third = Math.floor(samples.length / 3);
-  const [first = 0, second = 0, last = 0] = [calls[third], calls[2 * third], calls.at(-1)];
+  const [firstCalls = 0, secondCalls = 0, lastCalls = 0] = [calls[third], calls[2 * third], calls.at(-1)];
   // The machine is shared, so the available CPU changes from minute to minute.
-  const pace = Math.max(1, (last - second) / Math.max(1, second - first));
+  const pace = Math.max(1, (lastCalls - secondCalls) / Math.max(1, secondCalls - firstCalls));
   const problems: string[] = [];
   const measurements: string[] = [];
   for (const { name, maxIncrease } of FIGURES) {

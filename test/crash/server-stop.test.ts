@@ -12,7 +12,7 @@ import { makeTemplate, makeWorkspace, signInAdmin } from "./server-world.ts";
 
 const test = testSingleServer("localOfProcess");
 
-test("[WK-27] [CR-2] killed while a stop waits for its scripts, a server stops the workspace and loses none of their output", async () => {
+test("[WK-27] [CR-2] killed while a stop waits for its scripts, a server stops the workspace and keeps all script output", async () => {
   await using place = await ServerPlace.make();
   const server = await place.start();
   const world = await signInAdmin(place);

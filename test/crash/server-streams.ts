@@ -22,13 +22,13 @@ export const checkDroppedFollowers = async ({ rounds, seed, log }: CheckOptions)
   const readers = Array.from({ length: 8 }, (_, i) => {
     return { writerIndex: i % 2, reader: new LogReader(world.admin, writers[i % 2]?.options.agent_id ?? "") };
   });
-  const writing = writers.map((one) => one.run(1));
+  const writing = writers.map((writer) => writer.run(1));
   const reading = readers.map(({ reader }) => reader.run());
   for (let drops = 0; drops < rounds * 100; drops++) {
     await Bun.sleep(random() * 10);
     readers[Math.floor(random() * readers.length)]?.reader.drop();
   }
-  for (const one of writers) one.stop();
+  for (const writer of writers) writer.stop();
   await Promise.all(writing);
   const problems: string[] = [];
   let lines = 0;
@@ -111,7 +111,7 @@ export const checkLogCap = async ({ rounds, seed, log }: CheckOptions): Promise<
   const calmWrites = (async () => {
     for (; isRunning && calmLines < 500; calmLines++) {
       const result = await send(calmAgent, `calm ${calmLines}`);
-      if (result.fate !== "acknowledged")
+      if (result.outcome !== "acknowledged")
         problems.push(`an agent below its cap was answered ${JSON.stringify(result)}`);
     }
   })();
@@ -121,12 +121,12 @@ export const checkLogCap = async ({ rounds, seed, log }: CheckOptions): Promise<
     const stored = await listStoredLines(world.admin, agent.agent_id);
     const bytes = stored.reduce((sum, { output }) => sum + Buffer.byteLength(output), 0);
     if (bytes > CAP_BYTES) problems.push(`${bytes} bytes are stored, the cap is ${CAP_BYTES}`);
-    if (results.some(({ result: one }) => one.fate === "refused" && one.status !== 413))
+    if (results.some(({ result }) => result.outcome === "refused" && result.status !== 413))
       problems.push("a batch was rejected with another status than 413");
-    const acknowledged = results.filter(({ result: one }) => one.fate === "acknowledged").map(({ output }) => output);
+    const acknowledged = results.filter(({ result }) => result.outcome === "acknowledged").map(({ output }) => output);
     if (acknowledged.sort().join() !== joinOutputs(stored))
       problems.push("the stored lines are not the acknowledged lines");
-    if ((await send(agent, "")).fate !== "refused") problems.push("a full agent accepted one more line");
+    if ((await send(agent, "")).outcome !== "refused") problems.push("a full agent accepted one more line");
     const shown = await world.admin.get<{ logs_overflowed: boolean }>(`/api/v2/workspaceagents/${agent.agent_id}`);
     if (!shown.logs_overflowed) problems.push("a full agent is not reported as full");
     log(`${acknowledged.length} of 100 batches stored, ${bytes} of ${CAP_BYTES} bytes`);

@@ -22,11 +22,11 @@ export type TracedResponse = {
 /** Marks the first half of a call that another thread's call interrupted. A later `resumed` line has the second half. */
 const UNFINISHED = " <unfinished ...>";
 const REQUEST = /^recvfrom\(\d+<TCP.*?\]>, "((?:GET|POST|PUT|PATCH|DELETE) [^ ]+) HTTP/;
-const ANSWER = /^send(?:to|msg)\(\d+<TCP.*"HTTP\/1\.1 (\d{3})/;
+const RESPONSE = /^send(?:to|msg)\(\d+<TCP.*"HTTP\/1\.1 (\d{3})/;
 
 /** Returns the responses of a server with sequential requests, in order. */
 export const parseResponses = (trace: string): TracedResponse[] => {
-  const answers: TracedResponse[] = [];
+  const responses: TracedResponse[] = [];
   const started = new Map<string, string>();
   let current = createEmptyResponse("");
   let unflushed = 0;
@@ -48,10 +48,10 @@ export const parseResponses = (trace: string): TracedResponse[] => {
       unflushed = 0;
     }
     if (isDone && /^f(data)?sync\(\d+<[^>]*\/files/.test(callStart)) current.fileFlushes += 1;
-    const status = !resumed && ANSWER.exec(call)?.[1];
-    if (status) answers.push({ ...current, status: Number(status), unflushed });
+    const status = !resumed && RESPONSE.exec(call)?.[1];
+    if (status) responses.push({ ...current, status: Number(status), unflushed });
   }
-  return answers;
+  return responses;
 };
 
 const createEmptyResponse = (request: string): TracedResponse => ({

@@ -59,11 +59,11 @@ export const makeTemplate = async (
 };
 
 /** Returns the promise's result, or throws an error that says what did not happen, so that a test that hangs shows where. */
-export const withTimeout = async <T>(what: string, promise: Promise<T>, timeoutMs = 40_000): Promise<T> => {
+export const withTimeout = async <T>(event: string, promise: Promise<T>, timeoutMs = 40_000): Promise<T> => {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const limitMs = scaleTimeout(timeoutMs);
   const timeout = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`${what}: did not happen within ${limitMs} ms`)), limitMs);
+    timer = setTimeout(() => reject(new Error(`${event}: did not happen within ${limitMs} ms`)), limitMs);
   });
   try {
     return await Promise.race([promise, timeout]);

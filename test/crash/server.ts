@@ -19,7 +19,7 @@ export const command = toProgramCommand;
 export type StartOptions = {
   env?: Record<string, string>;
   /** Command prefix, such as strace and its options. */
-  through?: string[];
+  commandPrefix?: string[];
 };
 
 /** How a process ended. */
@@ -40,8 +40,8 @@ export class ServeProcess {
   readonly ended: Promise<ProcessExit>;
   #errors = "";
 
-  constructor(place: ServerPlace, { env = {}, through = [] }: StartOptions = {}) {
-    this.child = Bun.spawn([...through, ...toProgramCommand(), "serve"], {
+  constructor(place: ServerPlace, { env = {}, commandPrefix = [] }: StartOptions = {}) {
+    this.child = Bun.spawn([...commandPrefix, ...toProgramCommand(), "serve"], {
       env: {
         PATH: Bun.env.PATH ?? "",
         HOME: place.directory,
@@ -98,9 +98,9 @@ export class ServeProcess {
 }
 
 /** The places that are not disposed yet: however the tests end, no server or daemon outlives them. */
-const open = new Set<ServerPlace>();
+const openPlaces = new Set<ServerPlace>();
 process.on("exit", () => {
-  for (const place of open) place.killAll();
+  for (const place of openPlaces) place.killAll();
 });
 
 /** A data directory and a port on which servers run one after the other; with SLIPWAY_TEST_DATABASE=postgres, also a database. */
@@ -118,7 +118,7 @@ export class ServerPlace implements AsyncDisposable {
 
   private constructor(port: number) {
     this.port = port;
-    open.add(this);
+    openPlaces.add(this);
     this.client = new Client(`http://127.0.0.1:${port}`);
   }
 
@@ -135,9 +135,9 @@ export class ServerPlace implements AsyncDisposable {
 
   /** The process that was started last. */
   get newest(): ServeProcess {
-    const last = this.#processes.at(-1);
-    if (!last) throw new Error("no server was started here");
-    return last;
+    const newest = this.#processes.at(-1);
+    if (!newest) throw new Error("no server was started here");
+    return newest;
   }
 
   /** The standard error output of all processes so far. */
@@ -184,14 +184,13 @@ export class ServerPlace implements AsyncDisposable {
   }
 
   /**
-   * Returns problems with the speed of the starts: they should take less than a second, or three times the first start. Does not judge two
-   * or
-   * three starts, which depend too much on other load.
+   * Returns problems with the speed of the starts: they should take less than a second, or three times the first start. Does not judge a
+   * few starts, which depend too much on other load.
    */
   findSlowStarts(): string[] {
-    const [first = 0, ...later] = this.starts;
+    const [firstMs = 0, ...later] = this.starts;
     if (later.length < ENOUGH_STARTS) return [];
-    const limitMs = Math.max(1000, first * 3);
+    const limitMs = Math.max(1000, firstMs * 3);
     const medianMs = later.sort((a, b) => a - b)[later.length >> 1] ?? 0;
     return medianMs > limitMs
       ? [`a restart takes ${Math.round(medianMs)} ms, more than the allowed ${Math.round(limitMs)} ms`]
@@ -200,7 +199,7 @@ export class ServerPlace implements AsyncDisposable {
 
   /** Kills all processes that are left: servers, and processes of local workspaces. */
   killAll(): void {
-    for (const one of this.#processes) one.kill("SIGKILL");
+    for (const process of this.#processes) process.kill("SIGKILL");
     for (const pid of this.processes()) endProcess(pid);
   }
 
@@ -209,7 +208,7 @@ export class ServerPlace implements AsyncDisposable {
     await Promise.all(this.#processes.map(({ ended }) => ended));
     // Servers may have started processes of workspaces while they were killed.
     this.killAll();
-    open.delete(this);
+    openPlaces.delete(this);
     await removeServersDatabase(this.directory);
     this.#temp[Symbol.dispose]();
   }

@@ -32,8 +32,8 @@ const snapshotsPath = (id: string): string => `/api/v2/workspaces/${id}/snapshot
 const list = async (client: Client, id: string) => (await client.get<Snapshots>(snapshotsPath(id))).snapshots;
 const awaitSnapshots = async (client: Client, id: string): Promise<Snapshot[]> =>
   until(async () => {
-    const all = await list(client, id);
-    return all.every(({ status }) => status === "ready") && all;
+    const snapshots = await list(client, id);
+    return snapshots.every(({ status }) => status === "ready") && snapshots;
   });
 
 const triggerFailpoint = async (client: Client, id: string, point: Failpoint): Promise<void> => {
@@ -56,17 +56,17 @@ test("[SN-9] killed at each failpoint, a server completes its snapshot work, and
   const { id } = await createWorkspace(admin, (await makeTemplate(admin, TEMPLATE)).id);
   await awaitBuild(admin, id);
   const folder = join(place.directory, "workspaces", id);
-  const kept = join(folder, "home", "kept");
-  const count = join(folder, "count");
-  await until(() => existsSync(count));
-  writeFileSync(kept, "first");
+  const keptFile = join(folder, "home", "kept");
+  const countFile = join(folder, "count");
+  await until(() => existsSync(countFile));
+  writeFileSync(keptFile, "first");
   await admin.post(snapshotsPath(id), { name: "first" });
   await awaitSnapshots(admin, id);
   for (const point of SNAPSHOT_FAILPOINTS) {
     await place.stop();
     server = await place.start({ env: { SLIPWAY_FAILPOINT: point } });
     const countBefore = (await list(admin, id)).length;
-    writeFileSync(kept, point);
+    writeFileSync(keptFile, point);
     await triggerFailpoint(admin, id, point);
     expect({ point, signal: (await server.ended).signal }).toEqual({ point, signal: "SIGKILL" });
     await place.start();
@@ -77,17 +77,17 @@ test("[SN-9] killed at each failpoint, a server completes its snapshot work, and
         ({ latest_build }) => latest_build.transition === "start" && latest_build.status === "running",
       );
     }
-    const all = await awaitSnapshots(admin, id);
+    const snapshots = await awaitSnapshots(admin, id);
     const change = { home_replaced: 0, snapshot_discarded: -1 }[point as string] ?? 1;
-    expect({ point, count: all.length }).toEqual({ point, count: countBefore + change });
+    expect({ point, count: snapshots.length }).toEqual({ point, count: countBefore + change });
     // A restore brings back the content of the newest snapshot.
-    if (point !== "home_replaced") expect(readFileSync(kept, "utf8")).toBe(point);
-    else expect(readFileSync(kept, "utf8")).toBe("snapshot_made");
+    if (point !== "home_replaced") expect(readFileSync(keptFile, "utf8")).toBe(point);
+    else expect(readFileSync(keptFile, "utf8")).toBe("snapshot_made");
     const names = readdirSync(folder);
     expect({ point, left: names.filter((name) => /draft|replaced/.test(name)) }).toEqual({ point, left: [] });
-    expect(readdirSync(join(folder, "snapshots")).sort()).toEqual(all.map((one) => one.id).sort());
-    const count1 = readFileSync(count, "utf8");
-    await until(() => ![count1, ""].includes(readFileSync(count, "utf8")), {
+    expect(readdirSync(join(folder, "snapshots")).sort()).toEqual(snapshots.map((snapshot) => snapshot.id).sort());
+    const countAfterRestart = readFileSync(countFile, "utf8");
+    await until(() => ![countAfterRestart, ""].includes(readFileSync(countFile, "utf8")), {
       what: `the workspace to continue after ${point}`,
     });
   }

@@ -31,11 +31,12 @@ export const replaceRows = (
   results: readonly Result[],
   machine: string,
 ): string => {
-  const from = page.indexOf(START);
-  const to = page.indexOf(END);
-  if (from < 0 || to < from) throw new Error("test/results/torture.md has lost the markers of its results");
+  const tableStart = page.indexOf(START);
+  const tableEnd = page.indexOf(END);
+  if (tableStart < 0 || tableEnd < tableStart)
+    throw new Error("test/results/torture.md has lost the markers of its results");
   const rows = new Map<string, string>();
-  for (const line of page.slice(from, to).split("\n"))
+  for (const line of page.slice(tableStart, tableEnd).split("\n"))
     if (order.includes(parseName(line))) rows.set(parseName(line), line);
   for (const result of results) rows.set(result.name, formatRow(result));
   const lines = [
@@ -45,5 +46,5 @@ export const replaceRows = (
     "|---|---|---|---|---|---|---|",
     ...order.flatMap((name) => rows.get(name) ?? []),
   ];
-  return `${page.slice(0, from)}${START}\n\n${lines.join("\n")}\n\n${page.slice(to)}`;
+  return `${page.slice(0, tableStart)}${START}\n\n${lines.join("\n")}\n\n${page.slice(tableEnd)}`;
 };

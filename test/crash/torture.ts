@@ -196,7 +196,7 @@ const wanted = PLAN.filter(({ name }) => isWanted(name));
 if (wanted.length === 0)
   printLine(`no check matches; the names are:\n${PLAN.map(({ name }) => `  ${name}`).join("\n")}`);
 
-const unplanned = CHECKS.filter(({ name }) => !PLAN.some((one) => one.name === name));
+const unplanned = CHECKS.filter(({ name }) => !PLAN.some((planned) => planned.name === name));
 if (unplanned.length > 0)
   throw new Error(`checks without a row in PLAN: ${unplanned.map(({ name }) => name).join(", ")}`);
 
@@ -216,7 +216,7 @@ const runCheck = async ({ name, numbers, ...counts }: (typeof PLAN)[number]): Pr
           : name;
     return { name: rowName, numbers, rounds, seed, outcome, summary, seconds, date };
   };
-  const check = CHECKS.find((one) => one.name === name);
+  const check = CHECKS.find((candidate) => candidate.name === name);
   if (!check) return createResult("skipped", "a required program is missing on this machine");
   printLine(`\n== ${name} (${rounds} rounds, seed ${seed})`);
   try {

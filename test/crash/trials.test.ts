@@ -26,7 +26,7 @@ const EARLY_FAILPOINTS = TRIAL_FAILPOINTS.slice(0, 4);
 const KEEP_FAILPOINTS = TRIAL_FAILPOINTS.slice(4);
 
 test(
-  "[TY-8] killed at each failpoint, a server sends each way its prompt and runs its check once, keeps one way completely, and leaves nothing behind",
+  "[TY-8] killed at each failpoint, a server prompts and checks each way once, keeps one completely, and leaves nothing behind",
   async () => {
     await using models = await startWritingModel();
     await using place = await ServerPlace.make();
@@ -44,13 +44,13 @@ test(
     const getNewest = async (): Promise<Trial | undefined> => (await admin.get<Trials>(path)).trials[0];
 
     /** Kills the server at each of these failpoints, once per start. `act` leads to the first. */
-    const killAt = async (points: readonly string[], act: () => Promise<unknown>): Promise<void> => {
+    const killAt = async (points: readonly string[], request: () => Promise<unknown>): Promise<void> => {
       for (const [index, point] of points.entries()) {
         if (index === 0) {
           await place.stop();
           server = await place.start({ env: { ...ENV, SLIPWAY_FAILPOINT: point } });
           // The server may die before it responds.
-          await act().catch(() => {});
+          await request().catch(() => {});
         }
         expect({ point, signal: (await server.ended).signal }).toEqual({ point, signal: "SIGKILL" });
         const next = points[index + 1];
@@ -71,29 +71,31 @@ test(
     expect(ready.ways.map(({ changes }) => changes?.files)).toEqual([1, 1]);
     for (const { chat_id, workspace_id, prompt } of ready.ways) {
       const { messages } = await admin.get<MessagePage>(`/api/v2/chats/${chat_id}/messages`);
-      const prompts = messages.filter(({ role }) => role === "user").map((one) => one.content[0]?.text);
+      const prompts = messages.filter(({ role }) => role === "user").map((message) => message.content[0]?.text);
       expect(prompts).toEqual([prompt, "hello"]);
       expect(readFileSync(join(home(workspace_id), "runs"), "utf8")).toBe("run\n");
     }
 
     await killAt(KEEP_FAILPOINTS, () => admin.post(`${path}/${ready.id}/keep`, { way: 2 }));
-    const kept = await until(async () => {
+    const keptTrial = await until(async () => {
       const trial = await getNewest();
       return trial?.status === "kept" && trial;
     });
-    expect(kept.ways.map(({ deleted, error }) => `${deleted} ${error}`)).toEqual(["true ", "true "]);
+    expect(keptTrial.ways.map(({ deleted, error }) => `${deleted} ${error}`)).toEqual(["true ", "true "]);
     expect(readFileSync(join(home(id), "answer"), "utf8")).toBe("two\n");
     const { snapshots } = await admin.get<Snapshots>(`/api/v2/workspaces/${id}/snapshots`);
     expect(snapshots.map(({ name, status }) => `${name}: ${status}`)).toEqual(["Before keeping way 2: ready"]);
-    expect((await admin.get<Workspaces>("/api/v2/workspaces")).workspaces.map((one) => one.id)).toEqual([id]);
+    expect((await admin.get<Workspaces>("/api/v2/workspaces")).workspaces.map((workspace) => workspace.id)).toEqual([
+      id,
+    ]);
     const [discardedChat, keptChat] = await Promise.all(
-      kept.ways.map(({ chat_id }) => admin.get<Chat>(`/api/v2/chats/${chat_id}`)),
+      keptTrial.ways.map(({ chat_id }) => admin.get<Chat>(`/api/v2/chats/${chat_id}`)),
     );
     expect([discardedChat?.archived, keptChat?.archived, keptChat?.workspace_id]).toEqual([true, false, id]);
     // One build has restored the files, and nothing incomplete is left.
     const builds = await admin.get<{ transition: string }[]>(`/api/v2/workspaces/${id}/builds`);
     expect(builds.map(({ transition }) => transition)).toEqual(["start", "stop", "start"]);
-    for (const { workspace_id } of kept.ways) {
+    for (const { workspace_id } of keptTrial.ways) {
       const folder = join(place.directory, "workspaces", workspace_id, "snapshots");
       expect(existsSync(folder) ? readdirSync(folder) : []).toEqual([]);
     }

@@ -5,7 +5,7 @@ import type { Outcome, Write } from "./cluster-oracle.ts";
 
 const CLIENTS = 4;
 /** A client's timeout for a response. */
-export const CLIENT_MS = 5000;
+export const CLIENT_TIMEOUT_MS = 5000;
 const TOKENS = "/api/v2/users/me/keys/tokens";
 
 export class ClusterLoad {
@@ -13,9 +13,9 @@ export class ClusterLoad {
   /** Responses that no fault explains. */
   readonly problems: string[] = [];
   acknowledged = 0;
-  /** When the last write was acknowledged, and the longest gap since `watch` was called. */
-  #acknowledged_at = performance.now();
-  #pause_ms = 0;
+  /** When the last write was acknowledged, and the longest gap since `resetGap` was called. */
+  #acknowledgedAt = performance.now();
+  #maxGapMs = 0;
   readonly #node: () => NodeProcess | undefined;
   readonly #token: string;
   #isRunning = true;
@@ -37,17 +37,17 @@ export class ClusterLoad {
   }
 
   /** Starts to measure gaps between writes. */
-  watch(): void {
-    this.#acknowledged_at = performance.now();
-    this.#pause_ms = 0;
+  resetGap(): void {
+    this.#acknowledgedAt = performance.now();
+    this.#maxGapMs = 0;
   }
 
-  get pause_ms(): number {
-    return this.#pause_ms;
+  get maxGapMs(): number {
+    return this.#maxGapMs;
   }
 
   count(outcome: Outcome): number {
-    return this.writes.filter((one) => one.outcome === outcome).length;
+    return this.writes.filter((write) => write.outcome === outcome).length;
   }
 
   async #runClient(client: number): Promise<void> {
@@ -66,8 +66,8 @@ export class ClusterLoad {
 
   #acknowledge(): void {
     const now = performance.now();
-    this.#pause_ms = Math.max(this.#pause_ms, now - this.#acknowledged_at);
-    this.#acknowledged_at = now;
+    this.#maxGapMs = Math.max(this.#maxGapMs, now - this.#acknowledgedAt);
+    this.#acknowledgedAt = now;
     this.acknowledged++;
   }
 
@@ -91,11 +91,11 @@ export class ClusterLoad {
 
   /** Returns the status; undefined without a response. */
   async #fetchStatus(node: NodeProcess, method: string, path: string, body?: unknown): Promise<number | undefined> {
-    const signal = AbortSignal.timeout(CLIENT_MS);
+    const signal = AbortSignal.timeout(CLIENT_TIMEOUT_MS);
     try {
-      const answer = await new Client(node.url, this.#token).fetch(method, path, body, { signal });
-      await answer.body?.cancel();
-      return answer.status;
+      const response = await new Client(node.url, this.#token).fetch(method, path, body, { signal });
+      await response.body?.cancel();
+      return response.status;
     } catch {
       return undefined;
     }

@@ -14,7 +14,7 @@ export class AutostartCheck {
   readonly #owner: Client;
   /** Workspace IDs in the order of their times. */
   readonly #ids: readonly string[];
-  #first_at = 0;
+  #firstStartAt = 0;
   /** Number of started workspaces. */
   startCount = 0;
 
@@ -37,7 +37,7 @@ export class AutostartCheck {
 
   /** Schedules the first workspace for the next minute, and each following one a minute later. */
   async begin(): Promise<void> {
-    this.#first_at = Math.ceil((Date.now() + AHEAD_MS) / MINUTE_MS) * MINUTE_MS;
+    this.#firstStartAt = Math.ceil((Date.now() + AHEAD_MS) / MINUTE_MS) * MINUTE_MS;
     for (const [n, id] of this.#ids.entries()) {
       const time = new Date(this.#dueAt(n));
       const schedule = `CRON_TZ=UTC ${time.getUTCMinutes()} ${time.getUTCHours()} * * *`;
@@ -62,7 +62,7 @@ export class AutostartCheck {
   }
 
   #dueAt(n: number): number {
-    return this.#first_at + n * MINUTE_MS;
+    return this.#firstStartAt + n * MINUTE_MS;
   }
 
   async #countStarts(id: string): Promise<number> {

@@ -17,7 +17,7 @@ export type TortureResult = {
 };
 
 const findLongestPause = (pauses: readonly Pause[]): Pause =>
-  pauses.reduce((longest, one) => (one.ms > longest.ms ? one : longest), { fault: "none", ms: 0 });
+  pauses.reduce((longest, pause) => (pause.ms > longest.ms ? pause : longest), { fault: "none", ms: 0 });
 
 const addCounts = (a: ShardsCounts | undefined, b: ShardsCounts | undefined): ShardsCounts | undefined =>
   a && b

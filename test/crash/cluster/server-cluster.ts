@@ -14,7 +14,7 @@ import { randomFrom } from "#test/support/random.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import type { Check, CheckOptions } from "../store/store-crash.ts";
-import { CLIENT_MS, ClusterLoad } from "./cluster-load.ts";
+import { CLIENT_TIMEOUT_MS, ClusterLoad } from "./cluster-load.ts";
 import { checkWrites, type Row } from "./cluster-oracle.ts";
 import { type Pause, type TortureResult, type TortureRun, tortureRounds } from "./rounds.ts";
 import { loadShardEvents, recordShardWriters } from "./shard-events.ts";
@@ -44,18 +44,18 @@ const PAUSE_MS = LEASE_MS + 1000 + 4000;
 /** Faults that drop packets: each client detects them by a timeout, in the worst case twice. */
 const SILENT = /^(node|spare|client)-(node|client)/;
 const getMaxPauseMs = (fault: string): number =>
-  SILENT.test(fault) ? Math.max(2 * CLIENT_MS + 1000, PAUSE_MS) : PAUSE_MS;
+  SILENT.test(fault) ? Math.max(2 * CLIENT_TIMEOUT_MS + 1000, PAUSE_MS) : PAUSE_MS;
 
 const hasEnded = (node: NodeProcess): Promise<boolean> =>
   Promise.race([node.exited.then(() => true), Bun.sleep(20).then(() => false)]);
 
 const isSettled = async (node: NodeProcess): Promise<boolean> => {
   if (await hasEnded(node)) return true;
-  const answer = await fetch(new URL("/readyz", node.url), { signal: AbortSignal.timeout(2000) }).catch(
+  const response = await fetch(new URL("/readyz", node.url), { signal: AbortSignal.timeout(2000) }).catch(
     () => undefined,
   );
-  await answer?.body?.cancel();
-  return answer?.ok === true;
+  await response?.body?.cancel();
+  return response?.ok === true;
 };
 
 /** The state that a fault can access. */
@@ -72,11 +72,11 @@ export type FaultContext = {
 export type TortureSetup<F extends string> = {
   readonly cluster: TestCluster;
   /** Performs a fault that is more than a signal to one node. Returns what ends the fault once writes continue. */
-  fault?(name: F, seen: FaultContext): Promise<{ end?(): void | Promise<void> } | undefined>;
+  fault?(name: F, context: FaultContext): Promise<{ end?(): void | Promise<void> } | undefined>;
   /** Returns the URL of the database with the final state. */
-  truth?(): Promise<string>;
-  /** Returns how node `n` is started for the `time`-th time, from 0. */
-  start?(n: number, time: number): NonNullable<Parameters<TestCluster["start"]>[1]>;
+  getFinalUrl?(): Promise<string>;
+  /** Returns how node `n` is started; `startIndex` is the number of its earlier starts. */
+  start?(n: number, startIndex: number): NonNullable<Parameters<TestCluster["start"]>[1]>;
 };
 
 /** Returns which node a fault ends, and how. `kill-2` and `replace-2` affect node 2, whatever its role. */
@@ -84,12 +84,12 @@ const findEndedNode = (
   fault: string,
   active: number,
   spare: number,
-): { readonly node: number; readonly by: "SIGKILL" | "SIGTERM" } | undefined => {
-  const [, how, n] = /^(kill|replace)-(\d)$/.exec(fault) ?? [];
-  if (how !== undefined) return { node: Number(n), by: how === "kill" ? "SIGKILL" : "SIGTERM" };
-  if (fault === "kill") return { node: active, by: "SIGKILL" };
-  if (fault === "hand-over") return { node: active, by: "SIGTERM" };
-  return fault === "kill-spare" ? { node: spare, by: "SIGKILL" } : undefined;
+): { readonly node: number; readonly signal: "SIGKILL" | "SIGTERM" } | undefined => {
+  const [, action, n] = /^(kill|replace)-(\d)$/.exec(fault) ?? [];
+  if (action !== undefined) return { node: Number(n), signal: action === "kill" ? "SIGKILL" : "SIGTERM" };
+  if (fault === "kill") return { node: active, signal: "SIGKILL" };
+  if (fault === "hand-over") return { node: active, signal: "SIGTERM" };
+  return fault === "kill-spare" ? { node: spare, signal: "SIGKILL" } : undefined;
 };
 
 /** Milliseconds for which `stop` pauses a node. */
@@ -101,7 +101,7 @@ const STOP_MS: Readonly<Record<string, number>> = {
 };
 
 /** Starts to record in a test table which connection has written each row, in order. */
-const noteWriters = async (url: string): Promise<void> => {
+const recordWriters = async (url: string): Promise<void> => {
   await using sql = new SQL(url, { max: 1 });
   await sql.unsafe(`
     create table written (n bigserial primary key, name text not null, writer text not null);
@@ -114,18 +114,17 @@ const noteWriters = async (url: string): Promise<void> => {
 };
 
 /**
- * Returns the rows in the order of writing. A connection belongs to one node, and does not write again once another node has written: so
- * the
- * number of earlier connections serves as the epoch.
+ * Returns the rows in the order of writing. A connection belongs to one node, and does not write again once another node has written. So
+ * the number of earlier connections serves as the epoch.
  */
-const rowsByWriter = async (url: string): Promise<Row[]> => {
+const loadRowsByWriter = async (url: string): Promise<Row[]> => {
   await using sql = new SQL(url, { max: 1 });
-  const found = (await sql.unsafe(
+  const rows = (await sql.unsafe(
     `select k.token_name as name, w.writer from api_keys k left join written w on w.name = k.token_name
      where k.token_name like 'w-%' order by w.n`,
   )) as { name: string; writer: string | null }[];
-  const writers = [...new Set(found.map(({ writer }) => writer))];
-  return found.map(({ name, writer }) => ({ name, epoch: writers.indexOf(writer) }));
+  const writers = [...new Set(rows.map(({ writer }) => writer))];
+  return rows.map(({ name, writer }) => ({ name, epoch: writers.indexOf(writer) }));
 };
 
 /** Runs each fault once, in this order, under load. */
@@ -136,7 +135,7 @@ export const tortureCluster = async (faults: readonly Fault[], seed: number): Pr
 };
 
 export const torture = async <F extends string>(
-  { cluster, fault: extraFault, truth = async () => cluster.database.url, start = () => ({}) }: TortureSetup<F>,
+  { cluster, fault: extraFault, getFinalUrl = async () => cluster.database.url, start = () => ({}) }: TortureSetup<F>,
   faults: readonly (F | Fault)[],
   seed: number,
 ): Promise<TortureResult> => {
@@ -144,16 +143,16 @@ export const torture = async <F extends string>(
   const nodes = new Map<number, Awaited<ReturnType<typeof cluster.start>>>();
   const starts = new Map<number, number>();
   const startNode = async (n: number): Promise<void> => {
-    const time = starts.get(n) ?? 0;
-    starts.set(n, time + 1);
-    const options = start(n, time);
+    const startIndex = starts.get(n) ?? 0;
+    starts.set(n, startIndex + 1);
+    const options = start(n, startIndex);
     nodes.set(n, await cluster.start(n, { ...options, env: { ...ENOUGH_LINES, ...options.env } }));
   };
   for (const n of NODE_NUMBERS) await startNode(n);
-  const first = nodes.get(1);
-  if (!first) throw new Error("no node");
-  const { token } = await new Client(first.url).signIn(ADMIN.email, ADMIN.password);
-  await noteWriters(await truth());
+  const firstNode = nodes.get(1);
+  if (!firstNode) throw new Error("no node");
+  const { token } = await new Client(firstNode.url).signIn(ADMIN.email, ADMIN.password);
+  await recordWriters(await getFinalUrl());
   const pickNode = (): NodeProcess | undefined => [...nodes.values()][Math.floor(random() * nodes.size)];
   const load = new ClusterLoad(pickNode, token ?? "");
   const shards = hasOnlyActiveNodes()
@@ -163,19 +162,20 @@ export const torture = async <F extends string>(
         minutes: toMinutes(faults),
       })
     : undefined;
-  if (shards) await recordShardWriters(await truth());
+  if (shards) await recordShardWriters(await getFinalUrl());
   load.start();
   shards?.start();
-  const logs = (): string => [...nodes.values()].map((node) => `${node.id}:\n${node.output().slice(-3000)}`).join("\n");
+  const describeLogs = (): string =>
+    [...nodes.values()].map((node) => `${node.id}:\n${node.output().slice(-3000)}`).join("\n");
   const waitForProgress = async (after: string): Promise<number> => {
     const acknowledgedBefore = load.acknowledged;
-    load.watch();
-    shards?.watch();
+    load.resetGap();
+    shards?.resetGap();
     const hasProgress = (): boolean => load.acknowledged >= acknowledgedBefore + 10;
     await until(hasProgress, { what: `writes to continue after ${after}` }).catch((error) => {
-      throw new Error(`${(error as Error).message}; the nodes logged\n${logs()}`);
+      throw new Error(`${(error as Error).message}; the nodes logged\n${describeLogs()}`);
     });
-    return load.pause_ms;
+    return load.maxGapMs;
   };
   await waitForProgress("the start");
   const pauses: Pause[] = [];
@@ -187,7 +187,7 @@ export const torture = async <F extends string>(
     const activeNumber = [...nodes].find(([, { id }]) => id === active.id)?.[0] ?? 1;
     const spare = NODE_NUMBERS.find((n) => n !== activeNumber) ?? 2;
     const endedNode = findEndedNode(fault, activeNumber, spare);
-    if (endedNode) nodes.get(endedNode.node)?.signal(endedNode.by);
+    if (endedNode) nodes.get(endedNode.node)?.signal(endedNode.signal);
     if (fault === "cut") await cluster.database.cutConnections();
     const pauseMs = STOP_MS[fault];
     if (pauseMs !== undefined) {
@@ -201,15 +201,15 @@ export const torture = async <F extends string>(
       nodes,
       acknowledged: () => load.acknowledged,
     });
-    const first_ms = await waitForProgress(fault);
+    const writeGapMs = await waitForProgress(fault);
     if (shards)
-      await until(() => shards.isTaken, { what: `lines of every shard to be accepted after ${fault}` }).catch((error) =>
-        problems.push(`${(error as Error).message}: ${logs()}`),
+      await until(() => shards.hasAcceptedAll, { what: `lines of every shard to be accepted after ${fault}` }).catch(
+        (error) => problems.push(`${(error as Error).message}: ${describeLogs()}`),
       );
-    const ms = Math.max(first_ms, shards?.max_wait_ms ?? 0);
+    const ms = Math.max(writeGapMs, shards?.maxWaitMs ?? 0);
     pauses.push({ fault, ms });
     if (ms > getMaxPauseMs(fault))
-      problems.push(`nothing was acknowledged for ${Math.round(ms)} ms after ${fault}; ${logs()}`);
+      problems.push(`nothing was acknowledged for ${Math.round(ms)} ms after ${fault}; ${describeLogs()}`);
     await ongoingFault?.end?.();
     if (endedNode) await nodes.get(endedNode.node)?.exited;
     // A node that was replaced ends on its own, as soon as it learns about its replacement.
@@ -225,10 +225,11 @@ export const torture = async <F extends string>(
   await load.stop();
   await until(() => cluster.active().catch(() => undefined), { what: "an active node" });
   // Read from the database, because lists over HTTP end after a thousand rows.
-  const rows = await rowsByWriter(await truth());
+  const rows = await loadRowsByWriter(await getFinalUrl());
   // Shards can return to an earlier owner. Then the order of first writes says nothing; only the owner at the time of a write does.
   const rowsToCheck = shards ? rows.map(({ name }) => ({ name, epoch: 0 })) : rows;
-  if (shards) problems.push(...(await shards.finish()), ...checkShardEvents(await loadShardEvents(await truth())));
+  if (shards)
+    problems.push(...(await shards.finish()), ...checkShardEvents(await loadShardEvents(await getFinalUrl())));
   return {
     ...(shards ? { parts: shards.counts } : {}),
     acknowledged: load.acknowledged,
@@ -253,11 +254,11 @@ const checkEachKilled = async ({ rounds, ...options }: CheckOptions): Promise<st
     await using cluster = await startCluster();
     return await torture<string>({ cluster }, faults, seed);
   };
-  const each = Math.min(rounds, KILLS_EACH);
-  const clusters = Math.ceil(rounds / each);
-  const faults = ["kill-1", "kill-2", "kill-3"].flatMap((kill) => new Array<string>(each).fill(kill));
+  const killsPerNode = Math.min(rounds, KILLS_EACH);
+  const clusters = Math.ceil(rounds / killsPerNode);
+  const faults = ["kill-1", "kill-2", "kill-3"].flatMap((kill) => new Array<string>(killsPerNode).fill(kill));
   const summary = await tortureRounds({ rounds: clusters, ...options }, { faults, run });
-  return `each of three nodes killed ${clusters * each} times, ${summary}`;
+  return `each of three nodes killed ${clusters * killsPerNode} times, ${summary}`;
 };
 
 export const checks: readonly Check[] = needs.postgres.found

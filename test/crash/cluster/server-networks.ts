@@ -25,11 +25,11 @@ const WITHOUT_STANDBY_MS = 2000;
 /** Waits until the nodes miss the standby, and throws if a write is acknowledged in the meantime. */
 const waitWithoutStandby = async ({ nodes, active, acknowledged }: FaultContext): Promise<void> => {
   const url = new URL("/readyz", nodes.get(active)?.url);
-  const readyz = async () => {
-    const answer = await fetch(url, { signal: AbortSignal.timeout(2000) }).catch(() => undefined);
-    return (await answer?.json()) as { standby?: string } | undefined;
+  const fetchReadiness = async () => {
+    const response = await fetch(url, { signal: AbortSignal.timeout(2000) }).catch(() => undefined);
+    return (await response?.json()) as { standby?: string } | undefined;
   };
-  await until(async () => (await readyz())?.standby === "missing", {
+  await until(async () => (await fetchReadiness())?.standby === "missing", {
     what: "the node to report that the standby is missing",
   });
   const acknowledgedBefore = acknowledged();
@@ -41,42 +41,43 @@ const waitWithoutStandby = async ({ nodes, active, acknowledged }: FaultContext)
 /** Runs these faults in this order, followed by the loss of the primary. */
 export const tortureNetworks = async (faults: readonly string[], seed: number): Promise<TortureResult> => {
   using networks = makeNetworks();
-  const [first, second] = [networks.add(), networks.add()];
+  const [primaryNetwork, standbyNetwork] = [networks.add(), networks.add()];
   const locations = new Map([1, 2, 3].map((n) => [n, networks.add()]));
   const getLocation = (n: number) => {
     const location = locations.get(n);
     if (!location) throw new Error(`no location for node ${n}`);
     return location;
   };
-  await using pair = await startPair({ places: [first, second] });
+  await using pair = await startPair({ places: [primaryNetwork, standbyNetwork] });
   await using cluster = await startCluster({
     place: getLocation,
     hosts: [...locations.values()].map(({ address }) => address),
     database: { name: "postgres", url: pair.url, cutConnections: async () => {}, remove: async () => {} },
   });
-  const end = (): void => networks.heal();
+  const healNetworks = (): void => networks.heal();
   return await torture<string>(
     {
       cluster,
-      truth: async () => (await findPrimary(splitHosts(pair.url))).host,
-      async fault(name, seen) {
-        const { active, spare } = seen;
-        const both = name.endsWith("-both");
-        if (name.startsWith("node-database")) networks.cut(getLocation(active), first, { both });
-        else if (name === "database-node") networks.cut(first, getLocation(active));
-        else if (name.startsWith("node-node")) networks.cut(getLocation(active), getLocation(spare), { both });
+      getFinalUrl: async () => (await findPrimary(splitHosts(pair.url))).host,
+      async fault(name, context) {
+        const { active, spare } = context;
+        const isBothWays = name.endsWith("-both");
+        if (name.startsWith("node-database")) networks.cut(getLocation(active), primaryNetwork, { both: isBothWays });
+        else if (name === "database-node") networks.cut(primaryNetwork, getLocation(active));
+        else if (name.startsWith("node-node"))
+          networks.cut(getLocation(active), getLocation(spare), { both: isBothWays });
         else if (name === "spare-node") networks.cut(getLocation(spare), getLocation(active));
         else if (name === "node-client") networks.cut(getLocation(active), networks.here);
         else if (name === "client-node") networks.cut(networks.here, getLocation(active));
         else if (name === "standby") {
-          networks.cut(first, second, { both: true });
-          await waitWithoutStandby(seen).finally(end);
+          networks.cut(primaryNetwork, standbyNetwork, { both: true });
+          await waitWithoutStandby(context).finally(healNetworks);
         } else if (name === "primary-back") await pair.primary.start();
         else if (name === "primary") {
           pair.primary.kill();
           await pair.standby.promote();
         } else return undefined;
-        return { end };
+        return { end: healNetworks };
       },
     },
     [...faults, ...LAST_FAULTS],

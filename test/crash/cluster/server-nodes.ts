@@ -120,7 +120,7 @@ const tortureUpgrade = async (faults: readonly string[], seed: number): Promise<
   return await torture<string>(
     {
       cluster,
-      start: (_, time) => ({ program: time === 0 ? [PREVIOUS] : undefined }),
+      start: (_, startIndex) => ({ program: startIndex === 0 ? [PREVIOUS] : undefined }),
       async fault(name, { nodes }) {
         if (name !== "check") return undefined;
         await using sql = new SQL(cluster.database.url, { max: 1 });

@@ -41,7 +41,7 @@ const startBehindSpare = async (): Promise<Stage> => {
 /** Checks a download whose reader pauses: nothing arrives in the meantime, and everything arrives in the end. */
 const checkStalledDownload = async (
   { seed }: CheckOptions,
-  { bytes, still_ms }: { bytes: number; still_ms: number },
+  { bytes, pause_ms }: { bytes: number; pause_ms: number },
 ) => {
   await using stage = await startBehindSpare();
   const { world } = stage;
@@ -57,34 +57,34 @@ const checkStalledDownload = async (
     `GET ${app.url.pathname}?n=${bytes} HTTP/1.1\r\nHost: ${url.host}\r\nConnection: close\r\n` +
       `Service-Session-Token: ${world.admin.token}\r\n\r\n`,
   );
-  const ended = new Promise<void>((resolve) => socket.once("close", () => resolve()));
+  const closed = new Promise<void>((resolve) => socket.once("close", () => resolve()));
   await until(() => receivedBytes > MiB, { what: "the download to begin" });
   socket.pause();
-  const growth = await measureGrowth(stage, () => Bun.sleep(still_ms));
+  const growth = await measureGrowth(stage, () => Bun.sleep(pause_ms));
   socket.resume();
-  await ended;
+  await closed;
   // The response's head is included.
   const problems =
     receivedBytes < bytes || receivedBytes > bytes + 64 * 1024 ? [`${receivedBytes} of ${bytes} bytes arrived`] : [];
   assertNoProblems(seed, "a stalled download", [...growth.problems, ...problems]);
-  return `a download of ${bytes / MiB} MiB that was paused for ${still_ms / 1000} s is complete, ${growth.summary}`;
+  return `a download of ${bytes / MiB} MiB that was paused for ${pause_ms / 1000} s is complete, ${growth.summary}`;
 };
 
 /** How much is sent to stopped readers, and how long a download pauses. */
-type Amount = { readonly bytes: number; readonly still_ms: number };
-const LONG_DOWNLOAD: Amount = { bytes: 256 * MiB, still_ms: 30_000 };
+type Amount = { readonly bytes: number; readonly pause_ms: number };
+const LONG_DOWNLOAD: Amount = { bytes: 256 * MiB, pause_ms: 30_000 };
 
 /** Checks `rounds` readers of each kind. */
 export const checkStalledReaders = async (
   options: CheckOptions,
-  { bytes, still_ms } = LONG_DOWNLOAD,
+  { bytes, pause_ms } = LONG_DOWNLOAD,
 ): Promise<string> => {
   const followers = await checkStalledFollowers(options, { open: startBehindSpare, bytes });
   const streams = await checkStalledEvents(options, {
     open: startBehindSpare,
     eventBytes: Math.max(bytes / 4, MIN_EVENT_BYTES),
   });
-  return `behind a spare: ${followers}; ${streams}; ${await checkStalledDownload(options, { bytes, still_ms })}`;
+  return `behind a spare: ${followers}; ${streams}; ${await checkStalledDownload(options, { bytes, pause_ms })}`;
 };
 
 export const checks: readonly Check[] = needs.postgres.found

@@ -7,7 +7,7 @@ import { LineOracle, listStoredLines } from "../oracle/log-lines.ts";
 import { findDifferences, LogReader } from "../oracle/log-reader.ts";
 import type { LogWriter } from "../oracle/log-writer.ts";
 import { makeAgents, makeTemplate, makeWriters, type World } from "../server-world.ts";
-import { CLIENT_MS } from "./cluster-load.ts";
+import { CLIENT_TIMEOUT_MS } from "./cluster-load.ts";
 import { AutostartCheck } from "./dues.ts";
 
 const PEOPLE = 6;
@@ -44,9 +44,9 @@ class RandomNodeClient extends Client {
     const timeout = AbortSignal.timeout(this.#patience.ms);
     const signal = options.signal ? AbortSignal.any([options.signal, timeout]) : timeout;
     this.#silent = node;
-    const answer = await this.#clientFor(node).fetch(method, path, body, { ...options, signal });
+    const response = await this.#clientFor(node).fetch(method, path, body, { ...options, signal });
     this.#silent = undefined;
-    return answer;
+    return response;
   }
 
   override socket(...args: Parameters<Client["socket"]>): Promise<ClientSocket> {
@@ -74,10 +74,10 @@ export class ShardsLoad {
   readonly #builders: BuildLoad[] = [];
   readonly #autostarts: AutostartCheck[] = [];
   readonly #admin: Client;
-  /** When each agent's lines were last accepted, how often, and the longest wait since `watch` was called. */
-  readonly #accepted_at: number[] = [];
+  /** When each agent's lines were last accepted, how often, and the longest wait since `resetGap` was called. */
+  readonly #acceptedAt: number[] = [];
   readonly #acceptedCounts: number[] = [];
-  #max_wait_ms = 0;
+  #maxWaitMs = 0;
   #writing: Promise<unknown>[] = [];
   #working: Promise<unknown>[] = [];
 
@@ -113,42 +113,42 @@ export class ShardsLoad {
       );
       load.#autostarts.push(await AutostartCheck.make(owner, succeeds, minutes));
     }
-    for (const one of load.#autostarts) await one.begin();
+    for (const autostart of load.#autostarts) await autostart.begin();
     return load;
   }
 
   start(): void {
-    this.#patience.ms = CLIENT_MS;
-    this.#writing = this.#writers.map((one) => one.run(GAP_MS));
-    this.#working = [...this.#readers.flat(), ...this.#builders].map((one) => one.run());
-    this.watch();
+    this.#patience.ms = CLIENT_TIMEOUT_MS;
+    this.#writing = this.#writers.map((writer) => writer.run(GAP_MS));
+    this.#working = [...this.#readers.flat(), ...this.#builders].map((client) => client.run());
+    this.resetGap();
   }
 
   /** Starts to measure how long agents wait for their lines to be accepted. */
-  watch(): void {
-    this.#max_wait_ms = 0;
+  resetGap(): void {
+    this.#maxWaitMs = 0;
     for (const n of this.#writers.keys()) {
-      this.#accepted_at[n] = performance.now();
+      this.#acceptedAt[n] = performance.now();
       this.#acceptedCounts[n] = 0;
     }
   }
 
-  /** The longest wait since `watch` was called. */
-  get max_wait_ms(): number {
-    return this.#max_wait_ms;
+  /** The longest wait since `resetGap` was called. */
+  get maxWaitMs(): number {
+    return this.#maxWaitMs;
   }
 
   #recordAccepted(n: number): void {
     const now = performance.now();
-    this.#max_wait_ms = Math.max(this.#max_wait_ms, now - (this.#accepted_at[n] ?? now));
-    this.#accepted_at[n] = now;
+    this.#maxWaitMs = Math.max(this.#maxWaitMs, now - (this.#acceptedAt[n] ?? now));
+    this.#acceptedAt[n] = now;
     this.#acceptedCounts[n] = (this.#acceptedCounts[n] ?? 0) + 1;
   }
 
   /** The totals. */
   get counts(): ShardsCounts {
-    const sum = <T>(all: readonly T[], read: (one: T) => number): number =>
-      all.reduce((total, one) => total + read(one), 0);
+    const sum = <T>(items: readonly T[], getNumber: (item: T) => number): number =>
+      items.reduce((total, item) => total + getNumber(item), 0);
     return {
       lines: sum(this.#writers, ({ acknowledged }) => acknowledged),
       connections: sum(this.#readers.flat(), ({ connections }) => connections),
@@ -157,16 +157,16 @@ export class ShardsLoad {
     };
   }
 
-  /** Returns true if lines of each agent were accepted twice since `watch` was called. The first may have been sent before. */
-  get isTaken(): boolean {
+  /** Returns true if lines of each agent were accepted twice since `resetGap` was called. The first may have been sent before. */
+  get hasAcceptedAll(): boolean {
     return this.#acceptedCounts.every((times) => times >= 2);
   }
 
   /** Waits until everything is idle and returns the problems. */
   async finish(): Promise<string[]> {
-    for (const one of [...this.#writers, ...this.#builders]) one.stop();
+    for (const client of [...this.#writers, ...this.#builders]) client.stop();
     await Promise.all(this.#writing);
-    for (const one of this.#writers) await one.settle();
+    for (const writer of this.#writers) await writer.settle();
     const problems = await new LineOracle().check(this.#admin, this.#writers);
     for (const [n, readers] of this.#readers.entries()) {
       const stored = await listStoredLines(this.#admin, this.#writers[n]?.options.agent_id ?? "");
@@ -179,8 +179,8 @@ export class ShardsLoad {
       }
     }
     await Promise.all(this.#working);
-    for (const one of this.#builders) problems.push(...(await one.check(true)));
-    for (const one of this.#autostarts) problems.push(...(await one.check()));
+    for (const builder of this.#builders) problems.push(...(await builder.check(true)));
+    for (const autostart of this.#autostarts) problems.push(...(await autostart.check()));
     return problems;
   }
 }

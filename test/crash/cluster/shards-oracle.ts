@@ -45,7 +45,9 @@ export const checkShardEvents = (events: readonly ShardEvent[]): string[] => {
       problems.push(`${what} of part ${part} was written by ${node} while ${owner} owned it`);
     if (event.kind === "wrote") continue;
     const ownership = `${owner}, assignment ${assignmentCounts.get(part) ?? 0}`;
-    problems.push(...checkJobEvent(runs, event, ownership).map((one) => `${what} of part ${part} ${one} ${owner}`));
+    problems.push(
+      ...checkJobEvent(runs, event, ownership).map((problem) => `${what} of part ${part} ${problem} ${owner}`),
+    );
   }
   return problems;
 };

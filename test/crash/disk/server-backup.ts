@@ -32,9 +32,9 @@ const BACKUPS_PER_SERVER = 8;
 const serverBackup = async (options: CheckOptions): Promise<string> => {
   let maxDuringBackup = 0;
   let lines = 0;
-  for (let first = 1; first <= options.rounds; first += BACKUPS_PER_SERVER) {
-    const last = Math.min(options.rounds, first + BACKUPS_PER_SERVER - 1);
-    const result = await backUpOneServer(options, first, last);
+  for (let firstRound = 1; firstRound <= options.rounds; firstRound += BACKUPS_PER_SERVER) {
+    const lastRound = Math.min(options.rounds, firstRound + BACKUPS_PER_SERVER - 1);
+    const result = await backUpOneServer(options, firstRound, lastRound);
     maxDuringBackup = Math.max(maxDuringBackup, result.maxDuringBackup);
     lines += result.lines;
   }
@@ -46,14 +46,14 @@ const serverBackup = async (options: CheckOptions): Promise<string> => {
  */
 const backUpOneServer = async (
   { seed, log }: CheckOptions,
-  first: number,
-  last: number,
+  firstRound: number,
+  lastRound: number,
 ): Promise<{ maxDuringBackup: number; lines: number }> => {
-  await using torture = await Torture.make(seed + first, { agents: 3, builders: 1, daemons: 0 });
+  await using torture = await Torture.make(seed + firstRound, { agents: 3, builders: 1, daemons: 0 });
   const { place, writers } = torture;
   let maxDuringBackup = 0;
   torture.begin();
-  for (let round = first; round <= last; round++) {
+  for (let round = firstRound; round <= lastRound; round++) {
     await torture.progress(1 + Math.floor(torture.random() * 200));
     const acknowledgedBefore = writers.map(({ acknowledged }) => acknowledged);
     const totalBefore = torture.acknowledged;
@@ -70,9 +70,9 @@ const backUpOneServer = async (
     log(
       `backup ${round}: ${duringBackup} calls acknowledged during it, ${lines.map(({ count }) => count).join("+")} lines in it`,
     );
-    const problems = lines.flatMap((one) => one.problems);
+    const problems = lines.flatMap((writerLines) => writerLines.problems);
     assertNoProblems(seed, `backup ${round}`, [...(await findDatabaseProblems(restored)), ...problems]);
-    if (round === last) await checkServing(place, restored);
+    if (round === lastRound) await checkServing(place, restored);
     for (const created of [path, restored]) rmSync(created, { recursive: true, force: true });
   }
   // The backups did not affect the load.

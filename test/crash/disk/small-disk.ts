@@ -34,7 +34,7 @@ export class SmallDisk implements AsyncDisposable {
   }
 
   /** Returns the prefix of a command that runs with this disk. */
-  get through(): string[] {
+  get commandPrefix(): string[] {
     return ["nsenter", `--target=${this.#holder.pid}`, "--user", "--mount", "--preserve-credentials", "--"];
   }
 
@@ -72,7 +72,7 @@ export class SmallDisk implements AsyncDisposable {
       db.run("begin immediate");
       process.stdout.write("locked");
       process.stdin.once("data", () => { db.run("rollback"); process.exit(0); });`;
-    const argv = [...this.through, process.execPath, "-e", script, join(this.#directory, "slipway.db")];
+    const argv = [...this.commandPrefix, process.execPath, "-e", script, join(this.#directory, "slipway.db")];
     const child = Bun.spawn(argv, { stdin: "pipe", stdout: "pipe", stderr: "inherit" });
     const { value } = await child.stdout.getReader().read();
     if (value === undefined) throw new Error("the database was not locked");

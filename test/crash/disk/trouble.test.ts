@@ -20,10 +20,10 @@ const damage = (file: string, table: string | undefined): void => {
   db.run("pragma wal_checkpoint(truncate)");
   const roots = db.query("select rootpage from sqlite_schema where tbl_name = ?").values(table ?? "");
   db.close();
-  const fd = openSync(file, "r+");
+  const descriptor = openSync(file, "r+");
   for (const page of table === undefined ? [1] : roots.map(([root]) => Number(root)))
-    writeSync(fd, Buffer.alloc(PAGE_BYTES, 0xaa), 0, PAGE_BYTES, (page - 1) * PAGE_BYTES);
-  closeSync(fd);
+    writeSync(descriptor, Buffer.alloc(PAGE_BYTES, 0xaa), 0, PAGE_BYTES, (page - 1) * PAGE_BYTES);
+  closeSync(descriptor);
 };
 
 const signIn = async (url: URL): Promise<Client> => {
@@ -87,15 +87,15 @@ testNeeding(
   async () => {
     using directory = tempDirectory();
     const data = `${directory.path}/data`;
-    await using small = await SmallDisk.mount(data, 24);
-    await using serve = await startServe(directory.path, {}, { through: small.through });
+    await using smallDisk = await SmallDisk.mount(data, 24);
+    await using serve = await startServe(directory.path, {}, { through: smallDisk.commandPrefix });
     const client = await signIn(serve.url);
     expect(await fetchReadiness(serve.url)).toEqual({ status: 200, message: "Ready." });
     const rename = async (): Promise<number> => {
       const profile = { name: `Ada ${Math.random()} `.padEnd(100, "x") };
       return (await client.fetch("PUT", "/api/v2/users/me/profile", { username: ADMIN.username, ...profile })).status;
     };
-    small.fill();
+    smallDisk.fill();
     await until(async () => (await rename()) === 507, { what: "a rejected write" });
     for (let i = 0; i < 100; i++) expect([200, 507]).toContain(await rename());
     await until(async () => (await rename()) === 507);
@@ -103,7 +103,7 @@ testNeeding(
       status: 503,
       message: expect.stringMatching(/^The disk has been full since .*: nothing is saved\. Free space on it\.$/),
     });
-    small.free();
+    smallDisk.free();
     await until(async () => (await fetchReadiness(serve.url)).status === 200, {
       what: "readyz to recover without another write",
     });

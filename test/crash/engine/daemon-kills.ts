@@ -73,10 +73,12 @@ resources:
     SLIPWAY_MODEL_HOSTS: "127.0.0.1",
   },
   daemon: async (_, id) => {
-    const found = await findContainer(id);
-    if (!found || !["running", "paused"].includes(found.State)) return undefined;
+    const container = await findContainer(id);
+    if (!container || !["running", "paused"].includes(container.State)) return undefined;
     type Top = { Titles: string[]; Processes: string[][] };
-    const top = await engine.json<Top>("top", "GET", `/containers/${found.Id}/top`, { expectedStatuses: [409, 500] });
+    const top = await engine.json<Top>("top", "GET", `/containers/${container.Id}/top`, {
+      expectedStatuses: [409, 500],
+    });
     const pidColumn = top?.Titles.indexOf("PID") ?? 0;
     const rows = top?.Processes ?? [];
     const daemons = rows.filter((line) => /\/slipway agent/.test(line.at(-1) ?? "") && !/init/.test(line.at(-1) ?? ""));
@@ -169,8 +171,8 @@ class DaemonWorld {
   }
 }
 
-const assertTrue = (isTrue: boolean, what: string): void => {
-  if (!isTrue) throw new Error(what);
+const assertTrue = (isTrue: boolean, failure: string): void => {
+  if (!isTrue) throw new Error(failure);
 };
 
 /** Operations during which the daemon is killed. Each leaves the workspace running with the given word. */
@@ -257,9 +259,9 @@ const OPERATIONS: Readonly<Record<string, (world: DaemonWorld, word: string) => 
     });
     const results = ready.ways.map(({ status, error }) => `${status} ${error}`.trim());
     // In a container, the check ends with the daemon, which reports it. A process of this machine survives the daemon.
-    const [first = "", second] = results;
+    const [firstResult = "", secondResult] = results;
     assertTrue(
-      /^failed$|^error The check could not run\./.test(first) && second === "passed",
+      /^failed$|^error The check could not run\./.test(firstResult) && secondResult === "passed",
       `the results of the ways are ${results}`,
     );
     for (const { workspace_id } of ready.ways) {
@@ -290,8 +292,8 @@ const checkDaemonKills = async (kind: Kind, { rounds, log }: CheckOptions): Prom
       // A restore brings back the content of the snapshot or backup before the last word.
       const expected =
         name === "restore" ? "word-snapshot" : name === "restore of a backup" ? "word-home-backup" : word;
-      const found = await world.read();
-      assertTrue(found === expected, `${name}: ${found} instead of ${expected}`);
+      const actual = await world.read();
+      assertTrue(actual === expected, `${name}: ${actual} instead of ${expected}`);
       log(`${name}: ended as usual`);
     }
     await admin.post(workspacePath(id, "builds"), { transition: "delete", permanent: true });

@@ -31,14 +31,14 @@ const engineBuilds = async ({ rounds, log }: CheckOptions): Promise<string> => {
     const query = { filters: JSON.stringify({ label: [`slipway.repository=${url}`] }) };
     return ((await world.direct.json<unknown[]>("list", "GET", "/images/json", { query })) ?? []).length;
   };
-  const assertTrue = (isTrue: boolean, what: string): void => {
-    if (!isTrue) throw new Error(what);
+  const assertTrue = (isTrue: boolean, failure: string): void => {
+    if (!isTrue) throw new Error(failure);
   };
   const { prebuild } = await admin.post<CreatedRepositoryPrebuild>(PREBUILDS, { url, keep: 1 });
   const awaitPrebuild = async (): Promise<RepositoryPrebuild> =>
     until(async () => {
-      const [found] = await admin.get<RepositoryPrebuild[]>(PREBUILDS);
-      return found && ["ready", "failed"].includes(found.status) && found;
+      const [prebuild] = await admin.get<RepositoryPrebuild[]>(PREBUILDS);
+      return prebuild && ["ready", "failed"].includes(prebuild.status) && prebuild;
     });
   assertTrue((await awaitPrebuild()).status === "ready", `the first build failed: ${(await awaitPrebuild()).error}`);
   for (let round = 1; round <= rounds; round++) {

@@ -96,7 +96,7 @@ export class EngineWorld implements AsyncDisposable {
       template_id: this.template_id,
     });
     await this.awaitBuild(id);
-    await this.inside(id, `for d in /home/dev /data; do head -c ${BIG_FILE_BYTES} /dev/urandom > $d/big; done`);
+    await this.runInContainer(id, `for d in /home/dev /data; do head -c ${BIG_FILE_BYTES} /dev/urandom > $d/big; done`);
     return id;
   }
 
@@ -112,8 +112,8 @@ export class EngineWorld implements AsyncDisposable {
   }
 
   /** Requests a build and returns it once it has ended. */
-  async build(id: string, transition: "start" | "stop" | "delete", more: object = {}): Promise<Build> {
-    await this.admin.post(`/api/v2/workspaces/${id}/builds`, { transition, ...more });
+  async build(id: string, transition: "start" | "stop" | "delete", options: object = {}): Promise<Build> {
+    await this.admin.post(`/api/v2/workspaces/${id}/builds`, { transition, ...options });
     return this.awaitBuild(id);
   }
 
@@ -160,7 +160,7 @@ export class EngineWorld implements AsyncDisposable {
 
   /** Returns the word in each volume of a running workspace, and the sizes of the large files. */
   async read(id: string): Promise<string> {
-    return await this.inside(
+    return await this.runInContainer(
       id,
       "cat /home/dev/word; echo; cat /data/word; echo; wc -c < /home/dev/big; wc -c < /data/big",
     );
@@ -168,8 +168,10 @@ export class EngineWorld implements AsyncDisposable {
 
   /** Waits until the program in the workspace continues to count. */
   async waitUntilCounterRuns(id: string): Promise<void> {
-    const seen = await this.inside(id, "cat /data/n");
-    await until(async () => (await this.inside(id, "cat /data/n")) !== seen, { what: "the workspace to continue" });
+    const countBefore = await this.runInContainer(id, "cat /data/n");
+    await until(async () => (await this.runInContainer(id, "cat /data/n")) !== countBefore, {
+      what: "the workspace to continue",
+    });
   }
 
   async isRunning(id: string): Promise<boolean> {
@@ -178,13 +180,13 @@ export class EngineWorld implements AsyncDisposable {
 
   async container(id: string): Promise<string> {
     const running = await this.containers(`slipway.workspace_id=${id}`);
-    const [found] = running.filter(({ State }) => State === "running");
-    if (!found) throw new Error(`no container of ${id} runs: ${running.map(({ State }) => State)}`);
-    return found.Id;
+    const [container] = running.filter(({ State }) => State === "running");
+    if (!container) throw new Error(`no container of ${id} runs: ${running.map(({ State }) => State)}`);
+    return container.Id;
   }
 
   /** Runs a command in the workspace's container and returns its output. */
-  async inside(id: string, script: string): Promise<string> {
+  async runInContainer(id: string, script: string): Promise<string> {
     const created = await this.direct.json<{ Id: string }>(
       "exec",
       "POST",
@@ -193,13 +195,13 @@ export class EngineWorld implements AsyncDisposable {
         body: { Cmd: ["sh", "-c", script], AttachStdout: true, User: "0", Tty: true },
       },
     );
-    const answer = await fetch(`http://docker/exec/${created?.Id}/start`, {
+    const output = await fetch(`http://docker/exec/${created?.Id}/start`, {
       method: "POST",
       unix: this.engine.socket,
       headers: { "content-type": "application/json" },
       body: JSON.stringify({ Detach: false, Tty: true }),
     } as RequestInit);
-    return (await answer.text()).trim().replaceAll("\r", "");
+    return (await output.text()).trim().replaceAll("\r", "");
   }
 
   async containers(label: string): Promise<readonly Row[]> {
@@ -209,8 +211,10 @@ export class EngineWorld implements AsyncDisposable {
 
   async volumes(label: string): Promise<string[]> {
     const query = { filters: JSON.stringify({ label: [label] }) };
-    const found = await this.direct.json<{ Volumes?: { Name: string }[] | null }>("list", "GET", "/volumes", { query });
-    return (found?.Volumes ?? []).map(({ Name }) => Name).sort();
+    const response = await this.direct.json<{ Volumes?: { Name: string }[] | null }>("list", "GET", "/volumes", {
+      query,
+    });
+    return (response?.Volumes ?? []).map(({ Name }) => Name).sort();
   }
 
   /** Returns what the engine has that no workspace or snapshot needs, and what it lacks; an empty list if everything is right. */
@@ -226,7 +230,7 @@ export class EngineWorld implements AsyncDisposable {
       ...(await this.containers("slipway.helper_of")),
     ];
     const expectedCopies = ready
-      .flatMap((one) => ["data", "home"].map((volume) => `slipway-snapshot-${one.id}-${volume}`))
+      .flatMap((snapshot) => ["data", "home"].map((volume) => `slipway-snapshot-${snapshot.id}-${volume}`))
       .sort();
     return [
       ownVolumes.length === 2 ? "" : `volumes: ${ownVolumes}`,

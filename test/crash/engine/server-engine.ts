@@ -21,9 +21,9 @@ const workspacePath = (id: string, path: string): `/${string}` => `/api/v2/works
 const getNewest = async (world: EngineWorld, id: string): Promise<Snapshot | undefined> =>
   (await world.snapshots(id))[0];
 const findBase = async (world: EngineWorld, id: string): Promise<Snapshot> => {
-  const found = (await world.snapshots(id)).find(({ name }) => name === "base");
-  if (!found) throw new Error("the first snapshot is lost");
-  return found;
+  const snapshot = (await world.snapshots(id)).find(({ name }) => name === "base");
+  if (!snapshot) throw new Error("the first snapshot is lost");
+  return snapshot;
 };
 const hasSucceeded = async (world: EngineWorld, id: string): Promise<boolean> =>
   (await world.awaitBuild(id)).job.status === "succeeded";
@@ -120,8 +120,8 @@ const killEngineAt = async (world: EngineWorld, id: string, point: Point, word: 
   const { operation, step, call, moment, nth = 1 } = point;
   const { request, awaitEnd, repeat = request }: Operation = OPERATIONS[operation];
   const name = `${operation}, ${step}`;
-  const assertTrue = (isTrue: boolean, what: string): void => {
-    if (!isTrue) throw new Error(`${name}: ${what}`);
+  const assertTrue = (isTrue: boolean, failure: string): void => {
+    if (!isTrue) throw new Error(`${name}: ${failure}`);
   };
   const isRunning = operation !== "return" && operation !== "start";
   if (isRunning) await world.write(id, word);

@@ -49,7 +49,7 @@ const serverOnDocker = async ({ rounds, log }: CheckOptions): Promise<string> =>
         word = point;
         await world.write(id, word);
       }
-      const idsBefore = (await world.snapshots(id)).map((one) => one.id);
+      const idsBefore = (await world.snapshots(id)).map((snapshot) => snapshot.id);
       await triggerFailpoint(world, id, point);
       const { signal, errors } = await server.ended;
       if (signal !== "SIGKILL") throw new Error(`${point} was not reached: ${errors}`);
@@ -74,7 +74,7 @@ const serverOnDocker = async ({ rounds, log }: CheckOptions): Promise<string> =>
       if (point === "home_replaced") word = "snapshot_made";
       const [home, data] = (await world.read(id)).split(/\s+/);
       if (home !== word || data !== word) throw new Error(`${point}: ${home} and ${data} instead of ${word}`);
-      const createdCount = (await world.snapshots(id)).filter((one) => !idsBefore.includes(one.id)).length;
+      const createdCount = (await world.snapshots(id)).filter((snapshot) => !idsBefore.includes(snapshot.id)).length;
       const expectedCount = point === "home_backup_fetched" || /^snapshot_(frozen|copied|made)$/.test(point) ? 1 : 0;
       if (createdCount !== expectedCount)
         throw new Error(`${point}: ${createdCount} snapshots were made instead of ${expectedCount}`);

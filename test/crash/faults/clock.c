@@ -1,6 +1,6 @@
 /*
- * A machine whose clock is wrong, for one program: preloaded, it moves the time of day by CLOCK_OFFSET seconds. Lengths of time are
- * measured by another clock, which is left alone.   cc -O2 -shared -fPIC -o clock.so clock.c
+ * A preloaded library that shifts a program's wall clock by CLOCK_OFFSET seconds. The monotonic clock, which measures durations, is
+ * unchanged.   cc -O2 -shared -fPIC -o clock.so clock.c
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -18,22 +18,22 @@ __attribute__((constructor)) static void read_offset(void) {
     offset = text ? atol(text) : 0;
 }
 
-int clock_gettime(clockid_t which, struct timespec *at) {
-    int answer = syscall(SYS_clock_gettime, which, at);
-    if (answer == 0 && (which == CLOCK_REALTIME || which == CLOCK_REALTIME_COARSE)) at->tv_sec += offset;
-    return answer;
+int clock_gettime(clockid_t clock, struct timespec *result) {
+    int status = syscall(SYS_clock_gettime, clock, result);
+    if (status == 0 && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)) result->tv_sec += offset;
+    return status;
 }
 
-int gettimeofday(struct timeval *restrict at, void *restrict zone) {
-    int answer = syscall(SYS_gettimeofday, at, zone);
-    if (answer == 0 && at) at->tv_sec += offset;
-    return answer;
+int gettimeofday(struct timeval *restrict result, void *restrict zone) {
+    int status = syscall(SYS_gettimeofday, result, zone);
+    if (status == 0 && result) result->tv_sec += offset;
+    return status;
 }
 
-time_t time(time_t *at) {
+time_t time(time_t *result) {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
-    if (at) *at = now.tv_sec;
+    if (result) *result = now.tv_sec;
     return now.tv_sec;
 }
 

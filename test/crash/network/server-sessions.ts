@@ -62,18 +62,18 @@ const checkSessions = async ({ rounds, seed, log }: CheckOptions): Promise<strin
   const template = await makeTemplate(world, "shell", { provisioner: "local", resources: [{ name: "one", agents }] });
   const workspace = await makeWorkspace(world.admin, WORKSPACE, template);
   const shell = await openShell(place);
-  const lines: Session[] = [0, 1, 2].map((number) => new CountingSession(shell, number));
-  lines.push(...[0, 1, 2, 3].map(() => new TypingSession(shell)));
+  const lineSessions: Session[] = [0, 1, 2].map((number) => new CountingSession(shell, number));
+  lineSessions.push(...[0, 1, 2, 3].map(() => new TypingSession(shell)));
   const idle = [0, 1, 2].map(() => new IdleSession(shell));
   const bulk = new BulkSession(shell, BULK_RATE);
   const editor = new EditingSession(shell, random);
-  const busy = [...lines, bulk, editor];
+  const busy = [...lineSessions, bulk, editor];
   const running = [...busy, ...idle];
   await using stack = new AsyncDisposableStack();
   stack.defer(() => {
-    for (const one of running) one.kill();
+    for (const session of running) session.kill();
   });
-  await until(() => running.every(({ seen }) => seen > 0), { what: "every session to begin" });
+  await until(() => running.every(({ received }) => received > 0), { what: "every session to begin" });
   const [daemon, memoryBefore] = [findDaemon(place), residentMiB(findDaemon(place))];
   const startedAt = performance.now();
   let lateCount = 0;
@@ -84,28 +84,29 @@ const checkSessions = async ({ rounds, seed, log }: CheckOptions): Promise<strin
     await place.newest.ended;
     await Bun.sleep(random() * MAX_DOWN_MS);
     await place.start();
-    const seenBefore = busy.map(({ seen }) => seen);
-    const listStuck = (): string[] => busy.filter(({ seen }, i) => seen === seenBefore[i]).map(({ name }) => name);
+    const receivedBefore = busy.map(({ received }) => received);
+    const listStuck = (): string[] =>
+      busy.filter(({ received }, i) => received === receivedBefore[i]).map(({ name }) => name);
     await until(() => listStuck().length === 0, { what: "every session to continue", patience: RESUME_MS }).catch(
       () => {
         lateCount += 1;
         log(`still silent ${RESUME_MS / 1_000} s after kill ${kills}: ${listStuck()}`);
       },
     );
-    log(`kill ${kills}: ${running.map(({ seen }) => seen).join(" ")}`);
+    log(`kill ${kills}: ${running.map(({ received }) => received).join(" ")}`);
     await Bun.sleep(Math.max(0, minute + KILL_EVERY_MS - performance.now()));
   }
   const memoryAfter = residentMiB(daemon);
-  const problems = (await Promise.all(running.map((one) => one.finish()))).flat();
+  const problems = (await Promise.all(running.map((session) => session.finish()))).flat();
   const build = await world.admin.post<{ id: string }>(`/api/v2/workspaces/${workspace.id}/builds`, {
     transition: "delete",
   });
   await waitForBuild(world.admin, build.id);
   assertNoProblems(seed, `${rounds} kills`, problems);
-  const sum = (sessions: readonly Session[]): number => sessions.reduce((all, { seen }) => all + seen, 0);
-  const maxSilenceSeconds = Math.max(...busy.map((one) => one.silence)) / 1_000;
-  const megabytes = (bulk.seen / 1e6).toFixed(0);
-  return `${rounds} kills in ${rounds} minutes, twelve sessions of OpenSSH (3 count, 4 echo, 3 idle, bulk of ${BULK_RATE / 1024} KiB/s each way, editor), none lost: ${sum(lines)} lines, ${megabytes} MB there and back, ${editor.seen} requests, no byte wrong; silence ${maxSilenceSeconds.toFixed(1)} s at most, ${lateCount} times over ${RESUME_MS / 1_000} s; daemon +${(memoryAfter - memoryBefore).toFixed(0)} MiB`;
+  const sum = (sessions: readonly Session[]): number => sessions.reduce((total, { received }) => total + received, 0);
+  const maxSilenceSeconds = Math.max(...busy.map(({ silenceMs }) => silenceMs)) / 1_000;
+  const megabytes = (bulk.received / 1e6).toFixed(0);
+  return `${rounds} kills in ${rounds} minutes, twelve sessions of OpenSSH (3 count, 4 echo, 3 idle, bulk of ${BULK_RATE / 1024} KiB/s each way, editor), none lost: ${sum(lineSessions)} lines, ${megabytes} MB there and back, ${editor.received} requests, no byte wrong; silence ${maxSilenceSeconds.toFixed(1)} s at most, ${lateCount} times over ${RESUME_MS / 1_000} s; daemon +${(memoryAfter - memoryBefore).toFixed(0)} MiB`;
 };
 
 export const checks: readonly Check[] = needs.ssh.found

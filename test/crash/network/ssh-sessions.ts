@@ -14,9 +14,9 @@ export type Shell = {
 export type Session = {
   readonly name: string;
   /** Lines, requests or bytes received correctly. */
-  readonly seen: number;
+  readonly received: number;
   /** The longest time without any data, in ms. */
-  readonly silence: number;
+  readonly silenceMs: number;
   /** Ends the session properly. Returns the problems. */
   finish(): Promise<string[]>;
   kill(): void;
@@ -30,13 +30,13 @@ const ssh = ({ config, host, env }: Shell, args: readonly string[], command: rea
 /** The base of all kinds of sessions. `work` runs until the session ends, and throws the problem. */
 abstract class RunningSession implements Session {
   abstract readonly name: string;
-  seen = 0;
-  silence = 0;
+  received = 0;
+  silenceMs = 0;
   protected isEnding = false;
   readonly #child: Ssh;
   readonly #problems: string[] = [];
   readonly #working: Promise<void>;
-  #seen_at = performance.now();
+  #receivedAt = performance.now();
 
   constructor(child: Ssh) {
     this.#child = child;
@@ -54,9 +54,9 @@ abstract class RunningSession implements Session {
   /** Counts correctly received data. */
   protected recordReceived(count: number): void {
     const now = performance.now();
-    this.silence = Math.max(this.silence, now - this.#seen_at);
-    this.#seen_at = now;
-    this.seen += count;
+    this.silenceMs = Math.max(this.silenceMs, now - this.#receivedAt);
+    this.#receivedAt = now;
+    this.received += count;
   }
 
   async finish(): Promise<string[]> {
@@ -65,7 +65,7 @@ abstract class RunningSession implements Session {
     await this.#working;
     const [code, errors] = await Promise.all([this.#child.exited, this.#child.stderr.text()]);
     if (code !== 0 || errors !== "") this.#problems.push(`the session ended with ${code}: ${errors.trim()}`);
-    return this.#problems.map((one) => `${this.name}, after ${this.seen}: ${one}`);
+    return this.#problems.map((problem) => `${this.name}, after ${this.received}: ${problem}`);
   }
 
   kill(): void {
@@ -76,13 +76,13 @@ abstract class RunningSession implements Session {
 /** Yields the lines of a program's output. */
 const readLines = async function* (stream: ReadableStream<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder();
-  let rest = "";
+  let incompleteLine = "";
   for await (const chunk of stream) {
-    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
-    rest = lines.pop() ?? "";
+    const lines = (incompleteLine + decoder.decode(chunk, { stream: true })).split("\n");
+    incompleteLine = lines.pop() ?? "";
     yield* lines;
   }
-  if (rest !== "") throw new Error(`the output ended within a line: ${rest}`);
+  if (incompleteLine !== "") throw new Error(`the output ended within a line: ${incompleteLine}`);
 };
 
 /** A command in the workspace that counts until a file exists. */
@@ -100,7 +100,8 @@ export class CountingSession extends RunningSession {
   protected async work({ stdout }: Ssh): Promise<void> {
     let hasEnded = false;
     for await (const line of readLines(stdout)) {
-      if (line !== `${this.seen}` && line !== `end ${this.seen}`) throw new Error(`the command printed ${line}`);
+      if (line !== `${this.received}` && line !== `end ${this.received}`)
+        throw new Error(`the command printed ${line}`);
       hasEnded = line.startsWith("end");
       this.recordReceived(hasEnded ? 0 : 1);
     }
@@ -123,7 +124,7 @@ export class TypingSession extends RunningSession {
   protected async work({ stdin, stdout }: Ssh): Promise<void> {
     const lines = readLines(stdout);
     while (!this.isEnding) {
-      const line = `${this.seen} ${"x".repeat(this.seen % 200)}`;
+      const line = `${this.received} ${"x".repeat(this.received % 200)}`;
       stdin.write(`${line}\n`);
       await stdin.flush();
       const { value } = await lines.next();
@@ -173,7 +174,7 @@ export class IdleSession extends RunningSession {
 }
 
 const BLOCK_BYTES = 64 * 1024;
-/** Returns the bytes offset offset `at` of a fixed stream. */
+/** Returns the block of a fixed stream that starts at this offset, in words of four bytes. */
 const createBlock = (offset: number): Uint8Array => {
   const words = new Uint32Array(BLOCK_BYTES / 4);
   for (let i = 0; i < words.length; i += 1) words[i] = Math.imul(offset + i + 1, 2_654_435_761) ^ ((offset + i) >>> 15);
@@ -205,8 +206,11 @@ export class BulkSession extends RunningSession {
     })();
     for await (const chunk of stdout) {
       for (let offset = 0; offset < chunk.byteLength; ) {
-        const inBlock = this.seen % BLOCK_BYTES;
-        const expected = createBlock((this.seen - inBlock) / 4).subarray(inBlock, inBlock + chunk.byteLength - offset);
+        const inBlock = this.received % BLOCK_BYTES;
+        const expected = createBlock((this.received - inBlock) / 4).subarray(
+          inBlock,
+          inBlock + chunk.byteLength - offset,
+        );
         if (Buffer.compare(expected, chunk.subarray(offset, offset + expected.byteLength)) !== 0)
           throw new Error("a byte is wrong");
         offset += expected.byteLength;
@@ -214,7 +218,7 @@ export class BulkSession extends RunningSession {
       }
     }
     await sending;
-    if (this.seen !== sent) throw new Error(`${sent} bytes were sent and ${this.seen} were returned`);
+    if (this.received !== sent) throw new Error(`${sent} bytes were sent and ${this.received} were returned`);
   }
 
   protected end(): void {
