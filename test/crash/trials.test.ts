@@ -43,7 +43,7 @@ test(
     const path = `/api/v2/chats/${chat.id}/trials`;
     const getNewest = async (): Promise<Trial | undefined> => (await admin.get<Trials>(path)).trials[0];
 
-    /** Kills the server at each of these failpoints, once per start. `act` leads to the first. */
+    /** Kills the server at each of these failpoints, once per start. `request` leads to the first. */
     const killAt = async (points: readonly string[], request: () => Promise<unknown>): Promise<void> => {
       for (const [index, point] of points.entries()) {
         if (index === 0) {

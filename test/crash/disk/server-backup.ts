@@ -42,7 +42,8 @@ const serverBackup = async (options: CheckOptions): Promise<string> => {
 };
 
 /**
- * Runs the rounds `first` to `last` with one server. Returns the most calls acknowledged during one backup, and the number of all lines.
+ * Runs the rounds `firstRound` to `lastRound` with one server. Returns the most calls acknowledged during one backup, and the number of
+ * all lines.
  */
 const backUpOneServer = async (
   { seed, log }: CheckOptions,

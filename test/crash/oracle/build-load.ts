@@ -203,7 +203,7 @@ export class BuildLoad {
 }
 
 /**
- * Returns problems with the builds of a workspace. `acknowledged`: the builds known before `shown` were read; `known`: those known after.
+ * Returns problems with the builds of a workspace. `acknowledged`: the builds known before `listed` were read; `known`: those known after.
  */
 const findProblems = (
   name: string,
