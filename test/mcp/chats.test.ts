@@ -1,4 +1,4 @@
-// MCP servers in chats: the organization's and the workspace's, with real servers.
+// MCP servers of organizations and workspaces in chats, with real servers.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -32,8 +32,8 @@ afterAll(async () => {
   await world[Symbol.asyncDispose]();
 });
 
-const add = (slug: string, more: object = {}): Promise<McpServerConfig> =>
-  admin.post<McpServerConfig>(base, { slug, url: `${host.url}/mcp`, ...more });
+const add = (slug: string, fields: object = {}): Promise<McpServerConfig> =>
+  admin.post<McpServerConfig>(base, { slug, url: `${host.url}/mcp`, ...fields });
 const listToolNames = ({ request }: { request: { tools: readonly { name: string }[] } }, slug: string): string[] =>
   request.tools.map(({ name }) => name).filter((name) => name.startsWith(`${slug}__`));
 const getRejectionStatus = (work: Promise<unknown>): Promise<number> =>
@@ -42,7 +42,27 @@ const getRejectionStatus = (work: Promise<unknown>): Promise<number> =>
     ({ status }: { status: number }) => status,
   );
 
-test("[MC-1] [MC-2] [MC-5] a chat has the listed tools of its chosen and forced servers; a call names its server; a failing server is left out with a warning", async () => {
+/** Starts a token endpoint that issues numbered tokens and records the bodies of requests. */
+const startAuthority = (expires_in: number) => {
+  const requests: string[] = [];
+  const server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    async fetch(request) {
+      requests.push(await request.text());
+      const number = requests.length;
+      return Response.json({ access_token: `token-${number}`, refresh_token: `refresh-${number}`, expires_in });
+    },
+  });
+  return {
+    requests,
+    port: server.port,
+    url: `http://127.0.0.1:${server.port}`,
+    [Symbol.asyncDispose]: () => server.stop(true),
+  };
+};
+
+test("[MC-1] [MC-2] [MC-5] a chat has the allowed tools of its chosen and forced servers; a failing server causes a warning", async () => {
   const chosen = await add("chosen", {
     auth_type: "api_key",
     api_key: "s3cret",
@@ -63,8 +83,8 @@ test("[MC-1] [MC-2] [MC-5] a chat has the listed tools of its chosen and forced 
   expect((await world.owner.get<Chat>(`/api/v2/chats/${id}`)).warnings).toEqual([
     expect.stringContaining('The MCP server "broken" is not available: '),
   ]);
-  const upstream = { headers: { "Coder-Session-Token": world.owner.token as string } };
-  using live = await world.owner.withToken(undefined).socket(`/api/v2/chats/${id}/stream`, upstream);
+  const legacyHeaders = { headers: { "Coder-Session-Token": world.owner.token as string } };
+  using stream = await world.owner.withToken(undefined).socket(`/api/v2/chats/${id}/stream`, legacyHeaders);
   const { results, next } = await callTools(
     world,
     call,
@@ -85,18 +105,19 @@ test("[MC-1] [MC-2] [MC-5] a chat has the listed tools of its chosen and forced 
   expect(JSON.stringify(results[3]).length).toBeLessThan(70_000);
   expect(host.seen.some((headers) => headers.get("x-key") === "s3cret")).toBe(true);
   const parts = (await listMessages(world.owner, id)).flatMap(({ content }) => content);
-  const countNaming = (uuid: string) =>
+  const countPartsOf = (uuid: string) =>
     parts.filter(({ mcp_server_config_id: id }) => Bun.deepEquals(id, { uuid, valid: true })).length;
-  expect([countNaming(chosen.id), countNaming(forced.id)]).toEqual([6, 2]);
-  // An upstream client gets the plain ID, also in the stream.
+  expect([countPartsOf(chosen.id), countPartsOf(forced.id)]).toEqual([6, 2]);
+  // A client that sends the upstream header gets the plain ID, also in the stream.
   const nextParts = async () =>
-    (await live.json<ChatEvent[]>()).flatMap((event) =>
+    (await stream.json<ChatEvent[]>()).flatMap((event) =>
       event.type === "message_part" ? [event.message_part.part] : [],
     );
-  for (let named: unknown; named !== chosen.id; ) {
-    for (const { mcp_server_config_id } of await nextParts()) named ??= mcp_server_config_id;
-    if (named !== undefined) expect(named).toBe(chosen.id);
+  let firstServerId: unknown;
+  while (firstServerId === undefined) {
+    for (const { mcp_server_config_id } of await nextParts()) firstServerId ??= mcp_server_config_id;
   }
+  expect(firstServerId).toBe(chosen.id);
 
   // In plan mode, only approved servers are available; by default, a chat starts with the servers that are on by default.
   await world.owner.patch(`/api/v2/chats/${id}`, { plan_mode: "plan" });
@@ -106,23 +127,23 @@ test("[MC-1] [MC-2] [MC-5] a chat has the listed tools of its chosen and forced 
   planning.next.finish("stop");
   const usual = await openChat(world);
   expect(listToolNames(usual.call, "usual")).toContain("usual__add");
-  const added = await callTools(world, usual.call, ["usual__add", { a: 2, b: 2 }]);
-  expect(added.results).toEqual([{ output: "4" }]);
-  added.next.finish("stop");
-  const none = await openChat(world, { mcp_server_ids: [], workspace_id: undefined });
-  expect(listToolNames(none.call, "usual")).toEqual([]);
-  none.call.finish("stop");
+  const sum = await callTools(world, usual.call, ["usual__add", { a: 2, b: 2 }]);
+  expect(sum.results).toEqual([{ output: "4" }]);
+  sum.next.finish("stop");
+  const withoutServers = await openChat(world, { mcp_server_ids: [], workspace_id: undefined });
+  expect(listToolNames(withoutServers.call, "usual")).toEqual([]);
+  withoutServers.call.finish("stop");
 
   // Disabled or unknown servers cannot be selected; a chat keeps its current servers.
   await admin.patch(`${base}/${chosen.id}`, { enabled: false });
   const input = { content: [{ type: "text", text: "hi" }], mcp_server_ids: [chosen.id] };
-  expect(await getRejectionStatus(world.owner.post(`/api/v2/chats/${none.id}/messages`, input))).toBe(400);
+  expect(await getRejectionStatus(world.owner.post(`/api/v2/chats/${withoutServers.id}/messages`, input))).toBe(400);
   await world.owner.post(`/api/v2/chats/${id}/messages`, input);
   (await world.models.next()).finish("stop");
   for (const serverId of [broken.id, forced.id]) await admin.delete(`${base}/${serverId}`);
 });
 
-test("[MC-13] a tool that a server adds during a turn is offered to the model in the same turn and in later chats", async () => {
+test("[MC-13] offers the model a tool that a server adds during a turn, in the same turn and in later chats", async () => {
   await using growing = startSessionHost();
   const { id } = await add("growing", { url: growing.url, availability: "force_on" });
   const { call } = await openChat(world);
@@ -139,16 +160,16 @@ test("[MC-13] a tool that a server adds during a turn is offered to the model in
   await admin.delete(`${base}/${id}`);
 });
 
-test("[MC-8] secrets are write-only and never sent to another origin; invalid values are refused by name", async () => {
+test("[MC-8] secrets are write-only and never sent to another origin; errors name invalid fields", async () => {
   const headers = { "X-One": "hidden-1" };
   const created = await add("sealed", { auth_type: "custom_headers", custom_headers: headers });
   expect(created).toMatchObject({ has_secret: true, custom_header_names: ["X-One"], availability: "default_off" });
-  const everything = JSON.stringify([created, await admin.get(base), await world.owner.get(base)]);
-  expect(everything).not.toContain("hidden-1");
+  const responses = JSON.stringify([created, await admin.get(base), await world.owner.get(base)]);
+  expect(responses).not.toContain("hidden-1");
   expect(await admin.patch(`${base}/${created.id}`, { display_name: "x" })).toMatchObject({ has_secret: true });
-  const moved = await admin.patch(`${base}/${created.id}`, { url: "https://elsewhere.invalid/mcp" });
-  expect(moved).toMatchObject({ custom_header_names: [] });
-  const problems: [object, string][] = [
+  const updated = await admin.patch(`${base}/${created.id}`, { url: "https://elsewhere.invalid/mcp" });
+  expect(updated).toMatchObject({ custom_header_names: [] });
+  const invalid: [object, string][] = [
     [{ slug: "A b", url: host.url }, "slug"],
     [{ slug: "a__b", url: host.url }, "slug"],
     [{ slug: "n1", url: "ftp://x" }, "url"],
@@ -160,7 +181,7 @@ test("[MC-8] secrets are write-only and never sent to another origin; invalid va
     [{ slug: "n1", url: host.url, auth_type: "custom_headers", custom_headers: { Host: "x" } }, "custom_headers"],
     [{ slug: "n1", url: host.url, availability: "sometimes" }, "availability"],
   ];
-  for (const [body, field] of problems) {
+  for (const [body, field] of invalid) {
     const response = await admin.fetch("POST", base, body);
     expect([field, response.status]).toEqual([field, 400]);
     expect(await response.text()).toContain(`"field":"${field}"`);
@@ -168,7 +189,7 @@ test("[MC-8] secrets are write-only and never sent to another origin; invalid va
   expect(await getRejectionStatus(add("sealed"))).toBe(409);
 });
 
-test("[MC-8] a key that a server repeats in an answer or an error is masked", async () => {
+test("[MC-8] masks a key that a server repeats in an answer or an error", async () => {
   const key = "canary-key-778899";
   const keyed = await add("keyed", { auth_type: "api_key", api_key: key, api_key_header: "X-Key" });
   const named = await add("named", {
@@ -195,20 +216,9 @@ test("[MC-8] a key that a server repeats in an answer or an error is masked", as
   expect(JSON.stringify([answers, (await world.owner.get<Chat>(`/api/v2/chats/${id}`)).warnings])).not.toContain(key);
 });
 
-test("[MC-9] with OAuth, each user has their own token, refreshed before it expires; the server is left out until they sign in", async () => {
-  let issued = 0;
-  const requests: string[] = [];
-  const authority = Bun.serve({
-    port: 0,
-    hostname: "127.0.0.1",
-    async fetch(request) {
-      requests.push(await request.text());
-      issued += 1;
-      return Response.json({ access_token: `token-${issued}`, refresh_token: `again-${issued}`, expires_in: 30 });
-    },
-  });
-  await using _ = { [Symbol.asyncDispose]: () => authority.stop(true) };
-  const authorityUrl = `http://127.0.0.1:${authority.port}`;
+test("[MC-9] with OAuth, users have their own tokens, refreshed before they expire; a chat omits the server until sign-in", async () => {
+  await using authority = startAuthority(30);
+  const { requests, url: authorityUrl } = authority;
   const oauth2 = {
     client_id: "c",
     auth_url: `${authorityUrl}/in`,
@@ -218,10 +228,12 @@ test("[MC-9] with OAuth, each user has their own token, refreshed before it expi
   const server = await add("signed", { auth_type: "oauth2", oauth2, oauth2_client_secret: "shh" });
   const path = `${base}/${server.id}`;
   expect(await world.owner.get(path)).toMatchObject({ auth_connected: false });
-  const before = await openChat(world, { mcp_server_ids: [server.id], workspace_id: undefined });
-  expect(listToolNames(before.call, "signed")).toEqual([]);
-  before.call.finish("stop");
-  expect((await world.owner.get<Chat>(`/api/v2/chats/${before.id}`)).warnings[0]).toContain("must sign in to it first");
+  const beforeSignIn = await openChat(world, { mcp_server_ids: [server.id], workspace_id: undefined });
+  expect(listToolNames(beforeSignIn.call, "signed")).toEqual([]);
+  beforeSignIn.call.finish("stop");
+  expect((await world.owner.get<Chat>(`/api/v2/chats/${beforeSignIn.id}`)).warnings[0]).toContain(
+    "must sign in to it first",
+  );
 
   const { url } = await world.owner.post<{ url: string }>(`${path}/oauth2/start`, {});
   const parameters = new URL(url).searchParams;
@@ -237,17 +249,17 @@ test("[MC-9] with OAuth, each user has their own token, refreshed before it expi
   expect(requests[0]).toContain("client_secret=shh");
   expect(await world.owner.get(path)).toMatchObject({ auth_connected: true });
   expect(await admin.get(path)).toMatchObject({ auth_connected: false });
-  const after = await openChat(world, { mcp_server_ids: [server.id], workspace_id: undefined });
-  expect(listToolNames(after.call, "signed")).toContain("signed__add");
-  after.call.finish("stop");
+  const afterSignIn = await openChat(world, { mcp_server_ids: [server.id], workspace_id: undefined });
+  expect(listToolNames(afterSignIn.call, "signed")).toContain("signed__add");
+  afterSignIn.call.finish("stop");
   // The token expires within a minute, so it was refreshed immediately.
   expect(host.seen.at(-1)?.get("authorization")).toMatch(/^Bearer token-[2-9]/);
-  expect(requests.some((text) => text.includes("refresh_token=again-1"))).toBe(true);
+  expect(requests.some((text) => text.includes("refresh_token=refresh-1"))).toBe(true);
   await world.owner.delete(`${path}/oauth2`);
   expect(await world.owner.get(path)).toMatchObject({ auth_connected: false });
 
-  const secondParameters = new URL((await world.owner.post<{ url: string }>(`${path}/oauth2/start`, {})).url)
-    .searchParams;
+  const secondStart = await world.owner.post<{ url: string }>(`${path}/oauth2/start`, {});
+  const secondState = new URL(secondStart.url).searchParams.get("state");
   const requestCount = requests.length;
   // The second change is to another tenant of the same origin.
   for (const change of [
@@ -255,14 +267,11 @@ test("[MC-9] with OAuth, each user has their own token, refreshed before it expi
     { token_url: `${authorityUrl}/other/token` },
     { client_id: "other" },
   ]) {
-    const secret = await admin.patch(path, { oauth2, oauth2_client_secret: "shh" });
-    expect(secret).toMatchObject({ has_secret: true });
+    const restored = await admin.patch(path, { oauth2, oauth2_client_secret: "shh" });
+    expect(restored).toMatchObject({ has_secret: true });
     expect(await admin.patch(path, { oauth2: { ...oauth2, scopes: [] } })).toMatchObject({ has_secret: true });
     expect(await admin.patch(path, { oauth2: { ...oauth2, ...change } })).toMatchObject({ has_secret: false });
-    const lateResponse = await world.owner.fetch(
-      "GET",
-      `${redirectUrl.pathname}?code=code-2&state=${secondParameters.get("state")}`,
-    );
+    const lateResponse = await world.owner.fetch("GET", `${redirectUrl.pathname}?code=code-2&state=${secondState}`);
     expect([lateResponse.status, await lateResponse.text()]).toEqual([
       400,
       expect.stringContaining("have changed since"),
@@ -279,38 +288,27 @@ test("[MC-8] a call that started before a server moved does not use tokens for i
     const row = await store.get(findMcpServer({ organization_id: world.organization_id, id }));
     return toOAuthProvider(encryption, row as NonNullable<typeof row>) as Provider;
   };
-  const before = await readProvider();
+  const oldProvider = await readProvider();
   await admin.patch(`${base}/${id}`, { url: `${host.url}/mcp` });
-  const after = await readProvider();
+  const newProvider = await readProvider();
   const { id: user_id } = await world.owner.get<{ id: string }>("/api/v2/users/me");
   const tokens = { access_token: "a", refresh_token: "r", token_extra: {}, expires_in: 3_600 };
-  await links.put(user_id, after, tokens);
-  expect(await links.live(user_id, after)).toMatchObject({ access_token: "a" });
-  expect(await links.renew(user_id, before, "refused")).toBeUndefined();
-  expect(await links.live(user_id, before)).toBeUndefined();
+  await links.put(user_id, newProvider, tokens);
+  expect(await links.live(user_id, newProvider)).toMatchObject({ access_token: "a" });
+  expect(await links.renew(user_id, oldProvider, "refused")).toBeUndefined();
+  expect(await links.live(user_id, oldProvider)).toBeUndefined();
   // An expired token is not refreshed at the old URL either.
-  await links.put(user_id, after, { ...tokens, expires_in: 1 });
-  expect(await links.live(user_id, before)).toBeUndefined();
+  await links.put(user_id, newProvider, { ...tokens, expires_in: 1 });
+  expect(await links.live(user_id, oldProvider)).toBeUndefined();
 });
 
-test("[MC-9] a token that the server refuses early is refreshed once, and the call is repeated", async () => {
-  let issued = 0;
-  const requests: string[] = [];
-  const authority = Bun.serve({
-    port: 0,
-    hostname: "127.0.0.1",
-    async fetch(request) {
-      requests.push(await request.text());
-      issued += 1;
-      return Response.json({ access_token: `early-${issued}`, refresh_token: `next-${issued}`, expires_in: 3_600 });
-    },
-  });
-  await using _ = { [Symbol.asyncDispose]: () => authority.stop(true) };
+test("[MC-9] refreshes a token that the server refuses early, once, and repeats the call", async () => {
+  await using authority = startAuthority(3_600);
+  const { requests, url: authorityUrl } = authority;
   await using strict = startMcpHost();
-  let refusedHeader = "Bearer early-1";
+  let refusedHeader = "Bearer token-1";
   strict.refuse = ({ headers }) =>
     headers.get("authorization") === refusedHeader ? new Response("", { status: 401 }) : undefined;
-  const authorityUrl = `http://127.0.0.1:${authority.port}`;
   const oauth2 = { client_id: "c", auth_url: `${authorityUrl}/in`, token_url: `${authorityUrl}/token`, scopes: [] };
   const settings = { url: `${strict.url}/mcp`, auth_type: "oauth2", oauth2, oauth2_client_secret: "shh" };
   const server = await add("early", settings);
@@ -320,16 +318,16 @@ test("[MC-9] a token that the server refuses early is refreshed once, and the ca
   await world.owner.fetch("GET", `${redirectUrl.pathname}?code=1&state=${parameters.get("state")}`);
   const { call } = await openChat(world, { mcp_server_ids: [server.id], workspace_id: undefined });
   expect(listToolNames(call, "early")).toContain("early__add");
-  expect(requests.at(-1)).toContain("refresh_token=next-1");
+  expect(requests.at(-1)).toContain("refresh_token=refresh-1");
   // The same happens in the middle of a chat.
-  refusedHeader = "Bearer early-2";
+  refusedHeader = "Bearer token-2";
   const { results, next } = await callTools(world, call, ["early__add", { a: 1, b: 2 }]);
   expect(results).toMatchObject([{ output: "3" }]);
-  expect(requests.at(-1)).toContain("refresh_token=next-2");
+  expect(requests.at(-1)).toContain("refresh_token=refresh-2");
   next.finish("stop");
 });
 
-test("[MC-6] servers declared by a workspace run there, are reported with their tools, and can be called; their processes end when they are no longer declared", async () => {
+test("[MC-6] servers that a workspace declares run there and can be called, until it no longer declares them", async () => {
   const program = { command: process.execPath, args: [join(import.meta.dir, "support.ts")] };
   const writeMcpConfig = (mcpServers: object): void => {
     const path = join(world.home, ".mcp.json");
@@ -356,7 +354,7 @@ test("[MC-6] servers declared by a workspace run there, are reported with their 
       chat.call.finish("stop");
     }
   };
-  // The organization's server names are reserved, even if the chat has not selected them.
+  // Names of the organization's servers are reserved, even if the chat has not selected those servers.
   const takenWarning =
     'The MCP server "Owned" of the workspace is not available: your organization has a server of this name.';
   const { id, call } = await openChatWhen(
@@ -390,25 +388,24 @@ test("[MC-6] servers declared by a workspace run there, are reported with their 
   ]);
   expect(servers[2]?.tools?.[0]).toEqual({ name: "add", description: "The tool add." });
 
-  // A server that was killed is restarted for the next call. It ends once it is no longer declared.
   process.kill(pid, "SIGKILL");
-  // A call that was in progress fails; the next call restarts the server.
-  let again = await callTools(world, next, ["local__pid", {}]);
-  if (again.results[0]?.error !== undefined) again = await callTools(world, again.next, ["local__pid", {}]);
-  const second = Number(String(again.results[0]?.output).split(" ")[0]);
-  expect(second).toBeGreaterThan(0);
-  expect(second).not.toBe(pid);
+  // A call that reaches the old process fails; the next call restarts the server.
+  let retry = await callTools(world, next, ["local__pid", {}]);
+  if (retry.results[0]?.error !== undefined) retry = await callTools(world, retry.next, ["local__pid", {}]);
+  const newPid = Number(String(retry.results[0]?.output).split(" ")[0]);
+  expect(newPid).toBeGreaterThan(0);
+  expect(newPid).not.toBe(pid);
   writeMcpConfig({});
   const without = await openChatWhen((names) => !names.includes("local__add"));
   expect(listToolNames(without.call, "web")).toEqual([]);
   without.call.finish("stop");
-  await until(() => !isAlive(second));
-  const late = await callTools(world, again.next, ["local__add", { a: 1 }]);
-  expect(late.results).toMatchObject([{ error: expect.stringContaining("local__add") }]);
-  late.next.finish("stop");
+  await until(() => !isAlive(newPid));
+  const afterRemoval = await callTools(world, retry.next, ["local__add", { a: 1 }]);
+  expect(afterRemoval.results).toMatchObject([{ error: expect.stringContaining("local__add") }]);
+  afterRemoval.next.finish("stop");
 });
 
-test("[MC-3] [DT-5] images from a server's tool become files of the chat and are shown to the model; file IDs in a server's text are ignored", async () => {
+test("[MC-3] [DT-5] images from a tool become files of the chat and reach the model; file IDs from a server have no effect", async () => {
   const painter = await add("painter");
   const { id, call } = await openChat(world, { mcp_server_ids: [painter.id] });
   const { results, next } = await callTools(world, call, ["painter__picture"]);

@@ -1,4 +1,4 @@
-// Connections to real MCP servers, their pool, and the names and lists of their tools.
+// Connections to real MCP servers, the connection pool, and the names and lists of tools.
 import { expect, test } from "bun:test";
 import { type Clock, systemClock } from "#base/clock.ts";
 import { Outbound } from "#base/outbound.ts";
@@ -27,7 +27,7 @@ const getFailure = (work: Promise<unknown>): Promise<string> =>
     (error: Error) => error.message,
   );
 
-test("[MC-8] a server's repeated secrets are redacted, in answers, lists and errors", async () => {
+test("[MC-8] redacts secrets that a server repeats in answers, lists and errors", async () => {
   await using host = startMcpHost();
   const key = "MCPCANARY-778899";
   const headers = { authorization: `Bearer ${key}`, "x-other": `Basic ${btoa("me:horse-battery")}` };
@@ -39,14 +39,14 @@ test("[MC-8] a server's repeated secrets are redacted, in answers, lists and err
   expect(JSON.stringify(echoed)).not.toMatch(new RegExp(`${key}|${btoa(key)}|battery`));
   expect(JSON.stringify(echoed)).toContain("[hidden]");
   await pool.stop();
-  const cut = `${"x".repeat(478)} ${key}`;
-  const refuseFetch: Fetch = async () => Response.json({ error: { message: cut } }, { status: 403 });
-  const refusing = new McpPool({ clock: systemClock, fetch: refuseFetch });
-  expect(await getFailure(refusing.connect(target))).toEndWith("x [hid");
-  await refusing.stop();
+  const message = `${"x".repeat(478)} ${key}`;
+  const refusingFetch: Fetch = async () => Response.json({ error: { message } }, { status: 403 });
+  const refusingPool = new McpPool({ clock: systemClock, fetch: refusingFetch });
+  expect(await getFailure(refusingPool.connect(target))).toEndWith("x [hid");
+  await refusingPool.stop();
 });
 
-test("[MC-3] both HTTP transports list and call tools; results other than text are described, and a tool's failure is reported as an error", async () => {
+test("[MC-3] both HTTP transports list and call tools, describe non-text results, and report a tool's failure", async () => {
   await using host = startMcpHost();
   for (const [kind, path] of [
     ["http", "/mcp"],
@@ -63,7 +63,7 @@ test("[MC-3] both HTTP transports list and call tools; results other than text a
       result: { error: "that went wrong" },
       is_error: true,
     });
-    expect(host.seen.every((given) => given.get("x-key") === "secret")).toBe(true);
+    expect(host.seen.every((sent) => sent.get("x-key") === "secret")).toBe(true);
     const stop = new AbortController();
     const waiting = connection.call("wait", {}, stop.signal, LIMITS).catch((error: Error) => error.message);
     stop.abort(new Error("enough"));
@@ -91,50 +91,50 @@ test("[MC-3] both HTTP transports list and call tools; results other than text a
   });
 });
 
-test("[MC-7] an address that is not public is refused unless its network is allowed, and a redirect to another origin is not followed", async () => {
+test("[MC-7] refuses private addresses outside allowed networks, and does not follow redirects to other origins", async () => {
   await using host = startMcpHost();
-  await using other = startMcpHost();
+  await using otherHost = startMcpHost();
   const open = (fetch: Fetch) =>
     openHttp(systemClock, { url: new URL("/mcp", host.url), kind: "http", headers: { authorization: "k" }, fetch });
   expect(await getFailure(open(makeFetch([])))).toContain("not a public address");
   expect(host.seen).toEqual([]);
-  host.refuse = () => Response.redirect(`${other.url}/mcp`, 307);
+  host.refuse = () => Response.redirect(`${otherHost.url}/mcp`, 307);
   expect(await getFailure(open(localFetch))).not.toBe("");
-  expect(other.seen).toEqual([]);
+  expect(otherHost.seen).toEqual([]);
 });
 
-test("[MC-4] connections are shared; a failed server is not retried for 30 s, and connecting to a silent server fails after 30 s", async () => {
+test("[MC-4] shares connections, retries a failed server after 30 s, and gives up on a silent server after 30 s", async () => {
   await using host = startMcpHost();
   const clock = new ManualClock();
   const pool = new McpPool({ clock, fetch: localFetch });
   const target = { key: "a", url: new URL("/mcp", host.url), kind: "http" as const, headers: {} };
-  const first = await pool.connect(target);
-  expect(await pool.connect(target)).toBe(first);
-  await first.close();
-  const second = await pool.connect(target);
-  expect(second).not.toBe(first);
+  const firstConnection = await pool.connect(target);
+  expect(await pool.connect(target)).toBe(firstConnection);
+  await firstConnection.close();
+  const secondConnection = await pool.connect(target);
+  expect(secondConnection).not.toBe(firstConnection);
   clock.advance(5 * 60_000 + 1);
   pool.sweep();
-  expect(await pool.connect(target)).not.toBe(second);
+  expect(await pool.connect(target)).not.toBe(secondConnection);
   host.refuse = () => new Response("no", { status: 500 });
   const broken = { ...target, key: "b" };
   expect(await getFailure(pool.connect(broken))).not.toBe("");
-  const requested = host.seen.length;
+  const requestsBefore = host.seen.length;
   expect(await getFailure(pool.connect(broken))).not.toBe("");
-  expect(host.seen.length).toBe(requested);
+  expect(host.seen.length).toBe(requestsBefore);
   host.refuse = undefined;
   clock.advance(30_001);
   expect((await pool.connect(broken)).isOpen).toBe(true);
-  const silent = Promise.withResolvers<Response>();
-  const silentPool = new McpPool({ clock, fetch: () => silent.promise });
-  const given = getFailure(silentPool.connect(target));
+  const pendingResponse = Promise.withResolvers<Response>();
+  const silentPool = new McpPool({ clock, fetch: () => pendingResponse.promise });
+  const timeout = getFailure(silentPool.connect(target));
   clock.advance(CONNECT_MS + 1);
-  expect(await given).toBe("did not answer within 30 s");
+  expect(await timeout).toBe("did not answer within 30 s");
   await pool.stop();
   expect(await getFailure(pool.connect({ ...target, key: "c" }))).toBe("The server stops.");
 });
 
-test("[MC-16] an answer, or an event of a stream, with too many values is rejected", async () => {
+test("[MC-16] rejects an answer or a stream event with too many values", async () => {
   const readAnswer = (type: string, ...pieces: string[]): Promise<string> => {
     const body = new ReadableStream<Uint8Array>({
       start(controller) {
@@ -158,16 +158,16 @@ test("[MC-16] an answer, or an event of a stream, with too many values is reject
   expect(await readAnswer("text/event-stream; charset=utf-8", event, "\n", event, "\n")).toHaveLength(
     2 * event.length + 2,
   );
-  for (const end of ["\n", "\r\n"]) {
-    const long = [`data: ${makeList(60_000)}`, end, `data: ${makeList(60_000)}`, end, end];
-    expect(await getFailure(readAnswer("text/event-stream", ...long))).toContain("more than 100000 values");
+  for (const newline of ["\n", "\r\n"]) {
+    const longEvent = [`data: ${makeList(60_000)}`, newline, `data: ${makeList(60_000)}`, newline, newline];
+    expect(await getFailure(readAnswer("text/event-stream", ...longEvent))).toContain("more than 100000 values");
   }
 });
 
-test("[MC-16] events that take long to parse are followed by a pause, so that an endless stream does not block other work", async () => {
+test("[MC-16] pauses after events that take long to parse, so that an endless stream does not block other work", async () => {
   const pauses: number[] = [];
   let time = 0;
-  const slow: Clock = {
+  const slowClock: Clock = {
     now: systemClock.now,
     monotonic: () => (time += 10),
     every: systemClock.every,
@@ -178,29 +178,29 @@ test("[MC-16] events that take long to parse are followed by a pause, so that an
   };
   const fetch: Fetch = async () =>
     new Response("data: {}\n\n".repeat(100), { headers: { "content-type": "text/event-stream" } });
-  const response = await countedFetch(slow, fetch)("http://server");
+  const response = await countedFetch(slowClock, fetch)("http://server");
   expect(await response.text()).toHaveLength(1_000);
   expect(pauses).toEqual([20]);
 });
 
 test("[MC-2] tool names start with the server's name and are valid for every provider; allow and deny lists select tools", () => {
   expect(toOfferedName("git", "list issues")).toBe("git__list_issues");
-  const long = toOfferedName("server", "x".repeat(100));
-  expect(long).toHaveLength(64);
-  expect(long).not.toBe(toOfferedName("server", `${"x".repeat(99)}y`));
+  const longName = toOfferedName("server", "x".repeat(100));
+  expect(longName).toHaveLength(64);
+  expect(longName).not.toBe(toOfferedName("server", `${"x".repeat(99)}y`));
   expect(isAllowed("a", [], [])).toBe(true);
   expect(isAllowed("a", ["b"], [])).toBe(false);
   expect(isAllowed("a", ["a"], ["a"])).toBe(false);
 });
 
-test("[MC-17] a server whose response is full of pings is disconnected before all of them are answered", async () => {
+test("[MC-17] disconnects a server that floods a response with pings, before answering all of them", async () => {
   await using host = startMcpHost();
   const ping = `data: ${JSON.stringify({ jsonrpc: "2.0", id: "p", method: "ping" })}\n\n`;
-  let answers = 0;
+  let answerCount = 0;
   const fetch: Fetch = (url, init) => {
     const body = typeof init?.body === "string" ? init.body : "";
     if (body.includes('"result"')) {
-      answers += 1;
+      answerCount += 1;
       return new Promise(() => {});
     }
     if (!body.includes("tools/call")) return localFetch(url, init);
@@ -211,10 +211,10 @@ test("[MC-17] a server whose response is full of pings is disconnected before al
   expect(await getFailure(connection.call("echo", {}, neverAborted, LIMITS))).toBe(
     "it sent more than 64 requests at a time",
   );
-  expect([answers, connection.isOpen]).toEqual([64, false]);
+  expect([answerCount, connection.isOpen]).toEqual([64, false]);
 });
 
-test("[CH-54] a large answer is read once its memory is available, and not before", async () => {
+test("[CH-54] reads a large answer only once its memory is available", async () => {
   await using host = startMcpHost();
   for (const [kind, path] of [
     ["http", "/mcp"],
@@ -224,11 +224,11 @@ test("[CH-54] a large answer is read once its memory is available, and not befor
     const fetch: Fetch = (url, init) => outbound.open(new URL(url), init);
     const connection = await openHttp(systemClock, { url: new URL(path, host.url), kind, headers: {}, fetch });
     const share = new MemoryShare({ total: 1_024, each: 1_024 });
-    const others = await share.take("others", 1_024, neverAborted);
+    const otherReservation = await share.take("others", 1_024, neverAborted);
     using memory = new AnswerMemory({ clock: systemClock, share, holder: "ann", signal: neverAborted });
     const answer = connection.call("long", { a: 3 }, neverAborted, LIMITS, memory);
     await until(() => share.waiting === 1);
-    others.release();
+    otherReservation.release();
     expect(String((await answer).result.output)).toStartWith("word word");
     expect(share.used).toBe(16 * 1024 * 1024);
     memory[Symbol.dispose]();

@@ -1,5 +1,5 @@
-// MCP servers as people install them from npm and PyPI, in realistic situations: they start late, are killed, are slow, and are restarted.
-// `.ci/mcp-servers` installs them.
+// MCP servers from npm and PyPI in realistic situations: they start late, are killed, are slow, and are restarted. `.ci/mcp-servers`
+// installs them.
 import { expect } from "bun:test";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
@@ -22,8 +22,8 @@ const getProgramPath = (name: string): string => join(needs.mcpServers.file, nam
 const [NPM, PYPI] = ["node_modules/.bin", "python/bin"];
 
 /**
- * Opens the servers that a workspace declares, by name. Each writes its process ID to `NAME.pid` in the folder, and then waits for the file
- * `gate` in the folder.
+ * Starts the servers that a workspace declares, by name. Each writes its process ID to `NAME.pid` in the folder, and then waits for the
+ * file `gate` in the folder.
  */
 const openServers = (folder: string, commands: Record<string, readonly string[]>) => {
   const script = 'echo $$ > "$0"; while [ ! -e gate ]; do sleep 0.05; done; exec "$@"';
@@ -46,13 +46,13 @@ const openServers = (folder: string, commands: Record<string, readonly string[]>
     call: (name: string, tool: string, args: object, silence_ms = 60_000) =>
       mcp.call(name, tool, { ...args }, neverAborted, { silence_ms, total_ms: 600_000 }),
     kill: (name: string) => process.kill(Number(readFileSync(join(folder, `${name}.pid`), "utf8")), "SIGKILL"),
-    open: () => writeFileSync(join(folder, "gate"), ""),
+    openGate: () => writeFileSync(join(folder, "gate"), ""),
     [Symbol.dispose]: () => mcp.end(),
   };
 };
 
 /** Serves a page. Its path /slow responds when the gate resolves. */
-const startPage = (gate: Promise<void>) =>
+const startPageServer = (gate: Promise<void>) =>
   Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
@@ -64,17 +64,17 @@ const startPage = (gate: Promise<void>) =>
 
 testNeeding(
   [needs.mcpServers, needs.git],
-  "[MC-3][MC-6][MC-12] programs from npm and PyPI start late, list their tools, answer, are restarted by the next call when they are killed, and lose only the call that took too long",
+  "[MC-3][MC-6][MC-12] programs from npm and PyPI start late, answer calls, and restart after a kill; only slow calls fail",
   async () => {
-    using temp = tempDirectory();
-    const folder = temp.path;
+    using directory = tempDirectory();
+    const folder = directory.path;
     const repository = join(folder, "work");
     mkdirSync(repository);
     Bun.spawnSync(["git", "init", "-q", "-b", "main", repository]);
     writeFileSync(join(repository, "notes.txt"), "some notes");
     const gate = Promise.withResolvers<void>();
-    const page = startPage(gate.promise);
-    await using _ = { [Symbol.asyncDispose]: () => page.stop(true) };
+    const pageServer = startPageServer(gate.promise);
+    await using _ = { [Symbol.asyncDispose]: () => pageServer.stop(true) };
     using servers = openServers(folder, {
       everything: [getProgramPath(`${NPM}/mcp-server-everything`)],
       files: [getProgramPath(`${NPM}/mcp-server-filesystem`), repository],
@@ -83,10 +83,10 @@ testNeeding(
       fetch: [getProgramPath(`${PYPI}/mcp-server-fetch`), "--ignore-robots-txt", "--allow-private-ips"],
     });
     await until(() => servers.getError("git") === "it is starting" && servers.getError("memory") === "it is starting");
-    servers.open();
+    servers.openGate();
     await servers.waitForAll("ok");
 
-    const url = `http://127.0.0.1:${page.port}`;
+    const url = `http://127.0.0.1:${pageServer.port}`;
     const entity = { name: "Ada", entityType: "person", observations: ["likes engines"] };
     await servers.call("memory", "create_entities", { entities: [entity] });
     const calls: readonly (readonly [server: string, tool: string, args: object, expected: string])[] = [
@@ -106,28 +106,30 @@ testNeeding(
           }),
         ),
       );
-      for (const [i, [server, tool, , expected]] of calls.entries()) {
+      for (const [index, [server, tool, , expected]] of calls.entries()) {
         expect(servers.listTools(server)).toContain(`${server}__${tool}`);
-        expect([round, server, answers[i]?.is_error]).toEqual([round, server, false]);
-        expect(JSON.stringify(answers[i]?.result)).toContain(expected);
+        expect([round, server, answers[index]?.is_error]).toEqual([round, server, false]);
+        expect(JSON.stringify(answers[index]?.result)).toContain(expected);
       }
       if (round === "first") for (const [server] of calls) servers.kill(server);
     }
 
-    // Progress every half second keeps a call of three seconds alive. A call without progress, and one for a page that does not load, are
-    // ended.
+    // Progress every half second keeps a call of three seconds alive. A call without progress and a request for a page that does not load
+    // time out.
     const callLongOperation = (duration: number, steps: number) =>
       servers.call("everything", "trigger-long-running-operation", { duration, steps }, 2_000);
-    const silent = callLongOperation(60, 1).catch((error: Error) => error.message);
-    const slow = servers.call("fetch", "fetch", { url: `${url}/slow` }, 1_000).catch((error: Error) => error.message);
+    const silentCall = callLongOperation(60, 1).catch((error: Error) => error.message);
+    const slowFetch = servers
+      .call("fetch", "fetch", { url: `${url}/slow` }, 1_000)
+      .catch((error: Error) => error.message);
     expect(JSON.stringify((await callLongOperation(3, 6)).result)).toContain("Long running operation completed");
-    expect(await silent).toEndWith("it did not answer within 2 s");
-    expect(await slow).toEndWith("it did not answer within 1 s");
+    expect(await silentCall).toEndWith("it did not answer within 2 s");
+    expect(await slowFetch).toEndWith("it did not answer within 1 s");
     gate.resolve();
-    expect(JSON.stringify((await servers.call("everything", "echo", { message: "still here" })).result)).toContain(
-      "still here",
-    );
-    expect(JSON.stringify((await servers.call("fetch", "fetch", { url })).result)).toContain("a page of words");
+    const echo = await servers.call("everything", "echo", { message: "still here" });
+    expect(JSON.stringify(echo.result)).toContain("still here");
+    const page = await servers.call("fetch", "fetch", { url });
+    expect(JSON.stringify(page.result)).toContain("a page of words");
   },
 );
 
@@ -152,7 +154,7 @@ uvicorn.Server(uvicorn.Config(server.http_app())).run(sockets=[listening])
 `;
 
 /** A server that can be killed, and restarted on the same port. */
-const makeHost = (command: (port: number) => readonly string[]) => {
+const makeRestartableHost = (command: (port: number) => readonly string[]) => {
   const port = findFreePort();
   let child: Bun.Subprocess | undefined;
   const host = {
@@ -182,16 +184,22 @@ const isListening = (port: number): Promise<boolean> =>
 
 testNeeding(
   [needs.mcpServers],
-  "[MC-3][MC-4][MC-5][MC-11][MC-12] an organization's HTTP servers from npm and PyPI join a chat late, accept its next call after a restart, and a call during which one is killed ends with an error",
+  "[MC-3][MC-4][MC-5][MC-11][MC-12] HTTP servers from npm and PyPI join a chat late and survive a restart; calls to a killed server fail",
   async () => {
-    using temp = tempDirectory();
-    const gate = join(temp.path, "gate");
+    using directory = tempDirectory();
+    const gate = join(directory.path, "gate");
     await using world = await openToolWorld({ env: { SLIPWAY_ALLOWED_PRIVATE_NETWORKS: "127.0.0.0/8" } });
     const everything = getProgramPath(`${NPM}/mcp-server-everything`);
-    await using http = makeHost(() => [everything, "streamableHttp"]);
-    await using old = makeHost(() => [everything, "sse"]);
-    await using late = makeHost((port) => [getProgramPath(`${PYPI}/python`), "-c", FASTMCP, String(port), gate]);
-    const hosts = [http, old, late];
+    await using http = makeRestartableHost(() => [everything, "streamableHttp"]);
+    await using legacy = makeRestartableHost(() => [everything, "sse"]);
+    await using late = makeRestartableHost((port) => [
+      getProgramPath(`${PYPI}/python`),
+      "-c",
+      FASTMCP,
+      String(port),
+      gate,
+    ]);
+    const hosts = [http, legacy, late];
     await Promise.all(hosts.map((host) => host.start()));
 
     const admin = await new Client(world.server.url).signIn(ADMIN.email, ADMIN.password);
@@ -199,7 +207,7 @@ testNeeding(
     const add = (slug: string, url: string, transport = "streamable_http") =>
       admin.post<McpServerConfig>(base, { slug, url, transport, availability: "force_on" });
     await add("everything", `http://127.0.0.1:${http.port}/mcp`);
-    await add("old", `http://127.0.0.1:${old.port}/sse`, "sse");
+    await add("old", `http://127.0.0.1:${legacy.port}/sse`, "sse");
     await add("fast", `http://127.0.0.1:${late.port}/mcp`);
 
     const { id, call } = await openChat(world);
@@ -224,20 +232,20 @@ testNeeding(
       ["fast__add", { a: 4, b: 3 }],
       ["fast__slow", { steps: 3 }],
     ] as const;
-    const answered = [/sum.*5/, /sum.*6/, /7/, /slow but sure/].map((words) => expect.stringMatching(words));
-    const first = await callTools(world, next, ...calls);
-    expect(first.results.map(({ output }) => output)).toEqual(answered);
+    const expectedOutputs = [/sum.*5/, /sum.*6/, /7/, /slow but sure/].map((words) => expect.stringMatching(words));
+    const beforeRestart = await callTools(world, next, ...calls);
+    expect(beforeRestart.results.map(({ output }) => output)).toEqual(expectedOutputs);
     await Promise.all(hosts.map((host) => host.kill()));
     await Promise.all(hosts.map((host) => host.start()));
-    const again = await callTools(world, first.next, ...calls);
-    expect(again.results.map(({ output }) => output)).toEqual(answered);
+    const afterRestart = await callTools(world, beforeRestart.next, ...calls);
+    expect(afterRestart.results.map(({ output }) => output)).toEqual(expectedOutputs);
 
-    next = again.next;
-    const cut = callLongOperation(60);
+    next = afterRestart.next;
+    const interruptedCall = callLongOperation(60);
     await until(async () => (await world.owner.get<Chat>(`/api/v2/chats/${id}`)).status === "running");
     await http.kill();
-    const { results, next: last } = await cut;
+    const { results, next: lastCall } = await interruptedCall;
     expect(results[0]?.error).toBeString();
-    last.finish("stop");
+    lastCall.finish("stop");
   },
 );

@@ -1,8 +1,8 @@
-// A real MCP server with sessions. It can forget its sessions, and be stopped and restarted at its address. Its tools are slow, change the
-// list of tools, or send requests to the client. For tests of calls in these situations.
+// A real MCP server with sessions, for tests. It can forget its sessions, and can stop and restart at its address. Its tools are slow,
+// change the list of tools, or send requests to the client.
 import { Server, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
 
-const text = (words: string) => ({ content: [{ type: "text" as const, text: words }] });
+const toTextResult = (text: string) => ({ content: [{ type: "text" as const, text }] });
 const inputSchema = { type: "object" as const, properties: {} };
 
 /** How the server rejects a forgotten session. */
@@ -11,11 +11,11 @@ export type Refusal = "404" | "400" | "200";
 export type SessionHost = AsyncDisposable & {
   readonly url: string;
   /** Number of sessions started. */
-  readonly begun: number;
+  readonly sessionCount: number;
   /** Names of called tools, in order. */
-  readonly called: string[];
-  /** Requests canceled by clients. */
-  readonly cancelled: string[];
+  readonly calledTools: string[];
+  /** Names of tools whose calls clients canceled. */
+  readonly canceledTools: string[];
   /** Forgets all sessions, like a restart. */
   forget(): void;
   /** Stops listening. */
@@ -28,11 +28,11 @@ type Session = { readonly transport: WebStandardStreamableHTTPServerTransport; r
 
 export const startSessionHost = ({ refusal = "404" as Refusal, port = 0 } = {}): SessionHost => {
   const sessions = new Map<string, Session>();
-  const called: string[] = [];
-  const cancelled: string[] = [];
+  const calledTools: string[] = [];
+  const canceledTools: string[] = [];
   const names = ["hello", "grow", "slow", "silent", "ask", "die"];
-  let started = 0;
-  let listening: Bun.Server<undefined> | undefined;
+  let sessionCount = 0;
+  let httpServer: Bun.Server<undefined> | undefined;
 
   const makeServer = (): Server => {
     const server = new Server(
@@ -41,7 +41,7 @@ export const startSessionHost = ({ refusal = "404" as Refusal, port = 0 } = {}):
     );
     server.setRequestHandler("tools/list", () => ({ tools: names.map((name) => ({ name, inputSchema })) }));
     server.setRequestHandler("tools/call", async ({ params }, { mcpReq }) => {
-      called.push(params.name);
+      calledTools.push(params.name);
       if (params.name === "grow") {
         names.push("late");
         await server.sendToolListChanged();
@@ -56,16 +56,16 @@ export const startSessionHost = ({ refusal = "404" as Refusal, port = 0 } = {}):
       }
       if (params.name === "silent") {
         await new Promise<void>((resolve) => mcpReq.signal.addEventListener("abort", () => resolve(), { once: true }));
-        cancelled.push(params.name);
+        canceledTools.push(params.name);
       }
-      if (params.name === "ask") return text(await collectAnswers(mcpReq));
-      if (params.name === "die") await listening?.stop(true);
-      return text(`hello ${started}`);
+      if (params.name === "ask") return toTextResult(await collectAnswers(mcpReq));
+      if (params.name === "die") await httpServer?.stop(true);
+      return toTextResult(`hello ${sessionCount}`);
     });
     return server;
   };
 
-  const fetch = async (request: Request): Promise<Response> => {
+  const handleRequest = async (request: Request): Promise<Response> => {
     const id = request.headers.get("mcp-session-id");
     const session = sessions.get(id ?? "");
     if (session) return session.transport.handleRequest(request);
@@ -74,33 +74,33 @@ export const startSessionHost = ({ refusal = "404" as Refusal, port = 0 } = {}):
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => crypto.randomUUID(),
       onsessioninitialized: (sessionId) => {
-        started += 1;
+        sessionCount += 1;
         sessions.set(sessionId, { transport, server });
       },
     });
     await server.connect(transport);
     return transport.handleRequest(request);
   };
-  const start = (at: number): void => {
-    listening = Bun.serve({ port: at, hostname: "127.0.0.1", idleTimeout: 0, fetch });
+  const listen = (listenPort: number): void => {
+    httpServer = Bun.serve({ port: listenPort, hostname: "127.0.0.1", idleTimeout: 0, fetch: handleRequest });
   };
-  start(port);
-  const bound = listening?.port ?? 0;
+  listen(port);
+  const boundPort = httpServer?.port ?? 0;
   return {
-    url: `http://127.0.0.1:${bound}/mcp`,
-    get begun() {
-      return started;
+    url: `http://127.0.0.1:${boundPort}/mcp`,
+    get sessionCount() {
+      return sessionCount;
     },
-    called,
-    cancelled,
+    calledTools,
+    canceledTools,
     forget: () => sessions.clear(),
     async stop() {
       sessions.clear();
-      await listening?.stop(true);
+      await httpServer?.stop(true);
     },
-    start: () => start(bound),
+    start: () => listen(boundPort),
     async [Symbol.asyncDispose]() {
-      await listening?.stop(true);
+      await httpServer?.stop(true);
     },
   };
 };
@@ -114,20 +114,21 @@ const collectAnswers = async (sender: unknown): Promise<string> => {
       (answer) => JSON.stringify(answer),
       (error: Error) => error.message,
     );
-  const elicited = await send("elicitation/create", {
+  const elicitation = await send("elicitation/create", {
     message: "Which?",
     requestedSchema: { type: "object", properties: {} },
   });
   const message = { role: "user", content: { type: "text", text: "hi" } };
-  return `${elicited} / ${await send("sampling/createMessage", { messages: [message], maxTokens: 5 })}`;
+  const sampling = await send("sampling/createMessage", { messages: [message], maxTokens: 5 });
+  return `${elicitation} / ${sampling}`;
 };
 
 const toRefusal = (refusal: Refusal): Response => {
   const error = { code: -32_001, message: "Session not found" };
   if (refusal === "404") return Response.json({ jsonrpc: "2.0", error, id: null }, { status: 404 });
   if (refusal === "400") {
-    const badRequest = { code: -32_000, message: "Bad Request: No valid session ID provided" };
-    return Response.json({ jsonrpc: "2.0", error: badRequest, id: null }, { status: 400 });
+    const badRequestError = { code: -32_000, message: "Bad Request: No valid session ID provided" };
+    return Response.json({ jsonrpc: "2.0", error: badRequestError, id: null }, { status: 400 });
   }
   return Response.json({ jsonrpc: "2.0", error, id: null });
 };

@@ -1,4 +1,4 @@
-// Calls of real MCP servers with sessions that restart, forget their sessions, are slow, or send requests to the client.
+// Calls to real MCP servers that restart, forget their sessions, are slow, or send requests to the client.
 import { expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import type { Fetch } from "#src/mcp/fetch.ts";
@@ -15,7 +15,7 @@ const getErrorMessage = (work: Promise<unknown>): Promise<string> =>
     (error: Error) => error.message,
   );
 
-/** A pool, and calls of one server in it. */
+/** Opens a pool and returns a function that calls the tools of one server. */
 const openPool = (url: string, kind: "http" | "sse" = "http", poolFetch: Fetch = fetch) => {
   const pool = new McpPool({ clock: systemClock, fetch: poolFetch });
   const target = { key: url, url: new URL(url), kind, headers: {} };
@@ -25,21 +25,21 @@ const openPool = (url: string, kind: "http" | "sse" = "http", poolFetch: Fetch =
 };
 
 for (const refusal of ["404", "400", "200"] satisfies Refusal[]) {
-  test(`[MC-11] a server that has forgotten the session and answers ${refusal} gets the same call again in a new session`, async () => {
+  test(`[MC-11] repeats a call in a new session after the server has forgotten the old one and answers ${refusal}`, async () => {
     await using host = startSessionHost({ refusal });
     await using opened = openPool(host.url);
     expect((await opened.call("hello")).result).toEqual({ output: "hello 1" });
     host.forget();
-    const both = await Promise.all([opened.call("hello"), opened.call("hello")]);
-    expect(both.map(({ result }) => result.output)).toEqual(["hello 2", "hello 2"]);
-    expect(host.called).toEqual(["hello", "hello", "hello"]);
+    const answers = await Promise.all([opened.call("hello"), opened.call("hello")]);
+    expect(answers.map(({ result }) => result.output)).toEqual(["hello 2", "hello 2"]);
+    expect(host.calledTools).toEqual(["hello", "hello", "hello"]);
     // A new chat uses the open connection.
     expect((await opened.pool.connectInTime(opened.target, neverAborted)).isOpen).toBe(true);
-    expect(host.begun).toBe(2);
+    expect(host.sessionCount).toBe(2);
   });
 }
 
-test("[MC-11] a server that was down is reconnected by the next call, and an interrupted call ends immediately", async () => {
+test("[MC-11] a call fails immediately when its server stops, and the next call reconnects", async () => {
   await using host = startSessionHost();
   await using opened = openPool(host.url);
   await opened.call("hello");
@@ -51,29 +51,27 @@ test("[MC-11] a server that was down is reconnected by the next call, and an int
   expect((await opened.call("hello")).result).toEqual({ output: "hello 2" });
 });
 
-test("[MC-12] progress keeps a call alive, a call without progress is ended, a call that exceeds the total limit is ended too, and the server is notified", async () => {
+test("[MC-12] progress keeps a call alive; calls without progress or beyond the total limit are canceled at the server", async () => {
   await using host = startSessionHost();
   await using opened = openPool(host.url);
   const slow = await opened.call("slow", { limits: { silence_ms: 900, total_ms: 60_000 } });
   expect(slow.result).toEqual({ output: "hello 1" });
-  expect(await getErrorMessage(opened.call("slow", { limits: { silence_ms: 800, total_ms: 1_000 } }))).toBe(
-    "it did not answer within 1 s",
-  );
-  expect(await getErrorMessage(opened.call("silent", { limits: { silence_ms: 300, total_ms: 60_000 } }))).toBe(
-    "it did not answer within 0.3 s",
-  );
+  const beyondTotal = opened.call("slow", { limits: { silence_ms: 800, total_ms: 1_000 } });
+  expect(await getErrorMessage(beyondTotal)).toBe("it did not answer within 1 s");
+  const withoutProgress = opened.call("silent", { limits: { silence_ms: 300, total_ms: 60_000 } });
+  expect(await getErrorMessage(withoutProgress)).toBe("it did not answer within 0.3 s");
   // The cancellation of the previous call may also arrive.
-  await until(() => host.cancelled.length > 0);
+  await until(() => host.canceledTools.length > 0);
   const interrupt = new AbortController();
   const waiting = getErrorMessage(opened.call("silent", { signal: interrupt.signal }));
-  await until(() => host.called.filter((name) => name === "silent").length === 2);
-  const canceled = host.cancelled.length;
+  await until(() => host.calledTools.filter((name) => name === "silent").length === 2);
+  const canceledBefore = host.canceledTools.length;
   interrupt.abort(new Error("enough"));
   expect(await waiting).toBe("enough");
-  await until(() => host.cancelled.length > canceled);
+  await until(() => host.canceledTools.length > canceledBefore);
 });
 
-test("[MC-13] a changed list of tools is reloaded for the next step", async () => {
+test("[MC-13] reloads a changed list of tools for the next step", async () => {
   await using host = startSessionHost();
   await using opened = openPool(host.url);
   const listNames = async () =>
@@ -83,14 +81,14 @@ test("[MC-13] a changed list of tools is reloaded for the next step", async () =
   await until(async () => (await listNames()).includes("late"));
 });
 
-test("[MC-14] requests for features that were not offered are refused with an explanation", async () => {
+test("[MC-14] refuses requests for features that it has not offered, with an explanation", async () => {
   await using host = startSessionHost();
   await using opened = openPool(host.url);
   const { result } = await opened.call("ask");
   expect(result.output).toBe('{"action":"decline"} / Slipway runs no models for MCP servers.');
 });
 
-test("[MC-3] a server of the older protocol under a plain URL is detected by its 4xx, and errors unrelated to the protocol are passed on", async () => {
+test("[MC-3] detects the older protocol by a 4xx status, and passes on errors that are unrelated to the protocol", async () => {
   await using host = startMcpHost();
   host.refuse = (request) =>
     request.method === "POST" && new URL(request.url).pathname === "/sse"
@@ -105,10 +103,10 @@ test("[MC-3] a server of the older protocol under a plain URL is detected by its
   expect(locked.seen).toHaveLength(1);
 });
 
-test("[MC-11] a connection of the older protocol ends with its stream: the waiting call fails immediately, and the next one has a new stream", async () => {
+test("[MC-11] in the older protocol, a waiting call fails when its stream ends, and the next call opens a new stream", async () => {
   await using host = startMcpHost();
   const cuts: AbortController[] = [];
-  const cutting = async (url: string | URL, init?: RequestInit): Promise<Response> => {
+  const cuttableFetch = async (url: string | URL, init?: RequestInit): Promise<Response> => {
     const { body, status, headers } = await fetch(url, init);
     if (init?.method === "POST" || !body) return new Response(body, { status, headers });
     const cut = new AbortController();
@@ -117,11 +115,11 @@ test("[MC-11] a connection of the older protocol ends with its stream: the waiti
     void body.pipeTo(writable, { signal: cut.signal }).catch(() => {});
     return new Response(readable, { status, headers });
   };
-  await using opened = openPool(`${host.url}/sse`, "sse", cutting);
+  await using opened = openPool(`${host.url}/sse`, "sse", cuttableFetch);
   expect((await opened.call("echo")).result).toEqual({ output: "{}" });
-  const before = host.seen.length;
+  const requestsBefore = host.seen.length;
   const waiting = getErrorMessage(opened.call("wait"));
-  await until(() => host.seen.length > before);
+  await until(() => host.seen.length > requestsBefore);
   cuts[0]?.abort();
   expect(await waiting).not.toBe("");
   expect((await opened.call("echo")).result).toEqual({ output: "{}" });

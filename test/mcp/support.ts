@@ -1,40 +1,40 @@
-// Real MCP servers for tests: one over HTTP, with the current and the older protocol, and one over standard input and output. `bun support.ts`
-// runs the second one.
+// Real MCP servers for tests: one over HTTP, with the current and the older protocol, and one over standard input and output. Run
+// `bun support.ts` to start the second one.
 import { Server, type Transport, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
 import { StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 
 /** A one-pixel PNG. */
 export const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
-const text = (words: string) => ({ content: [{ type: "text" as const, text: words }] });
-const numbers = { type: "object" as const, properties: { a: { type: "number" }, b: { type: "number" } } };
+const toTextResult = (text: string) => ({ content: [{ type: "text" as const, text }] });
+const inputSchema = { type: "object" as const, properties: { a: { type: "number" }, b: { type: "number" } } };
 
 /**
  * Returns a server with these tools: `add` (a + b), `echo` (its arguments as JSON), `fail`, `wait` (forever), `long` (a times 500 KB of
- * text), `pid` (process ID and working directory), `picture` (a text and two images). `more`: further tool definitions.
+ * text), `pid` (process ID and working directory), `picture` (a text and two images). `extraTools`: further tool definitions.
  */
-export const makeServer = (more: readonly unknown[] = []): Server => {
+export const makeServer = (extraTools: readonly unknown[] = []): Server => {
   const server = new Server({ name: "test", version: "1.0.0" }, { capabilities: { tools: {} } });
   const names = ["add", "echo", "fail", "wait", "long", "pid", "picture"];
   server.setRequestHandler("tools/list", () => {
-    const own = names.map((name) => ({ name, description: `The tool ${name}.`, inputSchema: numbers }));
-    return { tools: [...own, ...more] as typeof own };
+    const tools = names.map((name) => ({ name, description: `The tool ${name}.`, inputSchema }));
+    return { tools: [...tools, ...extraTools] as typeof tools };
   });
   server.setRequestHandler("tools/call", async ({ params }) => {
     const args = (params.arguments ?? {}) as { a?: number; b?: number };
-    if (params.name === "add") return text(String((args.a ?? 0) + (args.b ?? 0)));
-    if (params.name === "echo") return text(JSON.stringify(args));
-    if (params.name === "fail") return { ...text("that went wrong"), isError: true };
-    if (params.name === "long") return text("word ".repeat(100_000 * (args.a ?? 1)));
+    if (params.name === "add") return toTextResult(String((args.a ?? 0) + (args.b ?? 0)));
+    if (params.name === "echo") return toTextResult(JSON.stringify(args));
+    if (params.name === "fail") return { ...toTextResult("that went wrong"), isError: true };
+    if (params.name === "long") return toTextResult("word ".repeat(100_000 * (args.a ?? 1)));
     if (params.name === "picture") {
       const image = { type: "image" as const, data: PIXEL, mimeType: "image/png" };
       // A server that uses Slipway's field names must not be able to reference a file.
       const structuredContent = { files: [{ file_id: "11111111-1111-4111-8111-111111111111" }] };
       return { content: [{ type: "text" as const, text: "look" }, image, image], structuredContent };
     }
-    if (params.name === "pid") return text(`${process.pid} ${process.cwd()}`);
+    if (params.name === "pid") return toTextResult(`${process.pid} ${process.cwd()}`);
     await new Promise(() => {});
-    return text("");
+    return toTextResult("");
   });
   return server;
 };
@@ -44,7 +44,7 @@ export type McpHost = AsyncDisposable & {
   /** Headers of every request, newest last. */
   readonly seen: Headers[];
   /** Additional tool definitions, listed after the server's own. */
-  more: readonly unknown[];
+  extraTools: readonly unknown[];
   /** Returns a response to use instead of the normal one; undefined for the normal response. */
   refuse: ((request: Request) => Response | undefined) | undefined;
 };
@@ -52,35 +52,35 @@ export type McpHost = AsyncDisposable & {
 /** `/mcp` uses streamable HTTP, `/sse` the older protocol. */
 export const startMcpHost = (): McpHost => {
   const seen: Headers[] = [];
-  const oldTransports = new Map<string, OldTransport>();
+  const legacyTransports = new Map<string, LegacyTransport>();
   const server = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
     idleTimeout: 0,
     async fetch(request) {
       seen.push(request.headers);
-      const refused = host.refuse?.(request);
-      if (refused) return refused;
+      const refusal = host.refuse?.(request);
+      if (refusal) return refusal;
       const { pathname, searchParams } = new URL(request.url);
       if (pathname === "/sse") {
-        const transport = new OldTransport();
-        oldTransports.set(transport.sessionId, transport);
-        await makeServer(host.more).connect(transport);
+        const transport = new LegacyTransport();
+        legacyTransports.set(transport.sessionId, transport);
+        await makeServer(host.extraTools).connect(transport);
         return transport.stream();
       }
       if (pathname === "/messages") {
-        oldTransports.get(searchParams.get("session") ?? "")?.onmessage?.((await request.json()) as never);
+        legacyTransports.get(searchParams.get("session") ?? "")?.onmessage?.((await request.json()) as never);
         return new Response("", { status: 202 });
       }
       const transport = new WebStandardStreamableHTTPServerTransport({});
-      await makeServer(host.more).connect(transport);
+      await makeServer(host.extraTools).connect(transport);
       return transport.handleRequest(request);
     },
   });
   const host: McpHost = {
     url: `http://127.0.0.1:${server.port}`,
     seen,
-    more: [],
+    extraTools: [],
     refuse: undefined,
     [Symbol.asyncDispose]: () => server.stop(true),
   };
@@ -88,7 +88,7 @@ export const startMcpHost = (): McpHost => {
 };
 
 /** The server's side of the protocol before streamable HTTP, which the package implements only for clients. */
-class OldTransport implements Transport {
+class LegacyTransport implements Transport {
   readonly sessionId: string = crypto.randomUUID();
   onmessage?: Transport["onmessage"];
   onclose?: () => void;

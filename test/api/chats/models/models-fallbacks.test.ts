@@ -1,5 +1,5 @@
-// Request features that a model server rejects: the request is retried without them, the model's settings show what was learned, and people
-// may set it by hand. A bad tool of an MCP server never costs a chat more than that tool.
+// Request features that a model server rejects: Slipway retries without them and shows them in the model's settings, where users can also
+// change them. A chat loses only the invalid tools of an MCP server.
 import { expect, test } from "bun:test";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { ModelConfig } from "#schema/chats/model-config.ts";
@@ -11,9 +11,9 @@ import { addModel, type ModelWorld, openModelWorld } from "#test/support/models/
 import { until } from "#test/support/until.ts";
 
 type Json = Record<string, unknown>;
-const PRIVATE = { env: { SLIPWAY_ALLOWED_PRIVATE_NETWORKS: "127.0.0.0/8" } };
+const WITH_PRIVATE_NETWORKS = { env: { SLIPWAY_ALLOWED_PRIVATE_NETWORKS: "127.0.0.0/8" } };
 const findModel = async ({ owner }: ModelWorld, id: string): Promise<ModelConfig | undefined> =>
-  (await owner.get<ModelConfig[]>("/api/v2/chats/model-configs")).find((one) => one.id === id);
+  (await owner.get<ModelConfig[]>("/api/v2/chats/model-configs")).find((config) => config.id === id);
 const refuse = (call: ModelCall, message: string, status = 400): void =>
   call.answer(status, { error: { message, type: "invalid_request_error" } });
 const answer = (call: ModelCall): void => call.say({ text: "hi" }, { finish: "stop" }).end();
@@ -24,98 +24,104 @@ type Row = {
   readonly feature: string;
   readonly kind?: ProviderKind;
   readonly model?: Json;
-  readonly words: string;
+  /** The message of the server's refusal. */
+  readonly message: string;
   readonly status?: number;
   /** Returns true if a request contains the feature. */
-  readonly has: (call: ModelCall) => boolean;
+  readonly isIncluded: (call: ModelCall) => boolean;
 };
-const config = (more: Json): Json => ({ model_config: more });
+const toModel = (model_config: Json): Json => ({ model_config });
 const ROWS: readonly Row[] = [
   // Mistral, as in github.com/vybestack/llxprt-code/issues/114.
   {
     feature: "stream_options",
-    words: "body.stream_options: Extra inputs are not permitted",
+    message: "body.stream_options: Extra inputs are not permitted",
     status: 422,
-    has: ({ body }) => "stream_options" in body,
+    isIncluded: ({ body }) => "stream_options" in body,
   },
   {
     feature: "stream_options",
     kind: "openai",
-    model: config({ provider_options: { use_responses_api: false } }),
-    words: "Unrecognized request argument supplied: stream_options",
-    has: ({ body }) => "stream_options" in body,
+    model: toModel({ provider_options: { use_responses_api: false } }),
+    message: "Unrecognized request argument supplied: stream_options",
+    isIncluded: ({ body }) => "stream_options" in body,
   },
   // Ollama, vLLM, llama.cpp, OpenRouter.
   {
     feature: "tools",
-    words: "registry.ollama.ai/library/gemma3:latest does not support tools",
-    has: ({ body }) => "tools" in body,
+    message: "registry.ollama.ai/library/gemma3:latest does not support tools",
+    isIncluded: ({ body }) => "tools" in body,
   },
   {
     feature: "tools",
-    words: '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set',
-    has: ({ body }) => "tools" in body,
+    message: '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set',
+    isIncluded: ({ body }) => "tools" in body,
   },
-  { feature: "tools", words: "tools param requires --jinja flag", status: 500, has: ({ body }) => "tools" in body },
   {
     feature: "tools",
-    words: "No endpoints found that support tool use.",
+    message: "tools param requires --jinja flag",
+    status: 500,
+    isIncluded: ({ body }) => "tools" in body,
+  },
+  {
+    feature: "tools",
+    message: "No endpoints found that support tool use.",
     status: 404,
-    has: ({ body }) => "tools" in body,
+    isIncluded: ({ body }) => "tools" in body,
   },
   {
     feature: "parallel_tool_calls",
-    model: config({ provider_options: { parallel_tool_calls: true } }),
-    words: "Unsupported parameter: 'parallel_tool_calls' is not supported with this model.",
-    has: ({ body }) => "parallel_tool_calls" in body,
+    model: toModel({ provider_options: { parallel_tool_calls: true } }),
+    message: "Unsupported parameter: 'parallel_tool_calls' is not supported with this model.",
+    isIncluded: ({ body }) => "parallel_tool_calls" in body,
   },
   {
     feature: "temperature",
-    model: config({ temperature: 0.2 }),
-    words: "invalid temperature: only 1 is allowed for this model",
-    has: ({ body }) => "temperature" in body,
+    model: toModel({ temperature: 0.2 }),
+    message: "invalid temperature: only 1 is allowed for this model",
+    isIncluded: ({ body }) => "temperature" in body,
   },
   {
     feature: "top_p",
-    model: config({ top_p: 0.5 }),
-    words: "`top_p` is deprecated for this model.",
-    has: ({ body }) => "top_p" in body,
+    model: toModel({ top_p: 0.5 }),
+    message: "`top_p` is deprecated for this model.",
+    isIncluded: ({ body }) => "top_p" in body,
   },
   {
     feature: "tool_streaming",
     kind: "anthropic",
     model: { model: "claude-x" },
-    words: "tools.0.custom.eager_input_streaming: Extra inputs are not permitted",
-    has: ({ body }) => JSON.stringify(body).includes("eager_input_streaming"),
+    message: "tools.0.custom.eager_input_streaming: Extra inputs are not permitted",
+    isIncluded: ({ body }) => JSON.stringify(body).includes("eager_input_streaming"),
   },
   // Gemma's templates.
-  { feature: "system_role", words: "System role not supported", status: 500, has: hasSystemPrompt },
+  { feature: "system_role", message: "System role not supported", status: 500, isIncluded: hasSystemPrompt },
   {
     feature: "system_role",
-    words: "'messages[0].role' does not support 'system' with this model.",
-    has: hasSystemPrompt,
+    message: "'messages[0].role' does not support 'system' with this model.",
+    isIncluded: hasSystemPrompt,
   },
   {
     feature: "max_output_tokens",
-    model: config({ max_output_tokens: 50_000 }),
-    words: "max_tokens is too large: 50000. This model supports at most 16384 completion tokens",
-    has: ({ body }) => "max_tokens" in body,
+    model: toModel({ max_output_tokens: 50_000 }),
+    message: "max_tokens is too large: 50000. This model supports at most 16384 completion tokens",
+    isIncluded: ({ body }) => "max_tokens" in body,
   },
 ];
 
 test.each([...ROWS])(
-  "[MO-61] $feature is refused ($words): this request and later ones are sent without it",
+  "[MO-61] retries without $feature after the refusal ($message), and omits it from later requests",
   async (row) => {
-    const { feature, kind = "openai-compat", model = {}, words, status, has } = row;
+    const { feature, kind = "openai-compat", model = {}, message, status, isIncluded } = row;
     await using world = await openModelWorld();
     const { model: created } = await addModel(world, kind, model);
     const { id } = await createChat(world, "hello");
     using follower = await Follower.open(world.owner, id);
     const first = await world.upstream.next();
-    expect(has(first)).toBe(true);
-    refuse(first, words, status);
+    expect(isIncluded(first)).toBe(true);
+    refuse(first, message, status);
     const second = await world.upstream.next();
-    expect(has(second)).toBe(false);
+    expect(isIncluded(second)).toBe(false);
     expect(JSON.stringify(second.body)).toContain("hello");
     answer(second);
     await follower.until(() => follower.status === "waiting");
@@ -128,14 +134,14 @@ test.each([...ROWS])(
 
     await sendMessage(world, id, "again");
     const third = await world.upstream.next();
-    expect(has(third)).toBe(false);
+    expect(isIncluded(third)).toBe(false);
     answer(third);
   },
 );
 
-test("[MO-61] omitted parts can be set and removed by hand; an unknown name is refused", async () => {
+test("[MO-61] users can set and clear omitted features; unknown names are refused", async () => {
   await using world = await openModelWorld();
-  const { model } = await addModel(world, "openai-compat", config({ unsupported: ["tools", "system_role"] }));
+  const { model } = await addModel(world, "openai-compat", toModel({ unsupported: ["tools", "system_role"] }));
   expect(model.model_config.unsupported).toEqual(["tools", "system_role"]);
   const { id } = await createChat(world, "hello");
   using follower = await Follower.open(world.owner, id);
@@ -145,17 +151,17 @@ test("[MO-61] omitted parts can be set and removed by hand; an unknown name is r
   await follower.until(() => follower.status === "waiting");
 
   const path = `/api/v2/chats/model-configs/${model.id}`;
-  await expect(world.owner.patch(path, config({ unsupported: ["thinking"] }))).rejects.toMatchObject({ status: 400 });
-  await world.owner.patch(path, config({ unsupported: [] }));
+  await expect(world.owner.patch(path, toModel({ unsupported: ["thinking"] }))).rejects.toMatchObject({ status: 400 });
+  await world.owner.patch(path, toModel({ unsupported: [] }));
   await sendMessage(world, id, "again");
   const second = await world.upstream.next();
   expect([Array.isArray(second.body.tools), hasSystemPrompt(second)]).toEqual([true, true]);
   answer(second);
 });
 
-test("[MO-61] a model without tools gets an earlier model's calls as text", async () => {
+test("[MO-61] a model without tools receives the calls of an earlier model as text", async () => {
   await using world = await openModelWorld();
-  const { model: other } = await addModel(world, "openai-compat", config({ unsupported: ["tools"] }));
+  const { model: withoutTools } = await addModel(world, "openai-compat", toModel({ unsupported: ["tools"] }));
   await addModel(world, "anthropic", { model: "claude-x" });
   const { id } = await createChat(world, "look");
   using follower = await Follower.open(world.owner, id);
@@ -163,7 +169,7 @@ test("[MO-61] a model without tools gets an earlier model's calls as text", asyn
   first.say({ call: { id: "toolu_1", name: "list_templates", args: "{}" } }, { finish: "tool_calls" }).end();
   answer(await world.upstream.next());
   await follower.until(() => follower.status === "waiting");
-  await sendMessage(world, id, "and now?", { model_config_id: other.id });
+  await sendMessage(world, id, "and now?", { model_config_id: withoutTools.id });
   const call = await world.upstream.next();
   const messages = call.body.messages as Json[];
   expect(messages.map(({ role }) => role)).toEqual(["system", "user", "assistant", "user", "assistant", "user"]);
@@ -172,14 +178,14 @@ test("[MO-61] a model without tools gets an earlier model's calls as text", asyn
   answer(call);
 });
 
-test("[MO-64] [MC-15] an invalid definition from an MCP server drops only that tool, and the chat names it", async () => {
-  await using world = await openModelWorld(PRIVATE);
+test("[MO-64] [MC-15] omits only the invalid tools of an MCP server, and names them in a warning of the chat", async () => {
+  await using world = await openModelWorld(WITH_PRIVATE_NETWORKS);
   await using host = startMcpHost();
-  const route = { type: "object", properties: { route: {}, $filter: {} }, oneOf: [{ required: ["route"] }] };
-  host.more = [
+  const routeSchema = { type: "object", properties: { route: {}, $filter: {} }, oneOf: [{ required: ["route"] }] };
+  host.extraTools = [
     { name: "bare", inputSchema: {} },
     { name: "nullish", description: null, inputSchema: { type: ["object", "null"] } },
-    { name: "route", inputSchema: route },
+    { name: "route", inputSchema: routeSchema },
     { name: "list", inputSchema: { type: "array", items: {} } },
     { description: "No name." },
     "no tool at all",
@@ -193,7 +199,7 @@ test("[MO-64] [MC-15] an invalid definition from an MCP server drops only that t
   const call = await world.upstream.next();
   const names = (call.body.tools as { name: string }[])
     .map(({ name }) => name)
-    .filter((one) => one.startsWith("wild__"));
+    .filter((name) => name.startsWith("wild__"));
   expect(names).toContain("wild__add");
   expect(names.slice(-3)).toEqual(["wild__bare", "wild__nullish", "wild__route"]);
   call.say({ call: { id: "toolu_1", name: "wild__echo", args: '{"a":1}' } }, { finish: "tool_calls" }).end();
@@ -205,10 +211,10 @@ test("[MO-64] [MC-15] an invalid definition from an MCP server drops only that t
   expect(await loadHistory(world.owner, id)).toContain("assistant: hi");
 });
 
-test("[MO-64] tools above the model's limit: the request has as many as allowed, and the chat says which are missing", async () => {
-  await using world = await openModelWorld(PRIVATE);
+test("[MO-64] sends at most as many tools as the model allows, and warns about the omitted ones", async () => {
+  await using world = await openModelWorld(WITH_PRIVATE_NETWORKS);
   await using host = startMcpHost();
-  host.more = Array.from({ length: 150 }, (_, at) => ({ name: `many-${at}`, inputSchema: {} }));
+  host.extraTools = Array.from({ length: 150 }, (_, index) => ({ name: `many-${index}`, inputSchema: {} }));
   await addModel(world);
   const path = `/api/v2/organizations/${world.organization_id}/mcp-servers`;
   const server = { slug: "wild", display_name: "Wild", url: `${host.url}/mcp`, availability: "force_on" };
@@ -216,7 +222,7 @@ test("[MO-64] tools above the model's limit: the request has as many as allowed,
   const { id } = await createChat(world, "I need many-149 now");
   using follower = await Follower.open(world.owner, id);
   const call = await world.upstream.next();
-  const names = (call.body.tools as { function: { name: string } }[]).map((one) => one.function.name);
+  const names = (call.body.tools as { function: { name: string } }[]).map((tool) => tool.function.name);
   expect([names.length, names.includes("wild__many-149")]).toEqual([128, true]);
   answer(call);
   await follower.until(() => follower.status === "waiting");
