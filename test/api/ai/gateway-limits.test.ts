@@ -1,4 +1,4 @@
-// What the AI gateway does when providers fail and when a limit is reached.
+// The AI gateway when providers fail and when users reach a limit.
 import { describe, expect, test } from "bun:test";
 import type { AiUsage } from "#schema/ai/gateway.ts";
 import { testInside } from "#test/support/inside.ts";
@@ -17,48 +17,51 @@ import { getContext } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
 
 describe("providers that fail", () => {
-  test("[GW-4] the next target is called when one is overloaded or unreachable, and the ledger names the one that answered", async () => {
+  test("[GW-4] calls the next target when one is overloaded or unreachable; the ledger names the one that answered", async () => {
     await using world = await openGatewayWorld();
     const { provider } = await addModel(world, "openai");
-    const away = await world.owner.post<{ id: string }>("/api/v2/chats/providers", {
+    const unreachable = await world.owner.post<{ id: string }>("/api/v2/chats/providers", {
       provider: "openai",
       display_name: "Away",
       base_url: "http://127.0.0.1:9/v1",
       api_key: "k-away-0123456789",
     });
     const targets = [
-      { provider_id: away.id, model: "a" },
+      { provider_id: unreachable.id, model: "a" },
       { provider_id: provider.id, model: "b" },
       { provider_id: provider.id, model: "c" },
     ];
     await putGatewaySettings(world.owner, { names: [{ name: "best", targets }] });
-    const requested = openai(world).chat.completions.create({
+    const pendingResponse = openai(world).chat.completions.create({
       model: "best",
       messages: [{ role: "user", content: "hello" }],
     });
-    const second = await world.upstream.next();
-    expect(second.body.model).toBe("b");
-    second.answer(529, { error: { message: "overloaded" } });
-    const third = await world.upstream.next();
-    expect(third.body.model).toBe("c");
-    third.answer(200, { model: "c", choices: [], usage: USAGE });
-    expect((await requested).usage).toMatchObject(USAGE);
+    const secondCall = await world.upstream.next();
+    expect(secondCall.body.model).toBe("b");
+    secondCall.answer(529, { error: { message: "overloaded" } });
+    const thirdCall = await world.upstream.next();
+    expect(thirdCall.body.model).toBe("c");
+    thirdCall.answer(200, { model: "c", choices: [], usage: USAGE });
+    expect((await pendingResponse).usage).toMatchObject(USAGE);
     expect(await listGatewayCalls(world.owner)).toMatchObject([
       { asked_model: "best", model: "c", outcome: "ok", output_tokens: 3 },
     ]);
   });
 
-  test("[GW-3] errors pass with their status and without the key; refused credentials become a server error", async () => {
+  test("[GW-3] forwards errors with their status and without the key; refused credentials become a 502", async () => {
     await using world = await openGatewayWorld();
     await addModel(world, "openai");
     const client = openai(world);
-    const bad = client.chat.completions.create({ model: "test-model", messages: [{ role: "user", content: "hello" }] });
+    const badRequest = client.chat.completions.create({
+      model: "test-model",
+      messages: [{ role: "user", content: "hello" }],
+    });
     (await world.upstream.next()).answer(
       400,
       { error: { message: `no such thing for ${MODEL_KEY}`, code: "bad" } },
       { "retry-after": "7" },
     );
-    const refused = await bad.catch((error) => error as { status: number; message: string; headers: Headers });
+    const refused = await badRequest.catch((error) => error as { status: number; message: string; headers: Headers });
     expect(refused).toMatchObject({ status: 400 });
     expect(JSON.stringify(refused)).not.toContain(MODEL_KEY);
     const unauthorized = client.chat.completions.create({
@@ -66,7 +69,7 @@ describe("providers that fail", () => {
       messages: [{ role: "user", content: "hello" }],
     });
     (await world.upstream.next()).answer(401, { error: { message: `Incorrect API key provided: ${MODEL_KEY}` } });
-    const error = await unauthorized.catch((one) => one as { status: number; message: string });
+    const error = await unauthorized.catch((reason) => reason as { status: number; message: string });
     expect(error).toMatchObject({ status: 502, code: "provider_credentials" });
     expect(JSON.stringify(error)).not.toContain(MODEL_KEY);
     expect((await listGatewayCalls(world.owner)).map(({ outcome, cost_micros }) => [outcome, cost_micros])).toEqual([
@@ -75,10 +78,10 @@ describe("providers that fail", () => {
     ]);
   });
 
-  test("[GW-2] a server that does not report usage is called as the caller asked, and the usage is estimated", async () => {
+  test("[GW-2] repeats a call without usage options for a server that refuses them, and estimates the usage", async () => {
     await using world = await openGatewayWorld();
     await addModel(world, "openai-compat");
-    const requested = openai(world).chat.completions.create({
+    const pendingResponse = openai(world).chat.completions.create({
       model: "test-model",
       stream: true,
       messages: [{ role: "user", content: "hello" }],
@@ -87,21 +90,21 @@ describe("providers that fail", () => {
     const call = await world.upstream.next();
     expect(call.body.stream_options).toBeUndefined();
     call.sendRaw(delta("some words of an answer")).sendRaw("data: [DONE]\n\n").end();
-    for await (const part of await requested) expect(part.choices).toHaveLength(1);
+    for await (const part of await pendingResponse) expect(part.choices).toHaveLength(1);
     const [row] = await listGatewayCalls(world.owner);
     expect(row).toMatchObject({ outcome: "ok", is_estimated: true });
     expect(row?.output_tokens).toBeGreaterThan(0);
   });
 
   testInside(
-    "[GW-5] [GW-19] a caller that disconnects is charged the last usage that the provider reports, not the first",
+    "[GW-5] [GW-19] charges a caller that disconnects the last usage that the provider reports, not the first",
     async () => {
       await using world = await openGatewayWorld();
       await addModel(world, "anthropic", PRICE);
-      const leaving = new AbortController();
-      const requested = fetch(`${world.base}/anthropic/v1/messages`, {
+      const caller = new AbortController();
+      const pendingResponse = fetch(`${world.base}/anthropic/v1/messages`, {
         method: "POST",
-        signal: leaving.signal,
+        signal: caller.signal,
         headers: { "x-api-key": world.token },
         body: JSON.stringify({
           model: "test-model",
@@ -111,11 +114,10 @@ describe("providers that fail", () => {
         }),
       });
       const call = await world.upstream.next();
-      call.sendRaw(
-        `event: message_start\ndata: ${JSON.stringify({ type: "message_start", message: { usage: { input_tokens: 50, output_tokens: 1 } } })}\n\n`,
-      );
-      await (await requested).body?.getReader().read();
-      leaving.abort();
+      const start = { type: "message_start", message: { usage: { input_tokens: 50, output_tokens: 1 } } };
+      call.sendRaw(`event: message_start\ndata: ${JSON.stringify(start)}\n\n`);
+      await (await pendingResponse).body?.getReader().read();
+      caller.abort();
       await until(() => getContext(world.server).ledger.answers.draining === 1);
       call.sendRaw(`data: ${JSON.stringify({ type: "message_delta", usage: { output_tokens: 40 } })}\n\n`).end();
       const row = await until(async () => (await listGatewayCalls(world.owner))[0]);
@@ -123,10 +125,10 @@ describe("providers that fail", () => {
     },
   );
 
-  test("[GW-5] a stream that breaks off ends the caller's too, and is recorded as failed", async () => {
+  test("[GW-5] a stream that breaks off ends the caller's stream, and the ledger records the call as failed", async () => {
     await using world = await openGatewayWorld();
     await addModel(world, "openai", PRICE);
-    const requested = openai(world).chat.completions.create({
+    const pendingResponse = openai(world).chat.completions.create({
       model: "test-model",
       stream: true,
       messages: [{ role: "user", content: "hello" }],
@@ -134,7 +136,7 @@ describe("providers that fail", () => {
     const call = await world.upstream.next();
     call.sendRaw(delta("half an ans"));
     const reading = (async () => {
-      for await (const part of await requested) expect(part.choices).toHaveLength(1);
+      for await (const part of await pendingResponse) expect(part.choices).toHaveLength(1);
     })();
     call.tear();
     await reading.catch(() => {});
@@ -144,13 +146,13 @@ describe("providers that fail", () => {
 });
 
 describe("limits", () => {
-  const limit = (world: GatewayWorld, micros: number) =>
+  const setSpendLimit = (world: GatewayWorld, micros: number) =>
     world.owner.put("/api/v2/chats/usage-limits", { spend_limit_micros: micros, period: "month" });
 
-  test("[GW-6] of twenty concurrent calls only as many start as the limit allows, and at most one exceeds it", async () => {
+  test("[GW-6] starts only as many of twenty concurrent calls as the limit allows, and at most one exceeds it", async () => {
     await using world = await openGatewayWorld();
     await addModel(world, "openai", PRICE);
-    await limit(world, 1_000);
+    await setSpendLimit(world, 1_000);
     void world.upstream.answerAll((call) =>
       call.answer(200, { model: "test-model", choices: [], usage: { prompt_tokens: 0, completion_tokens: 30 } }),
     );
@@ -164,18 +166,18 @@ describe("limits", () => {
         }),
       ),
     );
-    const refused = results
-      .filter((one) => one.status === "rejected")
-      .map((one) => one.reason as { status: number; code: string });
-    expect(new Set(refused.map(({ status, code }) => `${status} ${code}`))).toEqual(new Set(["429 budget_exceeded"]));
+    const refusals = results
+      .filter((result) => result.status === "rejected")
+      .map((result) => result.reason as { status: number; code: string });
+    expect(new Set(refusals.map(({ status, code }) => `${status} ${code}`))).toEqual(new Set(["429 budget_exceeded"]));
     const { total } = await world.owner.get<AiUsage>("/api/v2/ai/usage?by=model");
-    expect(total.request_count).toBe(20 - refused.length);
+    expect(total.request_count).toBe(20 - refusals.length);
     // A call costs 300 and reserves somewhat more.
     expect(total.total_cost_micros).toBeGreaterThan(0);
     expect(total.total_cost_micros).toBeLessThanOrEqual(1_000 + 330);
   });
 
-  test("[GW-6] a model without a price that only the caller has named is refused while a limit in dollars applies", async () => {
+  test("[GW-6] refuses a model without a price that only the caller has named, while a limit in dollars applies", async () => {
     await using world = await openGatewayWorld();
     const { provider } = await addModel(world, "openai", PRICE);
     const ownModel = await addModel(world, "openai-compat", {}, "Own");
@@ -189,19 +191,19 @@ describe("limits", () => {
     void world.upstream.answerAll((call) => call.answer(200, { choices: [], usage: { prompt_tokens: 1 } }));
     const ask = async (model: string): Promise<string> => {
       const messages = [{ role: "user" as const, content: "hello" }];
-      const requested = openai(world).chat.completions.create({ model, messages });
-      return requested.then(() => "ok").catch(({ status, code }) => `${status} ${code}`);
+      const pendingResponse = openai(world).chat.completions.create({ model, messages });
+      return pendingResponse.then(() => "ok").catch(({ status, code }) => `${status} ${code}`);
     };
     expect(await ask("o1-pro")).toBe("ok");
-    await limit(world, 100_000_000);
+    await setSpendLimit(world, 100_000_000);
     for (const model of ["o1-pro", "GPT-5", "gpt-4o-2024-11-20"])
       expect([model, await ask(model)]).toEqual([model, "403 model_without_price"]);
-    // Models with a list price or an administrator's price, one that an administrator named, and one on a server that may be self-hosted.
+    // A model with a list price, one with an administrator's price, one that an administrator named, and one that may be self-hosted.
     for (const model of ["gpt-5-mini", "test-model", "mapped", "own-model"])
       expect([model, await ask(model)]).toEqual([model, "ok"]);
   });
 
-  test("[GW-9] a body that is too large is refused before a provider is called", async () => {
+  test("[GW-9] refuses a body that is too large before it calls a provider", async () => {
     await using world = await openGatewayWorld();
     await addModel(world, "anthropic");
     const response = await fetch(`${world.base}/anthropic/v1/messages`, {

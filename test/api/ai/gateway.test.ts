@@ -1,4 +1,4 @@
-// The AI gateway from its callers' view: through the providers' own SDKs, and by plain HTTP where the SDKs are too well-behaved.
+// The AI gateway from its callers' point of view: through the providers' own SDKs, and over plain HTTP for requests that no SDK sends.
 import { describe, expect, test } from "bun:test";
 import Anthropic from "@anthropic-ai/sdk";
 import { GoogleGenAI } from "@google/genai";
@@ -22,14 +22,14 @@ import { addModel, MODEL_KEY } from "#test/support/models/model-world.ts";
 const anthropic = ({ base, token }: Pick<GatewayWorld, "base" | "token">) =>
   new Anthropic({ baseURL: `${base}/anthropic`, authToken: token, apiKey: null, maxRetries: 0 });
 
-type Route = { readonly url: string; readonly token: string; readonly fetch: typeof fetch };
+type Endpoint = { readonly url: string; readonly token: string; readonly fetch: typeof fetch };
 
 /** A stream by each API, as requested by its own SDK. Google's SDK accepts no fetch, so its bytes are not compared. */
 const STREAMS: readonly {
   readonly api: string;
   readonly kind: "openai-compat" | "openai" | "anthropic" | "google";
   readonly base: string;
-  readonly open: (way: Route) => PromiseLike<AsyncIterable<object>>;
+  readonly open: (endpoint: Endpoint) => PromiseLike<AsyncIterable<object>>;
 }[] = [
   {
     api: "chat completions",
@@ -78,10 +78,10 @@ const STREAMS: readonly {
 ];
 
 describe("SDKs", () => {
-  test("[GW-1] [GW-2] [GW-5] OpenAI's streams chat completions, and the ledger has their usage", async () => {
+  test("[GW-1] [GW-2] [GW-5] OpenAI's SDK streams chat completions, and the ledger records their usage", async () => {
     await using world = await openGatewayWorld();
     await addModel(world, "openai", PRICE);
-    const requested = openai(world).chat.completions.create({
+    const pendingResponse = openai(world).chat.completions.create({
       model: "test-model",
       stream: true,
       messages: [{ role: "user", content: "hello" }],
@@ -90,7 +90,7 @@ describe("SDKs", () => {
     expect(call.headers.get("authorization")).toBe(`Bearer ${MODEL_KEY}`);
     expect(call.body).toMatchObject({ model: "test-model", stream_options: { include_usage: true } });
     call.sendRaw(delta("Hel")).sendRaw(delta("lo"));
-    const stream = await requested;
+    const stream = await pendingResponse;
     const texts: string[] = [];
     call.sendRaw(chunk({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }));
     call
@@ -118,7 +118,7 @@ describe("SDKs", () => {
     ]);
   });
 
-  test("[GW-2] a caller that requests its stream's usage gets every byte of the provider's response", async () => {
+  test("[GW-2] a caller that requests usage in its stream gets every byte of the provider's response", async () => {
     await using world = await openGatewayWorld();
     await addModel(world, "openai-compat");
     const body = {
@@ -128,7 +128,7 @@ describe("SDKs", () => {
       odd: [1],
       messages: [{ role: "user", content: "hello" }],
     };
-    const requested = fetch(`${world.base}/openai/v1/chat/completions?beta=1`, {
+    const pendingResponse = fetch(`${world.base}/openai/v1/chat/completions?beta=1`, {
       method: "POST",
       headers: {
         authorization: `Bearer ${world.token}`,
@@ -144,50 +144,48 @@ describe("SDKs", () => {
     expect(call.headers.get("x-stainless-lang")).toBe("js");
     // A provider that is itself a gateway would send its key there.
     expect(call.headers.get("x-portkey-custom-host")).toBeUndefined();
-    const sent = `: a comment\r\n\r\n${delta("ü")}${chunk({ choices: [], usage: USAGE })}data: [DONE]\n\n`;
-    call.sendRaw(sent).end();
-    expect(await (await requested).text()).toBe(sent);
+    const stream = `: a comment\r\n\r\n${delta("ü")}${chunk({ choices: [], usage: USAGE })}data: [DONE]\n\n`;
+    call.sendRaw(stream).end();
+    expect(await (await pendingResponse).text()).toBe(stream);
   });
 
   test.each(STREAMS)(
-    "[GW-2] $api: an SDK reads the same bytes and events of a stream as without the gateway",
+    "[GW-2] $api: an SDK reads the same bytes and events of a stream with and without the gateway",
     async ({ kind, base, open }) => {
       await using world = await openGatewayWorld();
       const { provider } = await addModel(world, kind);
       void world.upstream.answerAll((call) =>
         call.say({ text: "Grüße " }, { text: "aus 東京" }, { finish: "stop" }).end(),
       );
-      const read = async (url: string, token: string) => {
+      const readStream = async (url: string, token: string) => {
         const bytes: Promise<string>[] = [];
-        const recording = Object.assign(async (...given: Parameters<typeof fetch>): Promise<Response> => {
-          const response = await fetch(...given);
+        const recordingFetch = Object.assign(async (...args: Parameters<typeof fetch>): Promise<Response> => {
+          const response = await fetch(...args);
           bytes.push((response.clone() as Response).text());
           return response;
         }, fetch);
         const events: unknown[] = [];
-        for await (const event of await open({ url, token, fetch: recording })) {
-          // These headers are hop-specific.
+        for await (const event of await open({ url, token, fetch: recordingFetch })) {
+          // The headers of the response differ between the two connections.
           events.push(Object.assign({}, event, { sdkHttpResponse: undefined }));
         }
         return { events, bytes: await Promise.all(bytes) };
       };
-      const through = await read(`${world.base}${base}`, world.token);
+      const throughGateway = await readStream(`${world.base}${base}`, world.token);
       // The SDKs of Anthropic and Google add the API version themselves.
-      const direct = await read(
-        base.endsWith("/v1") ? provider.base_url : provider.base_url.replace(/\/v1(beta)?$/, ""),
-        MODEL_KEY,
-      );
-      expect(through.events.length).toBeGreaterThan(2);
-      expect(JSON.stringify(through.events)).toContain("東京");
-      expect(JSON.stringify(through)).toBe(JSON.stringify(direct));
+      const directUrl = base.endsWith("/v1") ? provider.base_url : provider.base_url.replace(/\/v1(beta)?$/, "");
+      const direct = await readStream(directUrl, MODEL_KEY);
+      expect(throughGateway.events.length).toBeGreaterThan(2);
+      expect(JSON.stringify(throughGateway.events)).toContain("東京");
+      expect(JSON.stringify(throughGateway)).toBe(JSON.stringify(direct));
     },
   );
 
-  test("[GW-2] Anthropic's streams messages and counts tokens; betas and unknown members pass", async () => {
+  test("[GW-2] Anthropic's SDK creates messages and counts tokens; the gateway forwards betas and unknown members", async () => {
     await using world = await openGatewayWorld();
     await addModel(world, "anthropic", PRICE);
     const client = anthropic(world);
-    const requested = client.messages.create(
+    const pendingResponse = client.messages.create(
       {
         model: "test-model",
         max_tokens: 64,
@@ -216,16 +214,16 @@ describe("SDKs", () => {
         "anthropic-ratelimit-requests-remaining": "9",
       },
     );
-    const { data, response } = await requested.withResponse();
+    const { data, response } = await pendingResponse.withResponse();
     expect(data.content).toMatchObject([{ type: "text", text: "hi" }]);
     expect(response.headers.get("anthropic-ratelimit-requests-remaining")).toBe("9");
     expect(response.headers.get("anthropic-organization-id")).toBeNull();
-    const counted = client.messages.countTokens({
+    const tokenCount = client.messages.countTokens({
       model: "test-model",
       messages: [{ role: "user", content: "hello" }],
     });
     (await world.upstream.next()).answer(200, { input_tokens: 11 });
-    expect((await counted).input_tokens).toBe(11);
+    expect((await tokenCount).input_tokens).toBe(11);
     expect(await listGatewayCalls(world.owner)).toMatchObject([
       { model: "test-model", input_tokens: 5, output_tokens: 2, cost_micros: 25, provider_request_id: "req_77" },
     ]);
@@ -235,7 +233,7 @@ describe("SDKs", () => {
     await using world = await openGatewayWorld();
     await addModel(world, "google");
     const client = new GoogleGenAI({ apiKey: world.token, httpOptions: { baseUrl: `${world.base}/google` } });
-    const requested = client.models.generateContent({ model: "test-model", contents: "hello" });
+    const pendingResponse = client.models.generateContent({ model: "test-model", contents: "hello" });
     const call = await world.upstream.next();
     expect(call.path).toBe("/google/v1beta/models/test-model:generateContent");
     expect(call.headers.get("x-goog-api-key")).toBe(MODEL_KEY);
@@ -243,19 +241,19 @@ describe("SDKs", () => {
       candidates: [{ content: { role: "model", parts: [{ text: "hi" }] }, finishReason: "STOP" }],
       usageMetadata: { promptTokenCount: 4, candidatesTokenCount: 6 },
     });
-    expect((await requested).text).toBe("hi");
+    expect((await pendingResponse).text).toBe("hi");
     expect(await listGatewayCalls(world.owner)).toMatchObject([{ input_tokens: 4, output_tokens: 6, outcome: "ok" }]);
   });
 
-  test("[GW-2] Google's refuses parameters that omit usage, and no dialect accepts a compressed body", async () => {
+  test("[GW-2] Google's dialect refuses parameters that omit usage, and no dialect accepts a compressed body", async () => {
     await using world = await openGatewayWorld();
     await addModel(world, "google");
     const body = JSON.stringify({ contents: [{ role: "user", parts: [{ text: "hello" }] }] });
-    const callModel = (query: string, more: Record<string, string> = {}) =>
+    const callModel = (query: string, headers: Record<string, string> = {}) =>
       fetch(`${world.base}/google/v1beta/models/test-model:generateContent${query}`, {
         method: "POST",
-        headers: { "x-goog-api-key": world.token, ...more },
-        body: more["content-encoding"] ? Bun.gzipSync(body) : body,
+        headers: { "x-goog-api-key": world.token, ...headers },
+        body: headers["content-encoding"] ? Bun.gzipSync(body) : body,
       });
     const refusals = [
       ["?fields=candidates", {}, 400, "query parameter `fields`"],
@@ -268,19 +266,17 @@ describe("SDKs", () => {
       const answer = await callModel(query, headers);
       expect([answer.status, await answer.text()]).toEqual([status, expect.stringContaining(words)]);
     }
-    const requested = callModel("?alt=json&prettyPrint=false");
+    const pendingResponse = callModel("?alt=json&prettyPrint=false");
     const call = await world.upstream.next();
     expect(call.path).toEndWith(":generateContent?alt=json&prettyPrint=false");
     call.answer(200, { candidates: [], usageMetadata: { promptTokenCount: 4, candidatesTokenCount: 0 } });
-    expect((await requested).status).toBe(200);
+    expect((await pendingResponse).status).toBe(200);
   });
 
-  test("[GW-2] a body that a provider could read differently is refused, and only Google's dialect accepts a token in the URL", async () => {
+  test("[GW-2] refuses ambiguous bodies, and accepts a token in the URL only in Google's dialect", async () => {
     await using world = await openGatewayWorld();
-    const models = {
-      google: "/google/v1beta/models/test-model:generateContent",
-      openai: "/openai/v1/chat/completions",
-    };
+    const googlePath = "/google/v1beta/models/test-model:generateContent";
+    const openaiPath = "/openai/v1/chat/completions";
     for (const kind of ["google", "openai-compat"] as const) await addModel(world, kind);
     const callModel = (path: string, body: object, query = "", headers: Record<string, string> = {}) =>
       fetch(`${world.base}${path}${query}`, { method: "POST", headers, body: JSON.stringify(body) });
@@ -288,33 +284,33 @@ describe("SDKs", () => {
     const contents = [{ role: "user", parts: [{ text: "hello" }] }];
     const chat = { model: "test-model", messages: [{ role: "user", content: "hello" }] };
     const refusals = [
-      [models.google, { contents, model: "models/other" }, "names the model"],
-      [models.google, { contents, generationConfig: {}, generation_config: {} }, "mean the same"],
-      [models.google, { contents, systemInstruction: {}, system_instruction: {} }, "mean the same"],
-      [models.google, { contents, generationConfig: { maxOutputTokens: "9" } }, "must be a number"],
-      [models.openai, { ...chat, stream: "true" }, "`stream` must be true or false"],
-      [models.openai, { ...chat, stream: 1 }, "`stream` must be true or false"],
-      [models.openai, { ...chat, max_tokens: "100000" }, "must be a number"],
-      [models.openai, { ...chat, n: true }, "must be a number"],
-      [models.openai, { ...chat, stream_options: { include_usage: "yes" } }, "must be true or false"],
+      [googlePath, { contents, model: "models/other" }, "names the model"],
+      [googlePath, { contents, generationConfig: {}, generation_config: {} }, "mean the same"],
+      [googlePath, { contents, systemInstruction: {}, system_instruction: {} }, "mean the same"],
+      [googlePath, { contents, generationConfig: { maxOutputTokens: "9" } }, "must be a number"],
+      [openaiPath, { ...chat, stream: "true" }, "`stream` must be true or false"],
+      [openaiPath, { ...chat, stream: 1 }, "`stream` must be true or false"],
+      [openaiPath, { ...chat, max_tokens: "100000" }, "must be a number"],
+      [openaiPath, { ...chat, n: true }, "must be a number"],
+      [openaiPath, { ...chat, stream_options: { include_usage: "yes" } }, "must be true or false"],
       ["/openai/v1/responses", { model: "test-model", input: "x", background: "true" }, "`background` must be"],
     ] as const;
     for (const [path, body, words] of refusals) {
       const answer = await callModel(path, body, "", bearer);
       expect([body, answer.status, await answer.text()]).toEqual([body, 400, expect.stringContaining(words)]);
     }
-    expect((await callModel(models.openai, chat, `?key=${world.token}`)).status).toBe(401);
-    const requested = callModel(models.google, { contents, model: "models/test-model" }, `?key=${world.token}`);
+    expect((await callModel(openaiPath, chat, `?key=${world.token}`)).status).toBe(401);
+    const pendingResponse = callModel(googlePath, { contents, model: "models/test-model" }, `?key=${world.token}`);
     const call = await world.upstream.next();
     expect(call.path).toEndWith(":generateContent");
     call.answer(200, { candidates: [], usageMetadata: { promptTokenCount: 4, candidatesTokenCount: 0 } });
-    expect((await requested).status).toBe(200);
+    expect((await pendingResponse).status).toBe(200);
   });
 
-  test("[GW-2] an answer keeps the server's own headers, instructs no proxy or node, and is not an HTML page", async () => {
+  test("[GW-2] an answer keeps the server's own headers, omits instructions for proxies, and is never an HTML page", async () => {
     await using world = await openGatewayWorld();
     await addModel(world, "openai-compat");
-    const requested = fetch(`${world.base}/openai/v1/chat/completions`, {
+    const pendingResponse = fetch(`${world.base}/openai/v1/chat/completions`, {
       method: "POST",
       headers: { authorization: `Bearer ${world.token}` },
       body: JSON.stringify({ model: "test-model", messages: [{ role: "user", content: "hello" }] }),
@@ -339,7 +335,7 @@ describe("SDKs", () => {
         "surrogate-control": "max-age=600",
       },
     );
-    const { headers } = await requested;
+    const { headers } = await pendingResponse;
     expect(Object.fromEntries(headers)).toMatchObject({
       "content-type": "text/plain; charset=utf-8",
       "content-security-policy": "default-src 'none'; frame-ancestors 'none'; sandbox",
@@ -347,9 +343,9 @@ describe("SDKs", () => {
       "x-content-type-options": "nosniff",
       "cache-control": "no-store",
     });
-    const instructions =
+    const proxyInstructions =
       /^(?:cross-origin|access-control|x-accel|x-sendfile|x-lighttpd|x-reproxy|x-slipway|cdn|surrogate)/;
-    expect([...headers.keys()].filter((name) => instructions.test(name))).toEqual([]);
+    expect([...headers.keys()].filter((name) => proxyInstructions.test(name))).toEqual([]);
     expect(headers.get("x-ratelimit-remaining")).toBe("7");
   });
 
@@ -376,63 +372,67 @@ describe("callers", () => {
       body: JSON.stringify({ model: "test-model", messages: [{ role: "user", content: "hello" }] }),
     });
 
-  test("[GW-1] no token, a wrong one, a narrower one and an agent's own are refused in each dialect", async () => {
+  test("[GW-1] refuses missing, wrong and insufficient tokens and workspace agents' tokens, in each dialect", async () => {
     await using world = await openGatewayWorld();
-    const narrow = await createGatewayToken(world.owner, ["workspace:read"]);
-    const none = await post(world, {});
-    expect([none.status, await none.json()]).toMatchObject([
+    const insufficientToken = await createGatewayToken(world.owner, ["workspace:read"]);
+    const withoutToken = await post(world, {});
+    expect([withoutToken.status, await withoutToken.json()]).toMatchObject([
       401,
       { type: "error", error: { type: "authentication_error" } },
     ]);
-    const wrongResponse = await post(
+    const withWrongToken = await post(
       world,
       { authorization: "Bearer abcdefghij-abcdefghijklmnopqrstuv" },
       "/openai/v1/responses",
     );
-    expect([wrongResponse.status, await wrongResponse.json()]).toMatchObject([
+    expect([withWrongToken.status, await withWrongToken.json()]).toMatchObject([
       401,
       { error: { code: "invalid_api_key", type: "invalid_request_error" } },
     ]);
-    const limited = await post(world, { "x-goog-api-key": narrow }, "/google/v1beta/models/x:generateContent");
-    expect([limited.status, await limited.json()]).toMatchObject([
+    const withInsufficientToken = await post(
+      world,
+      { "x-goog-api-key": insufficientToken },
+      "/google/v1beta/models/x:generateContent",
+    );
+    expect([withInsufficientToken.status, await withInsufficientToken.json()]).toMatchObject([
       403,
       { error: { code: 403, status: "PERMISSION_DENIED" } },
     ]);
-    const cookie = await post(world, { cookie: `service_session_token=${world.token}` });
-    expect(cookie.status).toBe(401);
-    const agent = await post(world, { "x-api-key": crypto.randomUUID() });
-    expect(agent.status).toBe(401);
+    const withCookie = await post(world, { cookie: `service_session_token=${world.token}` });
+    expect(withCookie.status).toBe(401);
+    const withAgentToken = await post(world, { "x-api-key": crypto.randomUUID() });
+    expect(withAgentToken.status).toBe(401);
     expect(await listGatewayCalls(world.owner)).toEqual([]);
     expect(world.upstream.connections).toBe(0);
   });
 
-  test("[GW-1] a key for models alone allows nothing else", async () => {
+  test("[GW-1] a token that is limited to models allows nothing else", async () => {
     await using world = await openGatewayWorld();
     const client = new Client(world.server.url, world.token);
     expect((await client.fetch("GET", "/api/v2/workspaces")).status).toBe(403);
     expect((await client.fetch("GET", "/api/v2/ai/settings")).status).toBe(403);
   });
 
-  test("[GW-4] [GW-8] no provider is called while it is disabled, for an unknown name or for a path that is not forwarded", async () => {
+  test("[GW-4] [GW-8] calls no provider while the gateway is disabled, for an unknown model, or for an unknown path", async () => {
     await using world = await openGatewayWorld();
     await addModel(world, "openai");
     const client = openai(world);
     const create = (model: string) =>
       client.chat.completions.create({ model, messages: [{ role: "user", content: "hello" }] });
-    const awaitRejection = (requested: PromiseLike<unknown>) =>
-      requested.then(
+    const getRejection = (pendingResponse: PromiseLike<unknown>) =>
+      pendingResponse.then(
         () => undefined,
         (error) => error as object,
       );
-    expect(await awaitRejection(create("gpt-unknown"))).toMatchObject({ status: 404, code: "model_not_found" });
-    const stored = client.responses.retrieve("resp_1");
-    expect(await awaitRejection(stored)).toMatchObject({ status: 404, code: "unknown_url" });
+    expect(await getRejection(create("gpt-unknown"))).toMatchObject({ status: 404, code: "model_not_found" });
+    const retrieval = client.responses.retrieve("resp_1");
+    expect(await getRejection(retrieval)).toMatchObject({ status: 404, code: "unknown_url" });
     await putGatewaySettings(world.owner, { enabled: false });
-    expect(await awaitRejection(create("test-model"))).toMatchObject({ status: 403, code: "gateway_disabled" });
+    expect(await getRejection(create("test-model"))).toMatchObject({ status: 403, code: "gateway_disabled" });
     expect(world.upstream.connections).toBe(0);
   });
 
-  test("[GW-10] only owners configure it and see all calls", async () => {
+  test("[GW-10] only owners configure the gateway and see all calls", async () => {
     await using world = await openGatewayWorld();
     const { owner, server, organization_id } = world;
     await addModel(world, "openai");
@@ -461,8 +461,8 @@ describe("callers", () => {
     });
     expect((await listGatewayCalls(mia)).map(({ username }) => username)).toEqual(["mia"]);
     expect((await listGatewayCalls(owner)).map(({ username }) => username)).toHaveLength(2);
-    const [own] = await listGatewayCalls(owner);
-    expect((await mia.fetch("GET", `/api/v2/ai/calls?user_id=${own?.user_id}`)).status).toBe(403);
+    const [ownCall] = await listGatewayCalls(owner);
+    expect((await mia.fetch("GET", `/api/v2/ai/calls?user_id=${ownCall?.user_id}`)).status).toBe(403);
     const usage = await owner.get<AiUsage>("/api/v2/ai/usage?by=user");
     expect(usage.total).toMatchObject({ request_count: 2, input_tokens: 8, output_tokens: 6 });
     expect(usage.rows.map(({ name }) => name).sort()).toContain("mia");
@@ -478,19 +478,24 @@ describe("callers", () => {
       "two 1",
     ]);
     expect(groups.total.request_count).toBe(2);
-    const day = async (offset: string): Promise<string | undefined> =>
+    const getFirstDay = async (offset: string): Promise<string | undefined> =>
       (await mia.get<AiUsage>(`/api/v2/ai/usage?by=day&start_date=2020-01-01T00:00:00${encodeURIComponent(offset)}`))
         .rows[0]?.key;
-    const at = Date.parse((await listGatewayCalls(mia))[0]?.created_at ?? "");
-    const dayAt = (hours: number): string => new Date(at + hours * 3_600_000).toISOString().slice(0, 10);
-    expect([await day("+14:00"), await day("-12:00"), await day("Z")]).toEqual([dayAt(14), dayAt(-12), dayAt(0)]);
-    const bad = {
+    const calledAtMs = Date.parse((await listGatewayCalls(mia))[0]?.created_at ?? "");
+    const toDay = (offsetHours: number): string =>
+      new Date(calledAtMs + offsetHours * 3_600_000).toISOString().slice(0, 10);
+    expect([await getFirstDay("+14:00"), await getFirstDay("-12:00"), await getFirstDay("Z")]).toEqual([
+      toDay(14),
+      toDay(-12),
+      toDay(0),
+    ]);
+    const unknownProvider = {
       enabled: true,
       in_workspaces: true,
       default_names: {},
       names: [{ name: "x", targets: [{ provider_id: crypto.randomUUID() }] }],
     };
-    expect(await (await owner.fetch("PUT", "/api/v2/ai/settings", bad)).text()).toContain(
+    expect(await (await owner.fetch("PUT", "/api/v2/ai/settings", unknownProvider)).text()).toContain(
       "names[0].targets[0].provider_id",
     );
   });

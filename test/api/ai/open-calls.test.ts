@@ -1,12 +1,13 @@
+// The limits on open gateway calls and on the memory for their bodies.
 import { expect, test } from "bun:test";
 import { MemoryShare } from "#base/system/memory-share.ts";
 import { OpenCalls } from "#src/api/ai/open-calls.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 
 const MIB = 1024 * 1024;
-const never = new AbortController().signal;
+const neverAborted = new AbortController().signal;
 
-const openCalls = () => {
+const setUp = () => {
   const clock = new ManualClock();
   const memory = new MemoryShare({ total: 512 * MIB, each: 256 * MIB });
   return { clock, memory, calls: new OpenCalls(clock, memory) };
@@ -16,11 +17,11 @@ const requireSlot = (slot: Awaited<ReturnType<OpenCalls["open"]>>) => {
   return slot;
 };
 
-test("[GW-9] a user's fifth request of 8 MiB waits and is then refused, and those of others are accepted", async () => {
-  const { clock, memory, calls } = openCalls();
-  const open = async (user: string) => requireSlot(await calls.open(user, 8 * MIB, never));
+test("[GW-9] a user's fifth request of 8 MiB waits and is then refused, while other users' requests are accepted", async () => {
+  const { clock, memory, calls } = setUp();
+  const open = async (user: string) => requireSlot(await calls.open(user, 8 * MIB, neverAborted));
   const slots = [await open("ann"), await open("ann"), await open("ann"), await open("ann")];
-  const fifth = calls.open("ann", 8 * MIB, never);
+  const fifth = calls.open("ann", 8 * MIB, neverAborted);
   expect(memory.waiting).toBe(1);
   (await open("bob")).release();
   clock.advance(10_000);
@@ -37,7 +38,7 @@ test("[GW-9] a user's fifth request of 8 MiB waits and is then refused, and thos
 });
 
 test("[GW-9] counts a request without a declared length by its size once it is read", async () => {
-  const { calls } = openCalls();
-  for (let i = 0; i < 100; i++) requireSlot(await calls.open("ann", 8 * MIB, never)).setBodySize(1_000);
-  expect(await calls.open("ann", 1, never)).toHaveProperty("status", 429);
+  const { calls } = setUp();
+  for (let i = 0; i < 100; i++) requireSlot(await calls.open("ann", 8 * MIB, neverAborted)).setBodySize(1_000);
+  expect(await calls.open("ann", 1, neverAborted)).toHaveProperty("status", 429);
 });

@@ -9,7 +9,7 @@ const SCRIPT = join(import.meta.dir, "python-sdks.py");
 
 testNeeding(
   [needs.pythonSdks],
-  "[GW-2] SDKs for Python read the same bytes and texts of streams as without the gateway",
+  "[GW-2] Python SDKs read the same bytes and texts of streams with and without the gateway",
   async () => {
     await using world = await openGatewayWorld();
     await addModel(world, "openai-compat", { model: "chat-model" });
@@ -26,19 +26,19 @@ testNeeding(
     ];
     const python = join(needs.pythonSdks.file, "bin/python");
     const child = Bun.spawn([python, SCRIPT, ...endpoints.flat()], { stdout: "pipe", stderr: "pipe" });
-    const [out, errors] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+    const [output, errors] = await Promise.all([child.stdout.text(), child.stderr.text()]);
     if ((await child.exited) !== 0) throw new Error(errors);
-    const streams = out
+    const streams = output
       .trim()
       .split("\n")
       .map((line) => JSON.parse(line) as { api: string; text: string; bytes: string[] });
-    const [through, direct] = [streams.slice(0, 4), streams.slice(4)];
-    expect(through.map(({ api, text, bytes }) => [api, text, bytes.length])).toEqual([
+    const [throughGateway, direct] = [streams.slice(0, 4), streams.slice(4)];
+    expect(throughGateway.map(({ api, text, bytes }) => [api, text, bytes.length])).toEqual([
       ["chat completions", "Grüße aus 東京", 1],
       ["responses", "Grüße aus 東京", 1],
       ["messages", "Grüße aus 東京", 1],
       ["generateContent", "Grüße aus 東京", 1],
     ]);
-    expect(through).toEqual(direct);
+    expect(throughGateway).toEqual(direct);
   },
 );

@@ -35,11 +35,11 @@ const openWorkspace = async () => {
   const { template_id } = await seedTemplate(world.server, MANIFEST);
   const { id } = await createWorkspace(world.owner, template_id);
   const workspace = await awaitBuild(world.owner, id);
-  const environment = async (): Promise<Record<string, string>> => {
+  const readEnvironment = async (): Promise<Record<string, string>> => {
     await using connected = await connectAgent(world.server, TOKEN);
     return (await connected.agent.getManifest({})).environmentVariables;
   };
-  return Object.assign(world, { workspace, template_id, environment });
+  return Object.assign(world, { workspace, template_id, readEnvironment });
 };
 
 const callModel = (base: string | undefined, token: string | undefined) =>
@@ -50,10 +50,10 @@ const callModel = (base: string | undefined, token: string | undefined) =>
   });
 
 testInside(
-  "[GW-7] a workspace's programs get addresses and a working token in their environment, and the template's variables are kept",
+  "[GW-7] programs in a workspace get addresses and a working token, and keep the template's variables",
   async () => {
     await using world = await openWorkspace();
-    const environment = await world.environment();
+    const environment = await world.readEnvironment();
     const token = environment.ANTHROPIC_AUTH_TOKEN ?? "";
     expect(token).toStartWith("slipway-ai.");
     expect(environment).toEqual({
@@ -64,9 +64,9 @@ testInside(
       // Without a token, because the template's own address must not receive it.
       OPENAI_BASE_URL: "https://own.example/v1",
     });
-    const requested = callModel(environment.ANTHROPIC_BASE_URL, environment.ANTHROPIC_AUTH_TOKEN);
+    const pendingResponse = callModel(environment.ANTHROPIC_BASE_URL, environment.ANTHROPIC_AUTH_TOKEN);
     (await world.upstream.next()).answer(200, { usage: { input_tokens: 1, output_tokens: 2 } });
-    expect((await requested).status).toBe(200);
+    expect((await pendingResponse).status).toBe(200);
     expect(await listGatewayCalls(world.owner)).toMatchObject([
       { workspace_id: world.workspace.id, workspace_name: "dev" },
     ]);
@@ -74,18 +74,17 @@ testInside(
   },
 );
 
-testInside("[GW-7] the token is revoked with the build; it is not stored and is hidden from chats", async () => {
+testInside("[GW-7] the token is revoked with the build, is never stored, and is hidden in chats", async () => {
   await using world = await openWorkspace();
-  const { ANTHROPIC_BASE_URL: base, ANTHROPIC_AUTH_TOKEN: token = "" } = await world.environment();
+  const { ANTHROPIC_BASE_URL: base, ANTHROPIC_AUTH_TOKEN: token = "" } = await world.readEnvironment();
   expect(token.length).toBeGreaterThan(60);
-  expect(
-    (await readStoredTexts(getContext(world.server).config.data_dir)).some((text) => text.includes(token.slice(-36))),
-  ).toBe(false);
+  const storedTexts = await readStoredTexts(getContext(world.server).config.data_dir);
+  expect(storedTexts.some((text) => text.includes(token.slice(-36)))).toBe(false);
   const scope = { chat_id: "", owner_id: world.workspace.owner_id, workspace_id: world.workspace.id };
   const mask = new SecretMask(await loadKnownSecrets(getContext(world.server), scope));
   expect(mask.text(`ANTHROPIC_AUTH_TOKEN=${token}`)).toBe("ANTHROPIC_AUTH_TOKEN=[hidden]");
-  const altered = `${token.slice(0, -1)}${token.endsWith("0") ? "1" : "0"}`;
-  expect((await callModel(base, altered)).status).toBe(401);
+  const alteredToken = `${token.slice(0, -1)}${token.endsWith("0") ? "1" : "0"}`;
+  expect((await callModel(base, alteredToken)).status).toBe(401);
   await createBuild(world.owner, world.workspace.id, "stop");
   await awaitBuild(world.owner, world.workspace.id);
   const refused = await callModel(base, token);
@@ -98,46 +97,46 @@ testInside("[GW-7] the token is revoked with the build; it is not stored and is 
 
 testInside("[GW-13] a call in progress ends when its workspace stops", async () => {
   await using world = await openWorkspace();
-  const { ANTHROPIC_BASE_URL: base, ANTHROPIC_AUTH_TOKEN: token } = await world.environment();
-  const requested = callModel(base, token);
+  const { ANTHROPIC_BASE_URL: base, ANTHROPIC_AUTH_TOKEN: token } = await world.readEnvironment();
+  const pendingResponse = callModel(base, token);
   await world.upstream.next();
   await createBuild(world.owner, world.workspace.id, "stop");
-  expect((await requested).status).toBe(401);
+  expect((await pendingResponse).status).toBe(401);
   await awaitBuild(world.owner, world.workspace.id);
 });
 
 testInside("[GW-16] a workspace's token is valid while its owner is a member of its organization", async () => {
   await using world = await openWorkspace();
-  const { ANTHROPIC_BASE_URL: base, ANTHROPIC_AUTH_TOKEN: token } = await world.environment();
+  const { ANTHROPIC_BASE_URL: base, ANTHROPIC_AUTH_TOKEN: token } = await world.readEnvironment();
   await world.owner.post("/api/v2/organizations", { name: "other" });
   await world.owner.post("/api/v2/organizations/other/members/me");
-  const requested = callModel(base, token);
+  const pendingResponse = callModel(base, token);
   await world.upstream.next();
   await world.owner.delete("/api/v2/organizations/default/members/me");
-  expect((await requested).status).toBe(401);
+  expect((await pendingResponse).status).toBe(401);
   expect((await callModel(base, token)).status).toBe(403);
 });
 
 testInside(
-  "[GW-3] [GW-7] there is no token while the gateway is disabled, and the provider's key never appears",
+  "[GW-3] [GW-7] omits the token while the gateway is disabled, and never contains the provider's key",
   async () => {
     await using world = await openWorkspace();
-    expect(JSON.stringify(await world.environment())).not.toContain(MODEL_KEY);
+    expect(JSON.stringify(await world.readEnvironment())).not.toContain(MODEL_KEY);
     await putGatewaySettings(world.owner, { in_workspaces: false });
-    expect(Object.keys(await world.environment())).toEqual(["OPENAI_BASE_URL"]);
+    expect(Object.keys(await world.readEnvironment())).toEqual(["OPENAI_BASE_URL"]);
     await putGatewaySettings(world.owner, { enabled: false });
-    expect(Object.keys(await world.environment())).toEqual(["OPENAI_BASE_URL"]);
+    expect(Object.keys(await world.readEnvironment())).toEqual(["OPENAI_BASE_URL"]);
   },
 );
 
-test("[GW-4] a model name for one template works in that template's workspaces and with no user's token", async () => {
+test("[GW-4] a model name for one template works only in workspaces of that template", async () => {
   await using world = await openWorkspace();
   const [provider] = await world.owner.get<{ id: string }[]>("/api/v2/chats/providers");
-  const name = { name: "test-model", targets: [{ provider_id: provider?.id ?? "" }] };
-  await putGatewaySettings(world.owner, { names: [Object.assign(name, { template_ids: [world.template_id] })] });
+  const mapping = { name: "test-model", targets: [{ provider_id: provider?.id ?? "" }] };
+  await putGatewaySettings(world.owner, { names: [Object.assign(mapping, { template_ids: [world.template_id] })] });
   expect((await callModel(`${world.base}/anthropic`, world.token)).status).toBe(404);
-  const { ANTHROPIC_AUTH_TOKEN } = await world.environment();
-  const requested = callModel(`${world.base}/anthropic`, ANTHROPIC_AUTH_TOKEN);
+  const { ANTHROPIC_AUTH_TOKEN } = await world.readEnvironment();
+  const pendingResponse = callModel(`${world.base}/anthropic`, ANTHROPIC_AUTH_TOKEN);
   (await world.upstream.next()).answer(200, {});
-  expect((await requested).status).toBe(200);
+  expect((await pendingResponse).status).toBe(200);
 });

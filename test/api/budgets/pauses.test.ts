@@ -1,4 +1,4 @@
-// Chats at the end of a budget: they ask, wait, and continue the same turn; over the public API.
+// Chats pause when a budget is used up, ask for a raise, and then continue the same turn; over the public API.
 import { expect, test } from "bun:test";
 import type { Budget } from "#schema/ai/budget.ts";
 import type { Chat } from "#schema/chats/chat.ts";
@@ -24,34 +24,34 @@ const openWorld = async (options: { clock?: ManualClock } = {}) => {
 
 type World = Awaited<ReturnType<typeof openWorld>>;
 
-const setBudget = (client: Client, more: Partial<Budget> = {}): Promise<Budget> =>
-  client.put<Budget>(BUDGETS, Object.assign({ scope: "everyone", period: "day", unit: "usd", amount: 100 }, more));
+const setBudget = (client: Client, fields: Partial<Budget> = {}): Promise<Budget> =>
+  client.put<Budget>(BUDGETS, Object.assign({ scope: "everyone", period: "day", unit: "usd", amount: 100 }, fields));
 
-/** The next call uses this much, and requests a missing tool so that the turn continues. */
-const step = async ({ models }: Pick<ChatWorld, "models">, input_tokens: number): Promise<void> => {
+/** Answers the next call with this usage and a call of an unknown tool, so that the turn continues. */
+const continueTurn = async ({ models }: Pick<ChatWorld, "models">, input_tokens: number): Promise<void> => {
   const call = await models.next();
   call
     .callTool(`c${models.calls.length}`, "no_such_tool")
     .push({ type: "usage", usage: { input_tokens } })
     .finish("tool_calls");
 };
-const answer = async ({ models }: Pick<ChatWorld, "models">, text: string): Promise<void> => {
+const finishTurn = async ({ models }: Pick<ChatWorld, "models">, text: string): Promise<void> => {
   (await models.next())
     .say(text)
     .push({ type: "usage", usage: { input_tokens: 1 } })
     .finish();
 };
 
-const createPausedChat = async (world: World, spent = 100): Promise<{ id: string; follower: Follower }> => {
+const createPausedChat = async (world: World, spentMicros = 100): Promise<{ id: string; follower: Follower }> => {
   const { id } = await createChat(world, "one");
   const follower = await Follower.open(world.owner, id);
-  await step(world, spent);
+  await continueTurn(world, spentMicros);
   await follower.until(({ status }) => status === "requires_action");
   return { id, follower };
 };
 
 testInside(
-  "[BU-4] a turn that reaches the end of a budget asks people who may raise it, and continues after a raise",
+  "[BU-4] a turn that uses up a budget asks the people who can raise it, and continues after a raise",
   async () => {
     await using world = await openWorld();
     const { owner, admin, models } = world;
@@ -70,72 +70,72 @@ testInside(
       resets_at: budget.resets_at,
     });
     expect(budget_pause?.deciders.map(({ name }) => name)).toEqual(["admin"]);
-    const before = models.calls.length;
-    const history = [...follower.history];
+    const callsBefore = models.calls.length;
+    const historyBefore = [...follower.history];
     expect((await owner.fetch("POST", `${BUDGETS}/${budget.id}/raise`, { amount: 5 })).status).toBe(403);
     const results = { results: [{ tool_call_id: "x", output: 1 }] };
     expect((await owner.fetch("POST", `/api/v2/chats/${id}/tool-results`, results)).status).toBe(409);
     await admin.post(`${BUDGETS}/${budget.id}/raise`, { amount: 50 });
-    await answer(world, "done");
-    await follower.until((one) => one.status === "waiting");
-    expect(models.calls.length).toBe(before + 1);
-    expect(follower.history).toEqual([...history, "assistant: done"]);
+    await finishTurn(world, "done");
+    await follower.until(({ status }) => status === "waiting");
+    expect(models.calls.length).toBe(callsBefore + 1);
+    expect(follower.history).toEqual([...historyBefore, "assistant: done"]);
   },
 );
 
 testInside(
-  "[BU-4] a paused chat continues when the budget is replaced, removed or renewed; an interrupt ends it, and a queued message starts",
+  "[BU-4] a paused chat continues when its budget is replaced, removed or renewed, and an interruption ends the pause",
   async () => {
     const clock = new ManualClock(Date.UTC(2030, 0, 1, 23));
     await using world = await openWorld({ clock });
     const { owner, admin } = world;
-    let used = 0;
+    let usedMicros = 0;
     const resumeChat = async (resume: (budget: Budget, id: string) => Promise<unknown>): Promise<string[]> => {
       // Earlier usage counts.
-      const budget = await setBudget(admin, { amount: 100 + used });
+      const budget = await setBudget(admin, { amount: 100 + usedMicros });
       const { id, follower } = await createPausedChat(world);
       using _ = follower;
-      used += 101;
+      usedMicros += 101;
       await resume(budget, id);
-      await answer(world, "on");
-      await follower.until((one) => one.status === "waiting");
+      await finishTurn(world, "resumed");
+      await follower.until(({ status }) => status === "waiting");
       return follower.history.slice(-2);
     };
-    const on = ["tool: tool-result", "assistant: on"];
-    expect(await resumeChat(() => setBudget(admin, { amount: 1_000 }))).toEqual(on);
-    expect(await resumeChat(({ id }) => admin.delete(`${BUDGETS}/${id}`))).toEqual(on);
+    const resumed = ["tool: tool-result", "assistant: resumed"];
+    expect(await resumeChat(() => setBudget(admin, { amount: 1_000 }))).toEqual(resumed);
+    expect(await resumeChat(({ id }) => admin.delete(`${BUDGETS}/${id}`))).toEqual(resumed);
     expect(
       await resumeChat(async () => {
         clock.advance(3_600_000);
       }),
-    ).toEqual(on);
+    ).toEqual(resumed);
     await setBudget(admin);
     const { id, follower } = await createPausedChat(world);
     using _ = follower;
     await owner.post(`/api/v2/chats/${id}/interrupt`);
-    await follower.until((one) => one.status === "waiting");
+    await follower.until(({ status }) => status === "waiting");
     expect((await owner.get<Chat>(`/api/v2/chats/${id}`)).budget_pause).toBeUndefined();
   },
 );
 
-test("[BU-6] the owner of a chat sets a budget for it and its sub-chats, and is the only one who can raise it", async () => {
+test("[BU-6] the owner of a chat sets and raises a budget for it and its sub-chats", async () => {
   await using world = await openWorld();
   const { owner, admin } = world;
   const { id } = await createChat(world, "one");
   using follower = await Follower.open(owner, id);
   const budget = await setBudget(owner, { scope: "chat", scope_id: id, unit: "tokens", amount: 10 });
-  await step(world, 10);
+  await continueTurn(world, 10);
   await follower.until(({ status }) => status === "requires_action");
   const { budget_pause } = await owner.get<Chat>(`/api/v2/chats/${id}`);
   expect(budget_pause).toMatchObject({ scope: "chat", unit: "tokens", limit: 10, spent: 10 });
   expect(budget_pause?.deciders).toHaveLength(2);
   expect(await admin.get<Budget[]>(BUDGETS)).toMatchObject([{ id: budget.id, scope: "chat" }]);
   await owner.post(`${BUDGETS}/${budget.id}/raise`, { amount: 100_000 });
-  await answer(world, "done");
+  await finishTurn(world, "done");
   await follower.until(({ status }) => status === "waiting");
 });
 
-testInside("[BU-4] a raise just before the pause is stored is not missed", async () => {
+testInside("[BU-4] a chat continues after a raise that arrives just before the pause is stored", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
   const budget = await setBudget(admin);
@@ -147,8 +147,8 @@ testInside("[BU-4] a raise just before the pause is stored is not missed", async
   }) as typeof chats.ask;
   const { id } = await createChat(world, "one");
   using follower = await Follower.open(world.owner, id);
-  await step(world, 100);
-  await answer(world, "done");
+  await continueTurn(world, 100);
+  await finishTurn(world, "done");
   await follower.until(({ status }) => status === "waiting");
   await until(async () => follower.history.at(-1) === "assistant: done");
 });
