@@ -1,4 +1,4 @@
-// How a chat's owner controls the model's context: compacting and clearing it, with a provider on a real socket.
+// The owner of a chat compacts and clears the model's context, with a provider on a real socket.
 import { expect, test } from "bun:test";
 import type { AuditLog } from "#schema/audit.ts";
 import type { Chat, ChatMessage, MessagePage } from "#schema/chats/chat.ts";
@@ -14,11 +14,18 @@ const finish = (call: ModelCall, text: string, input = 100): void =>
   call.say({ text }, { finish: "stop", usage: { input, output: 5 } }).end();
 const WITHOUT_TITLES = { SLIPWAY_CHAT_TITLES: "false" };
 const isWaiting = ({ status }: Follower): boolean => status === "waiting";
+const hasMessages = (count: number) => (follower: Follower) => isWaiting(follower) && follower.history.length === count;
+const hasLastMessage = (message: string) => (follower: Follower) =>
+  isWaiting(follower) && follower.history.at(-1) === message;
+const readOutcome = async (response: Response): Promise<[status: number, message: string]> => [
+  response.status,
+  ((await response.json()) as { message: string }).message,
+];
 
 const listMessages = async (owner: Client, id: string): Promise<ChatMessage[]> =>
   (await owner.get<MessagePage>(`/api/v2/chats/${id}/messages?limit=200`)).messages.reverse();
 
-test("[CM-8] [CM-9] the owner compacts the history on request: 409 while busy and without new messages, once, and errors say why", async () => {
+test("[CM-8] [CM-9] the owner compacts the history on request, once; a busy chat and one without new messages get 409", async () => {
   await using world = await openModelWorld();
   await addModel(world, "openai-compat");
   const { owner } = world;
@@ -26,14 +33,10 @@ test("[CM-8] [CM-9] the owner compacts the history on request: 409 while busy an
   const chat = await createChat(world, "Keep it in Rust.");
   const path = `/api/v2/chats/${chat.id}`;
   const compact = (body: object = {}) => owner.fetch("POST", `${path}/compact`, body);
-  const readOutcome = async (response: Response) => [
-    response.status,
-    ((await response.json()) as { message: string }).message,
-  ];
   using follower = await Follower.open(owner, chat.id);
-  const first = await nextCall();
+  const firstCall = await nextCall();
   expect(await readOutcome(await compact())).toEqual([409, expect.stringContaining("busy")]);
-  finish(first, "the first answer");
+  finish(firstCall, "the first answer");
   await follower.until(isWaiting);
   expect((await owner.get<Chat>(path)).status).toBe("waiting");
 
@@ -46,24 +49,22 @@ test("[CM-8] [CM-9] the owner compacts the history on request: 409 while busy an
   }
   const started = (await (await compact({ instructions: "Dwell on the borrow checker." })).json()) as Chat;
   expect(started).toMatchObject({ id: chat.id, status: "running" });
-  const requested = await nextCall();
-  expect([
-    isSummary(requested),
-    toRequestText(requested).includes("Dwell on the borrow checker."),
-    toRequestText(requested).includes("the first answer"),
-  ]).toEqual([true, true, true]);
+  const summaryCall = await nextCall();
+  expect(isSummary(summaryCall)).toBe(true);
+  expect(toRequestText(summaryCall)).toContain("Dwell on the borrow checker.");
+  expect(toRequestText(summaryCall)).toContain("the first answer");
   await follower.until(({ events }) =>
-    events.some((one) => one.type === "message_part" && one.message_part.part.tool_name === "chat_summarized"),
+    events.some((event) => event.type === "message_part" && event.message_part.part.tool_name === "chat_summarized"),
   );
-  // A message sent in the meantime waits for the end, and is answered from the summary.
+  // A message that arrives during the compaction waits for its end, and is answered from the summary.
   expect((await sendMessage(world, chat.id, "go on")).queued).toBe(true);
-  finish(requested, "SUMMARY ONE");
+  finish(summaryCall, "SUMMARY ONE");
   const shortened = await nextCall();
   expect(rolesIn(shortened)).toBe("system user");
   expect(messagesIn(shortened)[1]?.content).toMatch(/SUMMARY ONE[\s\S]*Keep it in Rust\./);
   expect(messagesIn(shortened)[1]?.content).not.toContain("borrow checker");
   finish(shortened, "the second answer");
-  await follower.until((one) => isWaiting(one) && one.history.length === 6);
+  await follower.until(hasMessages(6));
   const messages = await listMessages(owner, chat.id);
   expect(follower.history).toEqual(messages.map(formatMessage));
   expect(messages.map(formatMessage)).toEqual([
@@ -74,9 +75,9 @@ test("[CM-8] [CM-9] the owner compacts the history on request: 409 while busy an
     { tool_name: "chat_summarized", args: { instructions: "Dwell on the borrow checker." } },
   ]);
   expect(messages[3]?.content).toMatchObject([{ result: { summary: "SUMMARY ONE", source: "manual" } }]);
-  const summary = (await owner.get<Chat>(path)).last_turn_summary;
+  const turnSummary = (await owner.get<Chat>(path)).last_turn_summary;
 
-  // A failed summary changes nothing and reports why; the next one may succeed, and then nothing is left to do.
+  // A failed compaction changes nothing and reports the reason. After the next one succeeds, there is nothing to compact.
   expect((await compact()).status).toBe(200);
   (await nextCall()).answer(401, { error: { message: "no such key", type: "invalid" } });
   await follower.until(({ status }) => status === "error");
@@ -85,15 +86,15 @@ test("[CM-8] [CM-9] the owner compacts the history on request: 409 while busy an
   expect((await compact()).status).toBe(200);
   finish(await nextCall(), "SUMMARY TWO");
   await follower.until(isWaiting);
-  const after = await owner.get<Chat>(path);
-  expect(after.last_error).toBeUndefined();
-  expect(after.last_turn_summary).toBe(summary);
+  const compacted = await owner.get<Chat>(path);
+  expect(compacted.last_error).toBeUndefined();
+  expect(compacted.last_turn_summary).toBe(turnSummary);
   expect(await readOutcome(await compact())).toEqual([409, expect.stringContaining("nothing to summarize")]);
 
-  // When interrupted, it is abandoned: it is not retried, and nothing is lost.
+  // An interrupted compaction is not retried, and nothing is lost.
   await sendMessage(world, chat.id, "third");
   finish(await nextCall(), "the third answer");
-  await follower.until((one) => isWaiting(one) && one.history.at(-1) === "assistant: the third answer");
+  await follower.until(hasLastMessage("assistant: the third answer"));
   expect((await compact()).status).toBe(200);
   await nextCall();
   await owner.post(`${path}/interrupt`);
@@ -102,7 +103,7 @@ test("[CM-8] [CM-9] the owner compacts the history on request: 409 while busy an
   const fullCall = await nextCall();
   expect([isSummary(fullCall), rolesIn(fullCall)]).toEqual([false, "system user assistant user"]);
   finish(fullCall, "done");
-  await follower.until((one) => isWaiting(one) && one.history.at(-1) === "assistant: done");
+  await follower.until(hasLastMessage("assistant: done"));
 
   const { audit_logs } = await owner.get<{ audit_logs: AuditLog[] }>(
     `/api/v2/audit?q=resource_id:${chat.id}&limit=100`,
@@ -111,7 +112,7 @@ test("[CM-8] [CM-9] the owner compacts the history on request: 409 while busy an
   expect(JSON.stringify(audit_logs)).not.toContain("borrow checker");
 });
 
-test("[CM-10] a cleared chat starts over for its model and stays complete for people, through edits, copies and summaries", async () => {
+test("[CM-10] a cleared chat starts over for its model and stays complete for people, after edits, forks and summaries", async () => {
   await using world = await openModelWorld();
   await addModel(world, "anthropic");
   const { owner } = world;
@@ -120,67 +121,57 @@ test("[CM-10] a cleared chat starts over for its model and stays complete for pe
   const path = `/api/v2/chats/${chat.id}`;
   const clear = () => owner.fetch("POST", `${path}/clear`);
   using follower = await Follower.open(owner, chat.id);
-  const first = await nextCall();
-  const busy = await clear();
-  expect([busy.status, ((await busy.json()) as { message: string }).message]).toEqual([
-    409,
-    expect.stringContaining("busy"),
-  ]);
-  first.answer(400, { type: "error", error: { type: "invalid_request_error", message: "no" } });
+  const firstCall = await nextCall();
+  expect(await readOutcome(await clear())).toEqual([409, expect.stringContaining("busy")]);
+  firstCall.answer(400, { type: "error", error: { type: "invalid_request_error", message: "no" } });
   await follower.until(({ status }) => status === "error");
 
-  // Also clears an error.
+  // Clearing a chat also clears its error.
   const cleared = (await (await clear()).json()) as Chat;
   expect([cleared.status, cleared.last_error]).toEqual(["waiting", undefined]);
   await follower.until(isWaiting);
-  const secondResponse = await clear();
-  expect([secondResponse.status, ((await secondResponse.json()) as { message: string }).message]).toEqual([
-    409,
-    expect.stringContaining("nothing to clear"),
-  ]);
+  expect(await readOutcome(await clear())).toEqual([409, expect.stringContaining("nothing to clear")]);
   expect(follower.history).toEqual(["user: The password is swordfish.", "assistant: tool-call", "tool: tool-result"]);
   const messages = await listMessages(owner, chat.id);
   expect(messages.map(formatMessage)).toEqual(follower.history);
   expect(messages[1]?.content).toMatchObject([{ tool_name: "chat_cleared" }]);
 
   await sendMessage(world, chat.id, "Who are you?");
-  const second = await nextCall();
-  expect([rolesIn(second), toRequestText(second).includes("swordfish")]).toEqual(["user", false]);
-  finish(second, "I am new here.");
-  await follower.until((one) => isWaiting(one) && one.history.length === 5);
+  const freshCall = await nextCall();
+  expect(rolesIn(freshCall)).toBe("user");
+  expect(toRequestText(freshCall)).not.toContain("swordfish");
+  finish(freshCall, "I am new here.");
+  await follower.until(hasMessages(5));
 
-  // A later summary contains nothing from before, nor does the rest of the history.
+  // A later compaction and the calls after it contain nothing from before the clearing.
   expect((await owner.fetch("POST", `${path}/compact`, {})).status).toBe(200);
-  const requested = await nextCall();
-  expect([
-    isSummary(requested),
-    toRequestText(requested).includes("swordfish"),
-    toRequestText(requested).includes("I am new here"),
-  ]).toEqual([true, false, true]);
-  finish(requested, "NOTES");
-  await follower.until((one) => isWaiting(one) && one.history.length === 7);
+  const summaryCall = await nextCall();
+  expect(isSummary(summaryCall)).toBe(true);
+  expect(toRequestText(summaryCall)).not.toContain("swordfish");
+  expect(toRequestText(summaryCall)).toContain("I am new here");
+  finish(summaryCall, "NOTES");
+  await follower.until(hasMessages(7));
   await sendMessage(world, chat.id, "And now?");
-  const short = await nextCall();
-  expect([
-    toRequestText(short).includes("NOTES"),
-    toRequestText(short).includes("Who are you?"),
-    toRequestText(short).includes("swordfish"),
-  ]).toEqual([true, true, false]);
-  finish(short, "Now this.");
-  await follower.until((one) => isWaiting(one) && one.history.length === 9);
+  const compactedCall = await nextCall();
+  expect(toRequestText(compactedCall)).toContain("NOTES");
+  expect(toRequestText(compactedCall)).toContain("Who are you?");
+  expect(toRequestText(compactedCall)).not.toContain("swordfish");
+  finish(compactedCall, "Now this.");
+  await follower.until(hasMessages(9));
 
   // A fork is also cleared; editing an earlier message restores the history.
-  const copy = await owner.post<Chat>(`${path}/fork`, {});
-  expect((await listMessages(owner, copy.id)).map(formatMessage)).toEqual(follower.history);
-  await sendMessage(world, copy.id, "copied?");
-  const copied = await nextCall();
-  expect(toRequestText(copied)).not.toContain("swordfish");
-  finish(copied, "yes");
+  const fork = await owner.post<Chat>(`${path}/fork`, {});
+  expect((await listMessages(owner, fork.id)).map(formatMessage)).toEqual(follower.history);
+  await sendMessage(world, fork.id, "copied?");
+  const forkCall = await nextCall();
+  expect(toRequestText(forkCall)).not.toContain("swordfish");
+  finish(forkCall, "yes");
   await owner.patch(`${path}/messages/${messages[0]?.id}`, { content: toTextContent("The password is marlin.") });
-  const edited = await nextCall();
-  expect([rolesIn(edited), toRequestText(edited).includes("marlin")]).toEqual(["user", true]);
-  finish(edited, "noted");
-  await follower.until((one) => isWaiting(one) && one.history.length === 2);
+  const editedCall = await nextCall();
+  expect(rolesIn(editedCall)).toBe("user");
+  expect(toRequestText(editedCall)).toContain("marlin");
+  finish(editedCall, "noted");
+  await follower.until(hasMessages(2));
 
   const { audit_logs } = await owner.get<{ audit_logs: AuditLog[] }>(
     `/api/v2/audit?q=resource_id:${chat.id}&limit=100`,
@@ -188,12 +179,12 @@ test("[CM-10] a cleared chat starts over for its model and stays complete for pe
   expect(audit_logs.filter(({ additional_fields }) => additional_fields.operation === "clear")).toHaveLength(1);
 });
 
-test("[CM-8] a requested summary is completed after kill -9, once", async () => {
-  using temp = tempDirectory();
+test("[CM-8] completes a requested compaction once after kill -9", async () => {
+  using directory = tempDirectory();
   await using upstream = await ModelServer.start();
   let id = "";
   {
-    await using server = await startServe(temp.path, WITHOUT_TITLES);
+    await using server = await startServe(directory.path, WITHOUT_TITLES);
     const owner = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
     const [organization] = await owner.get<{ id: string }[]>("/api/v2/organizations");
     const world = { owner, upstream, organization_id: organization?.id ?? "" };
@@ -207,11 +198,12 @@ test("[CM-8] a requested summary is completed after kill -9, once", async () => 
     server.child.kill("SIGKILL");
     await server.child.exited;
   }
-  await using server = await startServe(temp.path, WITHOUT_TITLES);
+  await using server = await startServe(directory.path, WITHOUT_TITLES);
   const owner = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   using follower = await Follower.open(owner, id);
   const summaryCall = await upstream.next();
-  expect([isSummary(summaryCall), toRequestText(summaryCall).includes("Mind the gap.")]).toEqual([true, true]);
+  expect(isSummary(summaryCall)).toBe(true);
+  expect(toRequestText(summaryCall)).toContain("Mind the gap.");
   finish(summaryCall, "SUMMARY");
   await follower.until(isWaiting);
   expect(follower.history).toEqual([

@@ -1,4 +1,4 @@
-// Chats of a server that is killed: answered requests are stored once, and running turns continue.
+// Chats on a server that is killed: acknowledged requests are stored once, and running turns continue.
 import { expect, test } from "bun:test";
 import type { Chat, CreatedMessage, MessagePage } from "#schema/chats/chat.ts";
 import { Client } from "#src/client.ts";
@@ -7,28 +7,28 @@ import { Follower, loadHistory, toTextContent } from "#test/support/chats.ts";
 import { ADMIN, tempDirectory } from "#test/support/server.ts";
 import { joinOutput } from "#test/tools/world.ts";
 
-const enter = async (url: URL) => {
+const signIn = async (url: URL) => {
   const client = await new Client(url).signIn(ADMIN.email, ADMIN.password);
   const [organization] = await client.get<{ id: string }[]>("/api/v2/users/me/organizations");
   return { client, organization_id: organization?.id ?? "" };
 };
 
-test("[CH-35] [SB-8] after kill -9 every acknowledged message exists once, queues keep their order, and no number is used twice", async () => {
-  using temp = tempDirectory();
+test("[CH-35] [SB-8] after kill -9, every acknowledged message exists once, queues keep their order, and no ID is reused", async () => {
+  using directory = tempDirectory();
   const ids: Record<string, string> = {};
-  const numbers: number[] = [];
+  const queuedIds: number[] = [];
   {
-    await using server = await startServe(temp.path);
-    const { client, organization_id } = await enter(server.url);
-    const create = (text: string, more: Record<string, unknown> = {}) =>
-      client.post<Chat>("/api/v2/chats", { organization_id, content: toTextContent(text), ...more });
+    await using server = await startServe(directory.path);
+    const { client, organization_id } = await signIn(server.url);
+    const create = (text: string, fields: Record<string, unknown> = {}) =>
+      client.post<Chat>("/api/v2/chats", { organization_id, content: toTextContent(text), ...fields });
     const send = (id: string, text: string) =>
       client.post<CreatedMessage>(`/api/v2/chats/${id}/messages`, { content: toTextContent(text) });
     ids.busy = (await create("hang: I was saying")).id;
     for (const text of ["say: second", "say: third", "say: fourth"]) {
-      numbers.push((await send(ids.busy, text)).queued_message?.id ?? 0);
+      queuedIds.push((await send(ids.busy, text)).queued_message?.id ?? 0);
     }
-    await client.post(`/api/v2/chats/${ids.busy}/queue/${numbers[2]}/promote`);
+    await client.post(`/api/v2/chats/${ids.busy}/queue/${queuedIds[2]}/promote`);
     ids.idle = (await create("say: all is well")).id;
     const unsafe_dynamic_tools = [{ name: "ask", description: "asks", input_schema: {} }];
     ids.asking = (await create('tool: ask {"q": 1}', { unsafe_dynamic_tools })).id;
@@ -43,23 +43,23 @@ test("[CH-35] [SB-8] after kill -9 every acknowledged message exists once, queue
     // A chat that waits for a sub-agent and gets its result.
     ids.root = (await create("agent: hang: deep in thought")).id;
     using root = await Follower.open(client, ids.root);
-    await root.until((one) => joinOutput(one) === "deep in thought");
+    await root.until((state) => joinOutput(state) === "deep in thought");
     server.child.kill("SIGKILL");
     await server.child.exited;
   }
-  await using server = await startServe(temp.path);
-  const { client } = await enter(server.url);
+  await using server = await startServe(directory.path);
+  const { client } = await signIn(server.url);
   using busy = await Follower.open(client, ids.busy ?? "");
   await busy.until(({ status, queue }) => status === "waiting" && queue.length === 0);
-  const said4 = busy.history.filter((line) => line.startsWith("user")).map((line) => line.split(": ").at(-1));
-  expect(said4).toEqual(["I was saying", "fourth", "second", "third"]);
+  const userMessages = busy.history.filter((line) => line.startsWith("user")).map((line) => line.split(": ").at(-1));
+  expect(userMessages).toEqual(["I was saying", "fourth", "second", "third"]);
   expect(await loadHistory(client, ids.idle ?? "")).toEqual(["user: say: all is well", "assistant: all is well"]);
   using asking = await Follower.open(client, ids.asking ?? "");
   await asking.until(({ status }) => status === "requires_action");
-  const requested = asking.events.flatMap((event) =>
+  const pendingCalls = asking.events.flatMap((event) =>
     event.type === "action_required" ? event.action_required.tool_calls : [],
   );
-  const results = requested.map(({ tool_call_id }) => ({ tool_call_id, output: "yes" }));
+  const results = pendingCalls.map(({ tool_call_id }) => ({ tool_call_id, output: "yes" }));
   expect((await client.fetch("POST", `/api/v2/chats/${ids.asking}/tool-results`, { results })).status).toBe(204);
   await asking.until(({ status }) => status === "waiting");
   using hanging = await Follower.open(client, ids.hanging ?? "");
@@ -68,7 +68,7 @@ test("[CH-35] [SB-8] after kill -9 every acknowledged message exists once, queue
   await hanging.until(({ status }) => status === "waiting");
   expect(hanging.history).toEqual(["user: hang: on", "assistant: on", "user: say: later", "assistant: later"]);
   using root = await Follower.open(client, ids.root ?? "");
-  await root.until((one) => joinOutput(one) === "deep in thought");
+  await root.until((state) => joinOutput(state) === "deep in thought");
   const { children } = await client.get<Chat>(`/api/v2/chats/${ids.root}`);
   expect(children).toMatchObject([{ title: "hang: deep in thought", status: "running" }]);
   await client.post(`/api/v2/chats/${children[0]?.id}/interrupt`);
@@ -81,10 +81,10 @@ test("[CH-35] [SB-8] after kill -9 every acknowledged message exists once, queue
   expect(new Set(messageIds).size).toBe(messageIds.length);
 });
 
-test("[CH-36] the paths of older clients lead to the same chats", async () => {
-  using temp = tempDirectory();
-  await using server = await startServe(temp.path);
-  const { client, organization_id } = await enter(server.url);
+test("[CH-36] the API paths of older clients serve the same chats", async () => {
+  using directory = tempDirectory();
+  await using server = await startServe(directory.path);
+  const { client, organization_id } = await signIn(server.url);
   const body = { organization_id, content: toTextContent("say: hi") };
   const chat = await client.post<Chat>("/api/experimental/chats", body);
   expect((await client.get<Chat>(`/api/v2/chats/${chat.id}`)).id).toBe(chat.id);

@@ -1,5 +1,5 @@
 // The desktop of a chat's workspace over the public API: a real VNC server behind a real daemon, a viewer that speaks RFB, and a model that
-// looks and clicks.
+// takes screenshots and presses keys.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Generic } from "#schema/generic.ts";
 import type { ClientSocket } from "#src/client.ts";
@@ -33,7 +33,7 @@ const toDuplex = (socket: ClientSocket): Duplex =>
 
 testNeeding(
   [needs.xvnc],
-  "[DT-5] a sub-chat for the desktop sees the screen after each action, as a file of its chat; no other chat has the tool",
+  "[DT-5] a desktop sub-chat gets a screenshot after each action, as a file; no other chat has the tool",
   async () => {
     const family = new Family(world, "use the screen");
     const root = await family.root({ workspace_id: world.seeded.workspace_id });
@@ -44,34 +44,35 @@ testNeeding(
     expect(listToolNames(agent.call)).not.toContain("spawn_agent");
     agent.call.callTool("one", "computer", { action: "screenshot" });
     agent.call.callTool("two", "computer", { action: "key", keys: "no+such+key" }).finish("tool_calls");
-    const next = await family.call("look at the screen");
-    const [seen, wrong] = next.request.messages.flatMap(({ role, content }) => (role === "tool" ? content : []));
-    expect(seen).toMatchObject({ is_error: false, is_media: true, result: { action: "screenshot" } });
-    expect(wrong).toMatchObject({ is_error: true, result: { error: expect.stringContaining("names no keys") } });
-    expect(wrong?.is_media).toBeUndefined();
-    const { image } = (seen?.result ?? {}) as { image: { file_id: string; width: number } };
+    const nextCall = await family.call("look at the screen");
+    const [screenshot, invalid] = nextCall.request.messages.flatMap(({ role, content }) =>
+      role === "tool" ? content : [],
+    );
+    expect(screenshot).toMatchObject({ is_error: false, is_media: true, result: { action: "screenshot" } });
+    expect(invalid).toMatchObject({ is_error: true, result: { error: expect.stringContaining("names no keys") } });
+    expect(invalid?.is_media).toBeUndefined();
+    const { image } = (screenshot?.result ?? {}) as { image: { file_id: string; width: number } };
     expect(image).toMatchObject({ media_type: "image/png", width: 1_280, height: 800 });
     const file = await world.owner.fetch("GET", `/api/v2/chats/files/${image.file_id}`);
     expect(file.headers.get("content-type")).toBe("image/png");
-    expect(
-      Buffer.from(await file.arrayBuffer())
-        .subarray(1, 4)
-        .toString(),
-    ).toBe("PNG");
+    const bytes = Buffer.from(await file.arrayBuffer());
+    expect(bytes.subarray(1, 4).toString()).toBe("PNG");
     expect((await family.read(agent.id)).files.map(({ id }) => id)).toEqual([image.file_id]);
     // Programs that the agent starts appear on the desktop.
-    next.callTool("three", "execute", { command: "echo $DISPLAY" }).finish("tool_calls");
-    const last = await family.call("look at the screen");
-    const toolResult = last.request.messages.flatMap(({ role, content }) => (role === "tool" ? content : [])).at(-1);
+    nextCall.callTool("three", "execute", { command: "echo $DISPLAY" }).finish("tool_calls");
+    const lastCall = await family.call("look at the screen");
+    const toolResult = lastCall.request.messages
+      .flatMap(({ role, content }) => (role === "tool" ? content : []))
+      .at(-1);
     expect(toolResult?.result).toMatchObject({ output: expect.stringMatching(/^:\d+\n$/) });
-    last.finish();
+    lastCall.finish();
     agent.next.finish();
   },
 );
 
 testNeeding(
   [needs.xvnc],
-  "[DT-2] several viewers use the workspace's desktop concurrently until the agent disconnects; users with read access get 403",
+  "[DT-2] several viewers share the workspace's desktop until the agent disconnects; users with read access get 403",
   async () => {
     const { id, call } = await openChat(world);
     call.finish();
@@ -79,20 +80,20 @@ testNeeding(
     const viewer = await RfbClient.open(toDuplex(socket));
     const screen = await viewer.captureScreen();
     expect([screen.width, screen.height, screen.pixels.length]).toEqual([1_280, 800, 1_280 * 800 * 4]);
-    using second = await world.owner.socket(path(id));
-    const other = await RfbClient.open(toDuplex(second));
-    await other.movePointer(5, 5, 1);
-    expect((await other.captureScreen()).width).toBe(1_280);
+    using secondSocket = await world.owner.socket(path(id));
+    const secondViewer = await RfbClient.open(toDuplex(secondSocket));
+    await secondViewer.movePointer(5, 5, 1);
+    expect((await secondViewer.captureScreen()).width).toBe(1_280);
     const friend = await seedUser(world.server, { organization_id: world.organization_id });
-    const friendly = world.owner.withToken(friend.token);
-    expect((await friendly.fetch("GET", path(id))).status).toBe(404);
+    const friendClient = world.owner.withToken(friend.token);
+    expect((await friendClient.fetch("GET", path(id))).status).toBe(404);
     await world.owner.patch(`/api/v2/chats/${id}/acl`, { user_roles: { [friend.user_id]: "read" } });
-    expect((await friendly.fetch("GET", path(id))).status).toBe(403);
-    const alone = await createChat(world, "no workspace");
+    expect((await friendClient.fetch("GET", path(id))).status).toBe(403);
+    const withoutWorkspace = await createChat(world, "no workspace");
     (await world.models.next()).finish();
-    const refused = await world.owner.fetch("GET", path(alone.id));
+    const refused = await world.owner.fetch("GET", path(withoutWorkspace.id));
     expect([refused.status, ((await refused.json()) as Generic).message]).toEqual([400, "The chat has no workspace."]);
-    // Available only under its experimental path.
+    // The stream is available only under its experimental path.
     expect((await world.owner.fetch("GET", path(id).replace("experimental", "v2"))).status).toBe(404);
     await world.daemon[Symbol.asyncDispose]();
     expect(await socket.closed).toMatchObject({ code: 1011 });
@@ -100,13 +101,13 @@ testNeeding(
 );
 
 test("[DT-2] returns 409 with the reason if the workspace has no VNC server", async () => {
-  await using bare = await openToolWorld({ agentEnv: { SLIPWAY_DESKTOP_VNC: "/no/such/socket" } });
-  const { id, call } = await openChat(bare);
+  await using worldWithoutVnc = await openToolWorld({ agentEnv: { SLIPWAY_DESKTOP_VNC: "/no/such/socket" } });
+  const { id, call } = await openChat(worldWithoutVnc);
   call.finish();
-  const refused = await bare.owner.fetch("GET", path(id));
+  const refused = await worldWithoutVnc.owner.fetch("GET", path(id));
   const { message, detail } = (await refused.json()) as Generic;
-  expect({ status: refused.status, words: `${message} ${detail}` }).toEqual({
+  expect({ status: refused.status, text: `${message} ${detail}` }).toEqual({
     status: 409,
-    words: expect.stringContaining("Its VNC server cannot be reached"),
+    text: expect.stringContaining("Its VNC server cannot be reached"),
   });
 });

@@ -1,5 +1,5 @@
-// Connections that break after the commit and before the response: the client retries with its key and gets the missed response, and
-// nothing happens twice (RELIABILITY check 9).
+// Connections that break after the commit and before the response: the client retries with its key and gets the lost response, and nothing
+// happens twice (RELIABILITY check 9).
 import { expect, test } from "bun:test";
 import { connect, createServer, type Socket } from "node:net";
 import type { Chat, CreatedMessage, MessagePage } from "#schema/chats/chat.ts";
@@ -7,9 +7,9 @@ import { Client } from "#src/client.ts";
 import { Follower, openChatWorld, toTextContent } from "#test/support/chats.ts";
 
 /** A proxy that forwards every request and drops every response with its connection. */
-const startDropper = async (port: number) => {
+const startDroppingProxy = async (port: number) => {
   const sockets = new Set<Socket>();
-  let dropped = 0;
+  let droppedCount = 0;
   const proxy = createServer((client) => {
     const server = connect(port, "127.0.0.1");
     for (const socket of [client, server]) {
@@ -18,7 +18,7 @@ const startDropper = async (port: number) => {
     }
     client.pipe(server);
     server.once("data", () => {
-      dropped += 1;
+      droppedCount += 1;
       client.resetAndDestroy();
       server.destroy();
     });
@@ -27,8 +27,8 @@ const startDropper = async (port: number) => {
   const address = proxy.address() as { port: number };
   return {
     url: `http://127.0.0.1:${address.port}`,
-    get dropped() {
-      return dropped;
+    get droppedCount() {
+      return droppedCount;
     },
     async [Symbol.asyncDispose]() {
       for (const socket of sockets) socket.destroy();
@@ -37,17 +37,17 @@ const startDropper = async (port: number) => {
   };
 };
 
-test("[CH-40] a retry under the same key after a lost response gets the same response, and nothing happens twice", async () => {
+test("[CH-40] a retry with the same key after a lost response gets the same response, and nothing happens twice", async () => {
   await using world = await openChatWorld();
   const { owner, organization_id } = world;
-  await using dropper = await startDropper(Number(world.server.url.port));
-  const unlucky = new Client(dropper.url, owner.token);
-  let count = 0;
+  await using proxy = await startDroppingProxy(Number(world.server.url.port));
+  const droppedClient = new Client(proxy.url, owner.token);
+  let keyCount = 0;
   /** Sends a request four times under one key: the first two responses are lost, the other two must be equal. */
   const post = async <T>(path: string, body: unknown): Promise<T> => {
-    const headers = { "Idempotency-Key": `key-${count++}` };
-    for (let n = 0; n < 2; n++) {
-      const isLost = await unlucky.fetch("POST", path, body, { headers }).then(
+    const headers = { "Idempotency-Key": `key-${keyCount++}` };
+    for (let attempt = 0; attempt < 2; attempt++) {
+      const isLost = await droppedClient.fetch("POST", path, body, { headers }).then(
         () => false,
         () => true,
       );
@@ -67,17 +67,17 @@ test("[CH-40] a retry under the same key after a lost response gets the same res
   using follower = await Follower.open(owner, id);
   const call = await world.models.next();
   const path = `/api/v2/chats/${id}`;
-  const queued: (number | undefined)[] = [];
+  const queuedIds: (number | undefined)[] = [];
   for (const text of ["one", "two", "three"]) {
     const answer = await post<CreatedMessage>(`${path}/messages`, { content: toTextContent(text) });
-    queued.push(answer.queued_message?.id);
+    queuedIds.push(answer.queued_message?.id);
   }
   await follower.until(({ queue }) => queue.length === 3);
-  expect(follower.queue.map((one) => one.id as number | undefined)).toEqual(queued);
+  expect(follower.queue.map(({ id }) => id as number | undefined)).toEqual(queuedIds);
   call.callTool("c1", "ask").finish("tool_calls");
   await follower.until(({ status }) => status === "requires_action");
   await post(`${path}/tool-results`, { results: [{ tool_call_id: "c1", output: 1 }] });
-  for (let n = 0; n < 4; n++) (await world.models.next()).finish();
+  for (let call = 0; call < 4; call++) (await world.models.next()).finish();
   await follower.until(({ status, queue }) => status === "waiting" && queue.length === 0);
   const { messages } = await owner.get<MessagePage>(`${path}/messages`);
   expect(messages.reverse().map(({ role, content }) => `${role} ${content[0]?.text ?? ""}`.trim())).toEqual([
@@ -85,5 +85,5 @@ test("[CH-40] a retry under the same key after a lost response gets the same res
     ...["one", "two", "three"].flatMap((text) => [`user ${text}`, "assistant Done."]),
   ]);
   expect(world.models.calls).toHaveLength(5);
-  expect(dropper.dropped).toBe(10);
+  expect(proxy.droppedCount).toBe(10);
 });

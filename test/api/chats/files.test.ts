@@ -19,9 +19,15 @@ const PNG = Buffer.from(
 const SVG =
   '<?xml version="1.0"?>\n<!-- <b> --><!DOCTYPE svg [<!ENTITY a "b">]>\n<svg xmlns="http://www.w3.org/2000/svg"/>';
 
-type Upload = { name?: string; type?: string; disposition?: string | null; organization?: string; token?: string };
+type UploadOptions = {
+  name?: string;
+  type?: string;
+  disposition?: string | null;
+  organization?: string;
+  token?: string;
+};
 
-const upload = (world: ChatWorld, body: string | Uint8Array, options: Upload = {}): Promise<Response> => {
+const upload = (world: ChatWorld, body: string | Uint8Array, options: UploadOptions = {}): Promise<Response> => {
   const { name = "notes.txt", type = "text/plain", organization = world.organization_id } = options;
   const { disposition = `attachment; filename="${name}"` } = options;
   return fetch(new URL(`/api/v2/chats/files?organization=${organization}`, world.server.url), {
@@ -34,40 +40,44 @@ const upload = (world: ChatWorld, body: string | Uint8Array, options: Upload = {
     body: body as string,
   });
 };
-const uploadFile = async (world: ChatWorld, body: string | Uint8Array, options: Upload = {}): Promise<string> => {
+const uploadFile = async (
+  world: ChatWorld,
+  body: string | Uint8Array,
+  options: UploadOptions = {},
+): Promise<string> => {
   const response = await upload(world, body, options);
   const text = await response.text();
   expect([response.status, text.slice(0, 300)]).toEqual([201, expect.any(String)]);
   return (JSON.parse(text) as { id: string }).id;
 };
-const file = (file_id: string) => ({ type: "file", file_id });
+const toFilePart = (file_id: string) => ({ type: "file", file_id });
 
 describe("uploading", () => {
-  test("[FL-1] a file is returned unchanged, under its name, and the browser must not sniff its type", async () => {
+  test("[FL-1] returns a file unchanged and under its name, and forbids browsers to guess its type", async () => {
     await using world = await openChatWorld();
     const id = await uploadFile(world, PNG, { name: "a dot.png", type: "image/png" });
     const response = await world.owner.fetch("GET", `/api/v2/chats/files/${id}`);
     expect(Buffer.from(await response.arrayBuffer())).toEqual(PNG);
-    const header = (name: string) => response.headers.get(name);
-    expect(header("content-type")).toBe("image/png");
-    expect(header("content-disposition")).toBe(`inline; filename="a dot.png"; filename*=UTF-8''a%20dot.png`);
-    expect(header("cache-control")).toBe("private, max-age=31536000, immutable");
-    expect(header("x-content-type-options")).toBe("nosniff");
+    const getHeader = (name: string) => response.headers.get(name);
+    expect(getHeader("content-type")).toBe("image/png");
+    expect(getHeader("content-disposition")).toBe(`inline; filename="a dot.png"; filename*=UTF-8''a%20dot.png`);
+    expect(getHeader("cache-control")).toBe("private, max-age=31536000, immutable");
+    expect(getHeader("x-content-type-options")).toBe("nosniff");
     const pdf = await uploadFile(world, "%PDF-1.7 and so on", { name: "a.pdf", type: "application/pdf" });
-    const other = await world.owner.fetch("GET", `/api/experimental/chats/files/${pdf}`);
-    expect(other.headers.get("content-disposition")).toStartWith("attachment;");
+    const pdfResponse = await world.owner.fetch("GET", `/api/experimental/chats/files/${pdf}`);
+    expect(pdfResponse.headers.get("content-disposition")).toStartWith("attachment;");
     // The same content uploaded again is a separate file.
     expect(await uploadFile(world, PNG, { name: "a dot.png", type: "image/png" })).not.toBe(id);
     expect((await world.owner.fetch("GET", `/api/v2/chats/files/${crypto.randomUUID()}`)).status).toBe(404);
     expect((await world.owner.fetch("GET", "/api/v2/chats/files/word")).status).toBe(404);
   });
 
-  test("[FL-2] wrong organizations, types, names, sizes and contents are refused", async () => {
+  test("[FL-2] refuses invalid organizations, types, names, sizes and contents", async () => {
     await using world = await openChatWorld();
-    const outsider = (await seedUser(world.server)).organization_id;
-    const cases: [string | Uint8Array, Upload, number][] = [
+    const otherOrganization = (await seedUser(world.server)).organization_id;
+    const cases: [string | Uint8Array, UploadOptions, number][] = [
       ["a", { organization: "word" }, 400],
-      ["a", { organization: outsider }, 403],
+      ["a", { organization: otherOrganization }, 403],
       ["a", { type: "text/html" }, 400],
       ["a", { type: "image/svg+xml" }, 400],
       ["a", { disposition: null }, 400],
@@ -90,7 +100,7 @@ describe("uploading", () => {
     await uploadFile(world, Buffer.alloc(10_485_760, 97));
   });
 
-  test("[FL-2] a file's type is detected from its bytes; its name decides between kinds of text", () => {
+  test("[FL-2] detects a file's type from its bytes, and kinds of text from its name", () => {
     const detectType = (body: string | Uint8Array, name: string) =>
       checkType(Buffer.from(body), name, "application/octet-stream");
     expect(detectType(PNG, "x.txt")).toBe("image/png");
@@ -131,10 +141,12 @@ describe("uploading", () => {
 });
 
 describe("in messages", () => {
-  test("[FL-4] a message's file part has the file's name and type, and the model gets the bytes", async () => {
+  test("[FL-4] a file part of a message has the file's name and type, and the model gets the bytes", async () => {
     await using world = await openChatWorld();
     const notes = await uploadFile(world, "remember the milk", { name: "notes.md", type: "text/markdown" });
-    const chat = await createChat(world, "look", { content: [...toTextContent("look"), file(notes.toUpperCase())] });
+    const chat = await createChat(world, "look", {
+      content: [...toTextContent("look"), toFilePart(notes.toUpperCase())],
+    });
     expect(chat.files).toEqual([
       {
         id: notes,
@@ -156,25 +168,25 @@ describe("in messages", () => {
     // The model gets plain IDs; the API returns them in the specification's form.
     const picture = await uploadFile(world, PNG, { name: "p.png", type: "image/png" });
     const sent = await world.owner.post<CreatedMessage>(`/api/v2/chats/${chat.id}/messages`, {
-      content: [file(picture)],
+      content: [toFilePart(picture)],
     });
     expect(sent.queued_message?.content as unknown[]).toEqual([
       { type: "file", file_id: { uuid: picture, valid: true }, name: "p.png", media_type: "image/png" },
     ]);
-    const read = await world.owner.get<Chat>(`/api/v2/chats/${chat.id}`);
-    expect(read.files.map(({ id }) => id).sort()).toEqual([notes, picture].sort());
+    const updated = await world.owner.get<Chat>(`/api/v2/chats/${chat.id}`);
+    expect(updated.files.map(({ id }) => id).sort()).toEqual([notes, picture].sort());
     const { messages } = await world.owner.get<MessagePage>(`/api/v2/chats/${chat.id}/messages`);
     expect((messages.at(-1) as ChatMessage).content[1]?.name).toBe("notes.md");
   });
 
-  test("[FL-5] files that are missing, another user's, another organization's or another chat's are refused; nothing changes", async () => {
+  test("[FL-5] refuses missing files and those of another user, organization or chat, and changes nothing", async () => {
     await using world = await openChatWorld();
     const { organization_id, owner } = world;
-    const other = await seedUser(world.server, { organization_id });
-    const otherFile = await uploadFile(world, "x", { token: other.token });
+    const otherUser = await seedUser(world.server, { organization_id });
+    const otherFile = await uploadFile(world, "x", { token: otherUser.token });
     const ownFile = await uploadFile(world, "x");
-    const chat = await createChat(world, "one", { content: [file(ownFile)] });
-    const fresh = await uploadFile(world, "y");
+    const chat = await createChat(world, "one", { content: [toFilePart(ownFile)] });
+    const unusedFile = await uploadFile(world, "y");
     const getRejection = async (content: unknown[], id?: string) => {
       const [path, body] = id
         ? [`/api/v2/chats/${id}/messages`, { content }]
@@ -183,23 +195,25 @@ describe("in messages", () => {
       const answer = (await response.json()) as Generic;
       return [response.status, answer.validations?.[0]?.field ?? answer.message];
     };
-    expect(await getRejection([file(crypto.randomUUID())])).toEqual([400, "content.0.file_id"]);
-    expect(await getRejection([...toTextContent("a"), file(otherFile)])).toEqual([400, "content.1.file_id"]);
-    expect(await getRejection([file(ownFile)])).toEqual([400, "content.0.file_id"]);
-    expect(await getRejection([file("word")])).toEqual([400, "content.0.file_id"]);
+    expect(await getRejection([toFilePart(crypto.randomUUID())])).toEqual([400, "content.0.file_id"]);
+    expect(await getRejection([...toTextContent("a"), toFilePart(otherFile)])).toEqual([400, "content.1.file_id"]);
+    expect(await getRejection([toFilePart(ownFile)])).toEqual([400, "content.0.file_id"]);
+    expect(await getRejection([toFilePart("word")])).toEqual([400, "content.0.file_id"]);
     expect(await getRejection([{ type: "file" }])).toEqual([400, "content.0.file_id"]);
     // The error names the first invalid part.
-    expect(await getRejection([{ type: "text", text: "" }, file(otherFile)], chat.id)).toEqual([400, "content.0.text"]);
-    const many = Array.from({ length: 51 }, () => file(crypto.randomUUID()));
-    expect(await getRejection(many, chat.id)).toEqual([400, "Attachment limit exceeded."]);
+    expect(await getRejection([{ type: "text", text: "" }, toFilePart(otherFile)], chat.id)).toEqual([
+      400,
+      "content.0.text",
+    ]);
+    const tooMany = Array.from({ length: 51 }, () => toFilePart(crypto.randomUUID()));
+    expect(await getRejection(tooMany, chat.id)).toEqual([400, "Attachment limit exceeded."]);
     const { context } = world.server;
-    expect((await context?.store.get(findChatFile({ id: fresh })))?.chat).toBeNull();
-    // Its own chat may reference it again.
-    expect((await owner.fetch("POST", `/api/v2/chats/${chat.id}/messages`, { content: [file(ownFile)] })).status).toBe(
-      200,
-    );
+    expect((await context?.store.get(findChatFile({ id: unusedFile })))?.chat).toBeNull();
+    // The chat of a file may reference it again.
+    const secondUse = { content: [toFilePart(ownFile)] };
+    expect((await owner.fetch("POST", `/api/v2/chats/${chat.id}/messages`, secondUse)).status).toBe(200);
     // Only users who can see the chat can read its files.
-    const reader = new Client(world.server.url, other.token);
+    const reader = new Client(world.server.url, otherUser.token);
     expect((await reader.fetch("GET", `/api/v2/chats/files/${ownFile}`)).status).toBe(404);
     expect((await owner.fetch("GET", `/api/v2/chats/files/${otherFile}`)).status).toBe(404);
   });
@@ -207,9 +221,9 @@ describe("in messages", () => {
   test("[FL-5] only one of two concurrent chats can reference the same file", async () => {
     await using world = await openChatWorld();
     const id = await uploadFile(world, "x");
-    const make = () =>
-      world.owner.fetch("POST", "/api/v2/chats", { organization_id: world.organization_id, content: [file(id)] });
-    const answers = await Promise.all([make(), make()]);
+    const create = () =>
+      world.owner.fetch("POST", "/api/v2/chats", { organization_id: world.organization_id, content: [toFilePart(id)] });
+    const answers = await Promise.all([create(), create()]);
     const statuses = answers.map(({ status }) => status).sort();
     expect(statuses[0]).toBe(201);
     expect([400, 409]).toContain(statuses[1] as number);
@@ -224,115 +238,116 @@ describe("in messages", () => {
       ids.push(await uploadFile(world, `file ${index}`));
       clock.advance(1_000);
     }
-    const headers = { "Idempotency-Key": "once" };
-    const make = () =>
+    const create = () =>
       fetch(new URL("/api/v2/chats", world.server.url), {
         method: "POST",
         headers: {
-          ...headers,
+          "Idempotency-Key": "once",
           "Service-Session-Token": world.owner.token as string,
           "content-type": "application/json",
         },
-        body: JSON.stringify({ organization_id: world.organization_id, content: ids.slice(0, 50).map(file) }),
+        body: JSON.stringify({ organization_id: world.organization_id, content: ids.slice(0, 50).map(toFilePart) }),
       });
-    const chat = (await (await make()).json()) as Chat;
+    const chat = (await (await create()).json()) as Chat;
     expect(chat.files.length).toBe(50);
-    expect([(await make()).status, (await world.owner.get<Chat[]>("/api/v2/chats")).length]).toEqual([201, 1]);
+    expect([(await create()).status, (await world.owner.get<Chat[]>("/api/v2/chats")).length]).toEqual([201, 1]);
     clock.advance(1_000);
-    await world.owner.post(`/api/v2/chats/${chat.id}/messages`, { content: [file(ids[50] as string)] });
+    await world.owner.post(`/api/v2/chats/${chat.id}/messages`, { content: [toFilePart(ids[50] as string)] });
     const { files } = await world.owner.get<Chat>(`/api/v2/chats/${chat.id}`);
     expect(files.length).toBe(50);
     expect(files.at(-1)?.id).toBe(ids[50] as string);
-    // One of the first fifty was removed to make room, although history still references it.
-    const removedIds = ids.filter((id) => !files.some((one) => one.id === id));
+    // One of the first fifty files was removed to make room, although the history still references it.
+    const removedIds = ids.filter((id) => !files.some((file) => file.id === id));
     expect(removedIds.length).toBe(1);
     expect((await world.owner.fetch("GET", `/api/v2/chats/files/${removedIds[0]}`)).status).toBe(404);
   });
 });
 
-describe("removed", () => {
-  const statusOf = async (client: Client, id: string): Promise<number> =>
+describe("removal from a chat", () => {
+  const fetchFileStatus = async (client: Client, id: string): Promise<number> =>
     (await client.fetch("GET", `/api/v2/chats/files/${id}`)).status;
 
-  test("[FL-8] a file that an edit removes belongs to its owner alone, and a file that another message names stays", async () => {
+  test("[FL-8] only the owner can read a file that an edit removes; a file that another message references stays shared", async () => {
     await using world = await openChatWorld();
     const { owner, models } = world;
-    const [wrong, right, both] = [
+    const [replacedFile, newFile, sharedFile] = [
       await uploadFile(world, "the wrong one"),
       await uploadFile(world, "the right one"),
-      await uploadFile(world, "named twice"),
+      await uploadFile(world, "referenced twice"),
     ];
-    const { id } = await createChat(world, "look", { content: [file(both)] });
+    const { id } = await createChat(world, "look", { content: [toFilePart(sharedFile)] });
     using follower = await Follower.open(owner, id);
     (await models.next()).finish();
     await follower.until(({ status }) => status === "waiting");
     const path = `/api/v2/chats/${id}`;
-    await owner.post(`${path}/messages`, { content: [file(wrong), file(both)] });
+    await owner.post(`${path}/messages`, { content: [toFilePart(replacedFile), toFilePart(sharedFile)] });
     (await models.next()).finish();
     await follower.until(({ status, messages }) => status === "waiting" && messages.size >= 3);
-    const edited = [...follower.messages.values()].filter(({ role }) => role === "user").at(-1)?.id;
-    await owner.patch(`${path}/messages/${edited}`, { content: [file(right)] });
+    const editedId = [...follower.messages.values()].findLast(({ role }) => role === "user")?.id;
+    await owner.patch(`${path}/messages/${editedId}`, { content: [toFilePart(newFile)] });
     (await models.next()).finish();
     const reader = await seedUser(world.server, { organization_id: world.organization_id });
     await owner.patch(`${path}/acl`, { user_roles: { [reader.user_id]: "read" } });
-    const shared = new Client(world.server.url, reader.token);
-    const listed = (await shared.get<Chat>(path)).files.map((one) => one.id);
-    expect(listed.sort()).toEqual([right, both].sort());
-    expect([await statusOf(shared, wrong), await statusOf(shared, right), await statusOf(shared, both)]).toEqual([
-      ...[404, 200, 200],
-    ]);
-    expect(await statusOf(owner, wrong)).toBe(200);
+    const readerClient = new Client(world.server.url, reader.token);
+    const fileIds = (await readerClient.get<Chat>(path)).files.map((file) => file.id);
+    expect(fileIds.sort()).toEqual([newFile, sharedFile].sort());
+    expect(await fetchFileStatus(readerClient, replacedFile)).toBe(404);
+    expect(await fetchFileStatus(readerClient, newFile)).toBe(200);
+    expect(await fetchFileStatus(readerClient, sharedFile)).toBe(200);
+    expect(await fetchFileStatus(owner, replacedFile)).toBe(200);
     await follower.until(({ status }) => status === "waiting");
     expect((await owner.post<Chat>(`${path}/fork`, {})).files).toHaveLength(2);
-    // A copy up to the first message has only its file.
-    const first = [...follower.messages.values()].find(({ role }) => role === "user")?.id;
-    expect((await owner.post<Chat>(`${path}/fork`, { message_id: first })).files).toHaveLength(1);
+    // A fork up to the first message has only that message's file.
+    const firstId = [...follower.messages.values()].find(({ role }) => role === "user")?.id;
+    expect((await owner.post<Chat>(`${path}/fork`, { message_id: firstId })).files).toHaveLength(1);
   });
 
-  test("[FL-8] a file of a queued message that was deleted belongs to its owner alone", async () => {
+  test("[FL-8] only the owner can read a file of a deleted queued message", async () => {
     await using world = await openChatWorld();
     const { owner, models } = world;
     const { id } = await createChat(world);
     const call = await models.next();
     const path = `/api/v2/chats/${id}`;
-    const [kept, removed] = [await uploadFile(world, "kept"), await uploadFile(world, "removed")];
-    await owner.post(`${path}/messages`, { content: [file(kept)] });
+    const [keptFile, removedFile] = [await uploadFile(world, "kept"), await uploadFile(world, "removed")];
+    await owner.post(`${path}/messages`, { content: [toFilePart(keptFile)] });
     const { queued_message } = await owner.post<CreatedMessage>(`${path}/messages`, {
-      content: [file(removed), file(kept)],
+      content: [toFilePart(removedFile), toFilePart(keptFile)],
     });
     const reader = await seedUser(world.server, { organization_id: world.organization_id });
     await owner.patch(`${path}/acl`, { user_roles: { [reader.user_id]: "read" } });
-    const shared = new Client(world.server.url, reader.token);
-    expect(await statusOf(shared, removed)).toBe(200);
+    const readerClient = new Client(world.server.url, reader.token);
+    expect(await fetchFileStatus(readerClient, removedFile)).toBe(200);
     await owner.delete(`${path}/queue/${queued_message?.id}`);
-    expect([await statusOf(shared, removed), await statusOf(shared, kept)]).toEqual([404, 200]);
-    expect((await shared.get<Chat>(path)).files.map((one) => one.id)).toEqual([kept]);
+    expect([await fetchFileStatus(readerClient, removedFile), await fetchFileStatus(readerClient, keptFile)]).toEqual([
+      404, 200,
+    ]);
+    expect((await readerClient.get<Chat>(path)).files.map((file) => file.id)).toEqual([keptFile]);
     call.finish();
   });
 });
 
-test("[FL-7] files without a message are deleted after thirty days, and their bytes one sweep later", async () => {
+test("[FL-7] deletes files without a message after thirty days, and their bytes one sweep later", async () => {
   await using world = await openChatWorld();
   const { store, blobs } = getContext(world.server);
-  let now = Date.now();
-  const keeper = fileKeeper({ store, blobs, clock: { now: () => now } });
-  const orphan = await uploadFile(world, "unused");
+  let nowMs = Date.now();
+  const keeper = fileKeeper({ store, blobs, clock: { now: () => nowMs } });
+  const unusedFile = await uploadFile(world, "unused");
   const usedFile = await uploadFile(world, "used in a chat");
-  await createChat(world, "x", { content: [file(usedFile)] });
+  await createChat(world, "x", { content: [toFilePart(usedFile)] });
   const findBlobPath = async (id: string) => blobs.getPath((await store.get(findChatFile({ id })))?.hash as string);
-  const [orphanPath, keptPath] = [await findBlobPath(orphan), await findBlobPath(usedFile)];
-  const sweepIn = async (ms: number) => {
-    now += ms;
+  const [unusedPath, usedPath] = [await findBlobPath(unusedFile), await findBlobPath(usedFile)];
+  const sweepAfter = async (ms: number) => {
+    nowMs += ms;
     keeper.sweep();
     await keeper.whenIdle();
   };
   const DAY = 86_400_000;
-  await sweepIn(29 * DAY);
-  expect(await store.get(findChatFile({ id: orphan }))).toBeDefined();
-  await sweepIn(2 * DAY);
-  expect(await store.get(findChatFile({ id: orphan }))).toBeUndefined();
+  await sweepAfter(29 * DAY);
+  expect(await store.get(findChatFile({ id: unusedFile }))).toBeDefined();
+  await sweepAfter(2 * DAY);
+  expect(await store.get(findChatFile({ id: unusedFile }))).toBeUndefined();
   // Recent bytes may belong to a row that is being written, so they are removed one sweep later.
-  await sweepIn(DAY);
-  expect([existsSync(orphanPath), existsSync(keptPath)]).toEqual([false, true]);
+  await sweepAfter(DAY);
+  expect([existsSync(unusedPath), existsSync(usedPath)]).toEqual([false, true]);
   expect(await store.get(findChatFile({ id: usedFile }))).toBeDefined();
 });

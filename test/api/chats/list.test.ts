@@ -10,11 +10,11 @@ import { ManualClock } from "#test/support/manual-clock.ts";
 import { SCRIPTED } from "#test/support/models/scripted-models.ts";
 import { getContext, getOwnerContext } from "#test/support/seed.ts";
 
-const titles = async (world: ChatWorld, query = ""): Promise<string[]> =>
+const listTitles = async (world: ChatWorld, query = ""): Promise<string[]> =>
   (await world.owner.get<Chat[]>(`/api/v2/chats${query}`)).map(({ title }) => title);
 
-/** Creates unanswered chats with these titles, each a second newer than the previous one. */
-const openWith = async (...names: string[]) => {
+/** Opens a world with unanswered chats with these titles, each a second newer than the previous one. */
+const openWithChats = async (...names: string[]) => {
   const clock = new ManualClock();
   const world = await openChatWorld({ clock });
   const ids: string[] = [];
@@ -25,55 +25,55 @@ const openWith = async (...names: string[]) => {
   return { world, ids, [Symbol.asyncDispose]: () => world[Symbol.asyncDispose]() };
 };
 
-test("[CH-19] pins are numbered without gaps, whatever is pinned, moved, unpinned or archived", async () => {
-  await using services = await openWith("one", "two", "three", "four");
-  const { world, ids } = services;
+test("[CH-19] numbers pins without gaps after chats are pinned, moved and unpinned", async () => {
+  await using opened = await openWithChats("one", "two", "three", "four");
+  const { world, ids } = opened;
   const pin = (index: number, pin_order: number) => world.owner.patch(`/api/v2/chats/${ids[index]}`, { pin_order });
-  const pins = async () =>
-    (await world.owner.get<Chat[]>("/api/v2/chats")).flatMap((one) => (one.pin_order ? [one.title] : []));
+  const listPinned = async () =>
+    (await world.owner.get<Chat[]>("/api/v2/chats")).flatMap((chat) => (chat.pin_order ? [chat.title] : []));
   for (const index of [2, 0, 3]) await pin(index, 9);
-  expect(await pins()).toEqual(["three", "one", "four"]);
+  expect(await listPinned()).toEqual(["three", "one", "four"]);
   await pin(3, 1);
-  expect(await pins()).toEqual(["four", "three", "one"]);
+  expect(await listPinned()).toEqual(["four", "three", "one"]);
   await pin(3, 99);
-  expect(await pins()).toEqual(["three", "one", "four"]);
+  expect(await listPinned()).toEqual(["three", "one", "four"]);
   await pin(0, 0);
-  expect(await pins()).toEqual(["three", "four"]);
-  const orders = (await world.owner.get<Chat[]>("/api/v2/chats")).map((one) => one.pin_order);
+  expect(await listPinned()).toEqual(["three", "four"]);
+  const orders = (await world.owner.get<Chat[]>("/api/v2/chats")).map((chat) => chat.pin_order);
   expect(orders).toEqual([1, 2, 0, 0]);
   expect((await world.owner.fetch("PATCH", `/api/v2/chats/${ids[1]}`, { pin_order: -1 })).status).toBe(400);
 });
 
-test("[CH-31] the list is sorted by most recent activity, paged, with a cursor, and contains only own chats", async () => {
-  await using services = await openWith("one", "two", "three");
-  const { world, ids } = services;
-  // Turns start in the order of the chats; waits until all are recorded, so that the order is final.
+test("[CH-31] sorts the list by most recent activity, and returns pages by offset and cursor", async () => {
+  await using opened = await openWithChats("one", "two", "three");
+  const { world, ids } = opened;
+  // Turns start in the order of the chats. Once all are recorded, the order is final.
   for (const id of ids) {
     using follower = await Follower.open(world.owner, id);
     await world.models.next();
     await follower.until(({ events }) => events.some(({ type }) => type === "preview_reset"));
   }
-  expect(await titles(world)).toEqual(["three", "two", "one"]);
-  expect(await titles(world, "?limit=1&offset=1")).toEqual(["two"]);
-  expect(await titles(world, `?after_id=${ids[1]}`)).toEqual(["one"]);
+  expect(await listTitles(world)).toEqual(["three", "two", "one"]);
+  expect(await listTitles(world, "?limit=1&offset=1")).toEqual(["two"]);
+  expect(await listTitles(world, `?after_id=${ids[1]}`)).toEqual(["one"]);
   expect((await world.owner.fetch("GET", `/api/v2/chats?after_id=${crypto.randomUUID()}`)).status).toBe(400);
   expect((await world.owner.fetch("GET", "/api/v2/chats?limit=-1")).status).toBe(400);
 });
 
-test("[CH-32] filters: title, archived, unread, source and labels; errors are named", async () => {
-  await using services = await openWith("Fix the tests", "50% off", "other");
-  const { world } = services;
-  expect(await titles(world, "?q=title:TESTS")).toEqual(["Fix the tests"]);
-  expect(await titles(world, `?q=${encodeURIComponent('title:"the tests"')}`)).toEqual(["Fix the tests"]);
-  expect(await titles(world, `?q=${encodeURIComponent("title:0%")}`)).toEqual(["50% off"]);
-  expect(await titles(world, "?q=archived:true")).toEqual([]);
-  expect((await titles(world, "?q=has_unread:false")).length).toBe(3);
-  expect(await titles(world, "?q=source:shared_with_me")).toEqual([]);
-  expect((await titles(world, "?q=source:created_by_me,shared_with_me")).length).toBe(3);
-  expect(await titles(world, "?q=pr_status:open")).toEqual([]);
-  expect(await titles(world, "?label=name:other")).toEqual(["other"]);
-  expect(await titles(world, "?label=name:other&label=team:a/b")).toEqual(["other"]);
-  expect(await titles(world, "?label=name:other&label=team:b")).toEqual([]);
+test("[CH-32] filters by title, archive, unread mark, source and labels; errors name the filter", async () => {
+  await using opened = await openWithChats("Fix the tests", "50% off", "other");
+  const { world } = opened;
+  expect(await listTitles(world, "?q=title:TESTS")).toEqual(["Fix the tests"]);
+  expect(await listTitles(world, `?q=${encodeURIComponent('title:"the tests"')}`)).toEqual(["Fix the tests"]);
+  expect(await listTitles(world, `?q=${encodeURIComponent("title:0%")}`)).toEqual(["50% off"]);
+  expect(await listTitles(world, "?q=archived:true")).toEqual([]);
+  expect((await listTitles(world, "?q=has_unread:false")).length).toBe(3);
+  expect(await listTitles(world, "?q=source:shared_with_me")).toEqual([]);
+  expect((await listTitles(world, "?q=source:created_by_me,shared_with_me")).length).toBe(3);
+  expect(await listTitles(world, "?q=pr_status:open")).toEqual([]);
+  expect(await listTitles(world, "?label=name:other")).toEqual(["other"]);
+  expect(await listTitles(world, "?label=name:other&label=team:a/b")).toEqual(["other"]);
+  expect(await listTitles(world, "?label=name:other&label=team:b")).toEqual([]);
   for (const [query, field] of [
     ["q=word", "q"],
     ["q=colour:red", "colour"],
@@ -91,11 +91,11 @@ test("[CH-32] filters: title, archived, unread, source and labels; errors are na
   }
 });
 
-test("[CH-33] creating runs its checks in order, and a refusal changes nothing", async () => {
+test("[CH-33] checks the fields of a new chat in order, and changes nothing after a refusal", async () => {
   await using world = await openChatWorld();
   const { organization_id } = world;
   const validChat = { organization_id, content: toTextContent("hello") };
-  const many = Array.from({ length: 251 }, (_, index) => ({ name: `tool-${index}` }));
+  const tooManyTools = Array.from({ length: 251 }, (_, index) => ({ name: `tool-${index}` }));
   const labels = Object.fromEntries(Array.from({ length: 51 }, (_, index) => [`k${index}`, "v"]));
   const cases: [Record<string, unknown>, number, string?][] = [
     [{ ...validChat, organization_id: crypto.randomUUID(), content: [] }, 403],
@@ -108,10 +108,10 @@ test("[CH-33] creating runs its checks in order, and a refusal changes nothing",
     [{ ...validChat, model_config_id: crypto.randomUUID(), plan_mode: "x" }, 400, "model_config_id"],
     [{ ...validChat, plan_mode: "x", mcp_server_ids: [crypto.randomUUID()] }, 400, "plan_mode"],
     [{ ...validChat, mcp_server_ids: [crypto.randomUUID()], labels }, 400, "mcp_server_ids"],
-    [{ ...validChat, labels, unsafe_dynamic_tools: many }, 400, "labels"],
+    [{ ...validChat, labels, unsafe_dynamic_tools: tooManyTools }, 400, "labels"],
     [{ ...validChat, labels: { "-a": "b" } }, 400, "labels"],
     [{ ...validChat, labels: { a: "" } }, 400, "labels"],
-    [{ ...validChat, unsafe_dynamic_tools: many, client_type: "x" }, 400, "unsafe_dynamic_tools"],
+    [{ ...validChat, unsafe_dynamic_tools: tooManyTools, client_type: "x" }, 400, "unsafe_dynamic_tools"],
     [{ ...validChat, unsafe_dynamic_tools: [{ name: "a" }, { name: "a" }] }, 400, "unsafe_dynamic_tools"],
     [{ ...validChat, unsafe_dynamic_tools: [{ name: "a", input_schema: "x" }] }, 400, "unsafe_dynamic_tools"],
     [{ ...validChat, client_type: "x", reasoning_effort: "x" }, 400, "client_type"],
@@ -124,7 +124,7 @@ test("[CH-33] creating runs its checks in order, and a refusal changes nothing",
   }
   const large = { ...validChat, content: toTextContent("x".repeat(262_144)) };
   expect((await world.owner.fetch("POST", "/api/v2/chats", large)).status).toBe(413);
-  expect(await titles(world)).toEqual([]);
+  expect(await listTitles(world)).toEqual([]);
   const created = await createChat(world, "one two three four five six seven", {
     client_type: "ui",
     plan_mode: "plan",
@@ -144,7 +144,7 @@ test("[CH-33] creating runs its checks in order, and a refusal changes nothing",
   expect(call.request.reasoning_effort).toBe("high");
 });
 
-test("[CH-34] metadata is validated and changed atomically", async () => {
+test("[CH-34] validates metadata, and changes it completely or not at all", async () => {
   await using world = await openChatWorld();
   const { id } = await createChat(world, "one", { labels: { a: "b" } });
   const path = `/api/v2/chats/${id}`;
@@ -166,7 +166,7 @@ test("[CH-34] metadata is validated and changed atomically", async () => {
   expect([cleared.labels, cleared.plan_mode]).toEqual([{}, undefined]);
 });
 
-test("[CH-38] a chat in an invalid state is shown as failed, refuses everything and is reconciled without losing its queue", async () => {
+test("[CH-38] shows a chat in an invalid state as failed; a reconciliation keeps its queue", async () => {
   await using world = await openChatWorld();
   const { id } = await createChat(world, "one");
   const path = `/api/v2/chats/${id}`;
@@ -183,12 +183,12 @@ test("[CH-38] a chat in an invalid state is shown as failed, refuses everything 
   await store.commit([updateChat(id, { status: "completed" })]);
   await chats.ask(id, "reload", {});
   expect((await world.owner.get<Chat>(path)).status).toBe("error");
-  const refused = [
+  const refusals = [
     await world.owner.fetch("POST", `${path}/messages`, { content: toTextContent("x") }),
     await world.owner.fetch("POST", `${path}/interrupt`),
     await world.owner.fetch("PATCH", path, { archived: true }),
   ];
-  expect(refused.map(({ status }) => status)).toEqual([409, 409, 409]);
+  expect(refusals.map(({ status }) => status)).toEqual([409, 409, 409]);
   const chat = await world.owner.post<Chat>(`${path}/reconcile-invalid`);
   expect([chat.status, chat.last_error?.kind, chat.archived]).toEqual(["error", "generic", false]);
   const { queued_messages } = await world.owner.get<MessagePage>(`${path}/messages`);
@@ -196,7 +196,7 @@ test("[CH-38] a chat in an invalid state is shown as failed, refuses everything 
   expect((await world.owner.fetch("POST", `${path}/reconcile-invalid`)).status).toBe(409);
 });
 
-test("[CH-39] sub-chats are archived and restored with their root, all or none", async () => {
+test("[CH-39] archives and restores sub-chats with their root, all or none", async () => {
   await using world = await openChatWorld();
   const { user_id, organization_id } = world;
   const root = await createChat(world, "root");
@@ -235,22 +235,22 @@ test("[CH-39] sub-chats are archived and restored with their root, all or none",
   });
   const call = await world.models.next();
   const path = `/api/v2/chats/${root.id}`;
-  const archive = async (id: string, archived: boolean) =>
+  const setArchived = async (id: string, archived: boolean) =>
     (await world.owner.fetch("PATCH", `/api/v2/chats/${id}`, { archived })).status;
-  expect(await archive(root.id, true)).toBe(409);
+  expect(await setArchived(root.id, true)).toBe(409);
   expect((await world.owner.get<Chat>(path)).archived).toBe(false);
-  using below = await Follower.open(world.owner, child);
+  using childFollower = await Follower.open(world.owner, child);
   call.finish();
-  await below.until(({ status }) => status === "waiting");
-  expect(await archive(child, true)).toBe(400);
-  expect(await archive(root.id, true)).toBe(204);
+  await childFollower.until(({ status }) => status === "waiting");
+  expect(await setArchived(child, true)).toBe(400);
+  expect(await setArchived(root.id, true)).toBe(204);
   expect(await world.owner.get<Chat>(path)).toMatchObject({
     archived: true,
     children: [{ id: child, archived: true }],
   });
   const sent = await world.owner.fetch("POST", `/api/v2/chats/${child}/messages`, { content: toTextContent("x") });
   expect(sent.status).toBe(409);
-  expect(await archive(root.id, false)).toBe(204);
+  expect(await setArchived(root.id, false)).toBe(204);
   expect((await world.owner.get<Chat[]>("/api/v2/chats")).map(({ children }) => children.length)).toEqual([1]);
   await world.owner.post(`/api/v2/chats/${child}/messages`, { content: toTextContent("go on") });
   expect((await world.models.next()).prompt).toBe("go on");
@@ -258,16 +258,16 @@ test("[CH-39] sub-chats are archived and restored with their root, all or none",
 
 test("[ID-25] only users who have started a chat have a seat", async () => {
   await using world = await openChatWorld();
-  const seat = async (): Promise<boolean> =>
+  const hasSeat = async (): Promise<boolean> =>
     (await world.owner.get<{ has_ai_seat: boolean }>("/api/v2/users/me")).has_ai_seat;
-  expect(await seat()).toBe(false);
+  expect(await hasSeat()).toBe(false);
   await createChat(world, "hello");
-  expect(await seat()).toBe(true);
+  expect(await hasSeat()).toBe(true);
   await createChat(world, "again");
-  expect(await seat()).toBe(true);
+  expect(await hasSeat()).toBe(true);
 });
 
-test("[CH-31] a list reads no message, and nothing of a chat that only its turns need", () => {
+test("[CH-31] the queries of a list read no messages, and no columns that only turns need", () => {
   const filter: ChatFilter = {
     owner_id: "",
     mine: true,

@@ -1,5 +1,5 @@
-// Every provider and dialect with all their differences, as one table: each row has what a server of that kind receives and sends. Over
-// real sockets in each protocol (test/support/models/model-frames.ts, model-dialects.ts).
+// A table of all providers and dialects with their differences: each row describes what a server of that kind receives and sends. The
+// tests use real sockets in each protocol (test/support/models/model-frames.ts, model-dialects.ts).
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { ChatMessage, MessagePage } from "#schema/chats/chat.ts";
 import type { ChatCost } from "#schema/chats/chat-cost.ts";
@@ -20,20 +20,21 @@ type Row = {
   readonly model?: Json;
   /** Call IDs as its models create them. */
   readonly ids?: readonly [string, string];
-  /** Where a tool's image is placed in the model's next request; none: the model accepts no images. */
+  /** The place of a tool's image in the next request; "none" if the model accepts no images. */
   readonly picture: "in the result" | "behind the result" | "none";
-  /** The part of a thought that is sent back, as JSON text somewhere in the request; undefined for nothing. */
+  /** JSON text of the reasoning that the next request contains; undefined if reasoning is not sent back. */
   readonly thought: string | undefined;
   /** Cached prompt tokens as this provider reports them; 0 if it does not. */
   readonly cached: number;
-  readonly long: { status: number; body: unknown };
+  /** The response to a prompt that is too long. */
+  readonly tooLong: { status: number; body: unknown };
   /** A transient error in the middle of the stream. */
-  readonly broken: string;
+  readonly streamError: string;
 };
 
 const sse = (event: Json): string => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
 const openAiError = { message: "The server had an error", type: "server_error", param: null, code: null };
-const openAiLong = {
+const openAiTooLong = {
   status: 400,
   body: {
     error: {
@@ -45,15 +46,15 @@ const openAiLong = {
   },
 };
 
-const dialect = (name: Dialect, more: Pick<Row, "picture"> & Partial<Row>): Row => ({
+const toDialectRow = (name: Dialect, fields: Pick<Row, "picture"> & Partial<Row>): Row => ({
   name,
   kind: "openai-compat",
   base: `/${name}/v1`,
   thought: '"reasoning_content":"which one?"',
   cached: 70,
-  long: toPromptTooLong(name),
-  broken: toStreamError(name),
-  ...more,
+  tooLong: toPromptTooLong(name),
+  streamError: toStreamError(name),
+  ...fields,
 });
 
 const ROWS: readonly Row[] = [
@@ -64,8 +65,8 @@ const ROWS: readonly Row[] = [
     thought: undefined,
     cached: 70,
     model: { model: "gpt-4.1", model_config: { provider_options: { use_responses_api: false } } },
-    long: openAiLong,
-    broken: `data: ${JSON.stringify({ error: openAiError })}\n\n`,
+    tooLong: openAiTooLong,
+    streamError: `data: ${JSON.stringify({ error: openAiError })}\n\n`,
   },
   {
     name: "OpenAI responses",
@@ -74,8 +75,8 @@ const ROWS: readonly Row[] = [
     picture: "in the result",
     cached: 70,
     thought: '"encrypted_content":"sealed-thoughts"',
-    long: openAiLong,
-    broken: sse({ type: "error", sequence_number: 9, error: openAiError }),
+    tooLong: openAiTooLong,
+    streamError: sse({ type: "error", sequence_number: 9, error: openAiError }),
   },
   {
     name: "Anthropic",
@@ -84,14 +85,14 @@ const ROWS: readonly Row[] = [
     thought: '"signature":"signed"',
     cached: 70,
     model: { model: "claude-sonnet-4-5" },
-    long: {
+    tooLong: {
       status: 400,
       body: {
         type: "error",
         error: { type: "invalid_request_error", message: "prompt is too long: 210000 tokens > 200000 maximum" },
       },
     },
-    broken: sse({ type: "error", error: { type: "overloaded_error", message: "Overloaded" } }),
+    streamError: sse({ type: "error", error: { type: "overloaded_error", message: "Overloaded" } }),
   },
   {
     name: "Google",
@@ -100,7 +101,7 @@ const ROWS: readonly Row[] = [
     picture: "in the result",
     cached: 70,
     thought: '"thoughtSignature":"signed"',
-    long: {
+    tooLong: {
       status: 400,
       body: {
         error: {
@@ -110,36 +111,36 @@ const ROWS: readonly Row[] = [
         },
       },
     },
-    broken: `data: ${JSON.stringify({ error: { code: 503, message: "The model is overloaded.", status: "UNAVAILABLE" } })}\n\n`,
+    streamError: `data: ${JSON.stringify({ error: { code: 503, message: "The model is overloaded.", status: "UNAVAILABLE" } })}\n\n`,
   },
-  dialect("vllm", { picture: "behind the result" }),
-  dialect("ollama", { picture: "behind the result", cached: 0 }),
-  dialect("llamacpp", { picture: "none", thought: '"reasoning_content":"\\nwhich one?\\n"' }),
-  dialect("deepseek", { picture: "none" }),
-  dialect("mistral", {
+  toDialectRow("vllm", { picture: "behind the result" }),
+  toDialectRow("ollama", { picture: "behind the result", cached: 0 }),
+  toDialectRow("llamacpp", { picture: "none", thought: '"reasoning_content":"\\nwhich one?\\n"' }),
+  toDialectRow("deepseek", { picture: "none" }),
+  toDialectRow("mistral", {
     picture: "behind the result",
     cached: 0,
     model: { model: "devstral-medium" },
     ids: ["abcdefgh1", "abcdefgh2"],
   }),
-  dialect("kimi", {
+  toDialectRow("kimi", {
     picture: "behind the result",
     cached: 0,
     model: { model: "kimi-k2" },
     ids: ["functions.lookup:0", "functions.lookup:1"],
   }),
-  dialect("qwen", { picture: "behind the result" }),
-  dialect("zai", { picture: "behind the result" }),
-  dialect("xai", { picture: "behind the result" }),
-  dialect("groq", { picture: "behind the result", thought: undefined }),
-  dialect("lmstudio", { picture: "behind the result", cached: 0 }),
-  dialect("tgi", { picture: "behind the result", cached: 0 }),
+  toDialectRow("qwen", { picture: "behind the result" }),
+  toDialectRow("zai", { picture: "behind the result" }),
+  toDialectRow("xai", { picture: "behind the result" }),
+  toDialectRow("groq", { picture: "behind the result", thought: undefined }),
+  toDialectRow("lmstudio", { picture: "behind the result", cached: 0 }),
+  toDialectRow("tgi", { picture: "behind the result", cached: 0 }),
 ];
 
 const lookup = { name: "lookup", description: "Looks up", input_schema: { type: "object", properties: {} } };
 
-test("[MO-43] the table has a row for each dialect there is", () => {
-  expect(ROWS.flatMap(({ base = "" }) => DIALECTS.filter((one) => base.includes(one)))).toEqual([...DIALECTS]);
+test("[MO-43] the table has a row for each dialect", () => {
+  expect(ROWS.flatMap(({ base = "" }) => DIALECTS.filter((dialect) => base.includes(dialect)))).toEqual([...DIALECTS]);
 });
 
 describe.each([...ROWS])("$name", (row) => {
@@ -158,66 +159,66 @@ describe.each([...ROWS])("$name", (row) => {
     await world[Symbol.asyncDispose]();
   });
 
-  const begin = async (more: Json = {}): Promise<{ id: string; follower: Follower; call: ModelCall }> => {
-    const { id } = await createChat(world, "hello", more);
+  const startChat = async (fields: Json = {}): Promise<{ id: string; follower: Follower; call: ModelCall }> => {
+    const { id } = await createChat(world, "hello", fields);
     const follower = await Follower.open(world.owner, id);
     return { id, follower, call: await world.upstream.next() };
   };
   const listMessages = async (id: string): Promise<ChatMessage[]> =>
     (await world.owner.get<MessagePage>(`/api/v2/chats/${id}/messages`)).messages.reverse();
   const toBodyText = ({ body }: ModelCall): string => JSON.stringify(body);
-  const rest = ({ status }: Follower): boolean => status === "waiting";
+  const isIdle = ({ status }: Follower): boolean => status === "waiting";
 
-  test("[MO-43] text is streamed as it arrives", async () => {
-    const { follower, call } = await begin();
+  test("[MO-43] streams text as it arrives", async () => {
+    const { follower, call } = await startChat();
     using _ = follower;
     call.say({ text: "Hello " });
     await follower.until(({ preview }) => preview === "Hello ");
     call.say({ text: "there" }, { finish: "stop" }).end();
-    await follower.until(rest);
+    await follower.until(isIdle);
     expect(follower.history).toEqual(["user: hello", "assistant: Hello there"]);
   });
 
-  test("[MO-43] tools are called in parallel, and each result goes back with its call", async () => {
-    const { id, follower, call } = await begin({ unsafe_dynamic_tools: [lookup] });
+  test("[MO-43] calls tools in parallel, and sends each result back with its call", async () => {
+    const { id, follower, call } = await startChat({ unsafe_dynamic_tools: [lookup] });
     using _ = follower;
     const [first, second] = row.ids ?? ["call_a", "call_b"];
     call.say({ call: { id: first, name: "lookup", args: '{"word":"tea","n":1}' } });
     call.say({ call: { id: second, name: "lookup", args: '{"word":"milk","n":2}' } }, { finish: "tool_calls" }).end();
     await follower.until(({ events }) => events.some(({ type }) => type === "action_required"));
-    const wanted = follower.events.find((event) => event.type === "action_required")?.action_required.tool_calls ?? [];
-    expect(wanted.map(({ args }) => JSON.parse(args))).toEqual([
+    const calls = follower.events.find((event) => event.type === "action_required")?.action_required.tool_calls ?? [];
+    expect(calls.map(({ args }) => JSON.parse(args))).toEqual([
       { word: "tea", n: 1 },
       { word: "milk", n: 2 },
     ]);
-    const results = wanted.map(({ tool_call_id }, at) => ({ tool_call_id, output: { found: `thing ${at}` } }));
+    const results = calls.map(({ tool_call_id }, index) => ({ tool_call_id, output: { found: `thing ${index}` } }));
     await world.owner.post(`/api/v2/chats/${id}/tool-results`, { results });
     const next = await world.upstream.next();
-    for (const { tool_call_id } of wanted) {
+    for (const { tool_call_id } of calls) {
       // Google matches calls by order and name.
       if (row.kind !== "google") expect(toBodyText(next).split(`"${tool_call_id}"`)).toHaveLength(3);
     }
     expect(toBodyText(next).indexOf("thing 0")).toBeLessThan(toBodyText(next).indexOf("thing 1"));
     next.say({ text: "Both." }, { finish: "stop" }).end();
-    await follower.until(rest);
+    await follower.until(isIdle);
     expect(follower.history.at(-1)).toBe("assistant: Both.");
   });
 
-  test("[MO-42] [MO-43] a tool's image is sent as an image, or a text tells the model that it cannot see it", async () => {
-    const { id, follower, call } = await begin({ mcp_server_ids: [server_id] });
+  test("[MO-42] [MO-43] sends a tool's image as an image, or a text that explains that the model cannot see it", async () => {
+    const { id, follower, call } = await startChat({ mcp_server_ids: [server_id] });
     using _ = follower;
     call.say({ reasoning: "I look" }, { call: { id: "call_p", name: "eye__picture", args: "{}" } });
     call.say({ finish: "tool_calls" }).end();
     const next = await world.upstream.next();
-    expect(pictureIn(row, next.body)).toBe(row.picture);
+    expect(findPicture(row, next.body)).toBe(row.picture);
     expect(toBodyText(next).length).toBeLessThan(toBodyText(call).length + 4_000);
     next.say({ text: "A pixel." }, { finish: "stop" }).end();
-    await follower.until(rest);
+    await follower.until(isIdle);
     if (row.picture === "none") {
       expect(toBodyText(next)).toContain("this model takes only text");
-      // It is not retried.
+      // The image is not sent again.
       const countImageCalls = () =>
-        world.upstream.refused.filter((one) => toBodyText(one).includes("image_url")).length;
+        world.upstream.refused.filter((refused) => toBodyText(refused).includes("image_url")).length;
       expect(countImageCalls()).toBe(1);
       await sendMessage(world, id, "and now?");
       (await world.upstream.next()).say({ text: "Still words." }, { finish: "stop" }).end();
@@ -228,18 +229,18 @@ describe.each([...ROWS])("$name", (row) => {
     }
   });
 
-  test("[MO-41] [MO-43] thoughts are not text, and are sent back with the calls that they led to", async () => {
-    const { id, follower, call } = await begin({ unsafe_dynamic_tools: [lookup] });
+  test("[MO-41] [MO-43] separates reasoning from text, and sends it back with the calls that it led to", async () => {
+    const { id, follower, call } = await startChat({ unsafe_dynamic_tools: [lookup] });
     using _ = follower;
-    const thinks = row.name !== "OpenAI chat";
-    if (thinks) call.say({ reasoning: "which one?" });
+    const sendsReasoning = row.name !== "OpenAI chat";
+    if (sendsReasoning) call.say({ reasoning: "which one?" });
     call
       .say({ text: "I look." }, { call: { id: "call_t", name: "lookup", args: "{}" } }, { finish: "tool_calls" })
       .end();
     await follower.until(({ status }) => status === "requires_action");
     const content = (await listMessages(id)).at(-1)?.content ?? [];
-    const words = content.map(({ type, text = "" }) => `${type}: ${text.trim()}`);
-    expect(words).toEqual([...(thinks ? ["reasoning: which one?"] : []), "text: I look.", "tool-call: "]);
+    const parts = content.map(({ type, text = "" }) => `${type}: ${text.trim()}`);
+    expect(parts).toEqual([...(sendsReasoning ? ["reasoning: which one?"] : []), "text: I look.", "tool-call: "]);
     const results = [{ tool_call_id: content.at(-1)?.tool_call_id, output: "tea" }];
     await world.owner.post<unknown>(`/api/v2/chats/${id}/tool-results`, { results });
     const next = await world.upstream.next();
@@ -247,45 +248,45 @@ describe.each([...ROWS])("$name", (row) => {
     else expect(toBodyText(next)).not.toContain("which one?");
     expect(toBodyText(next)).not.toContain("think>");
     next.say({ text: "Tea." }, { finish: "stop" }).end();
-    await follower.until(rest);
+    await follower.until(isIdle);
   });
 
-  test("[MO-30] [MO-43] cached tokens are counted separately", async () => {
-    const { id, follower, call } = await begin();
+  test("[MO-30] [MO-43] counts cached tokens separately", async () => {
+    const { id, follower, call } = await startChat();
     using _ = follower;
     call.say({ text: "Yes" }, { finish: "stop", usage: { input: 100, output: 20, cached: 70 } }).end();
-    await follower.until(rest);
+    await follower.until(isIdle);
     const usage = (await listMessages(id)).at(-1)?.usage;
     expect(usage).toMatchObject({ input_tokens: 100 - row.cached, output_tokens: 20, total_tokens: 120 });
     expect(usage?.cache_read_tokens ?? 0).toBe(row.cached);
   });
 
-  test("[MO-13] [MO-43] a prompt that is too long is reported as such, and an error during an answer is retried", async () => {
-    const { follower, call } = await begin();
+  test("[MO-13] [MO-43] reports a prompt that is too long, and retries after an error during an answer", async () => {
+    const { follower, call } = await startChat();
     using _ = follower;
-    call.answer(row.long.status, row.long.body);
+    call.answer(row.tooLong.status, row.tooLong.body);
     await follower.until(({ status }) => status === "error");
     const event = follower.events.findLast(({ type }) => type === "error");
     const error = event?.type === "error" ? event.error : undefined;
     expect(error).toMatchObject({ kind: "config", message: expect.stringContaining("is too long for its model") });
-    const second = await begin();
-    using _second = second.follower;
-    second.call.say({ text: "Well" }).sendRaw(row.broken).end();
-    await second.follower.until(({ events }) => events.some(({ type }) => type === "retry"));
+    const interrupted = await startChat();
+    using _second = interrupted.follower;
+    interrupted.call.say({ text: "Well" }).sendRaw(row.streamError).end();
+    await interrupted.follower.until(({ events }) => events.some(({ type }) => type === "retry"));
     const retryCall = await world.upstream.next();
     retryCall.say({ text: "Well, yes" }, { finish: "stop" }).end();
-    await second.follower.until(rest);
-    expect(second.follower.history).toEqual(["user: hello", "assistant: Well, yes"]);
+    await interrupted.follower.until(isIdle);
+    expect(interrupted.follower.history).toEqual(["user: hello", "assistant: Well, yes"]);
   });
 
-  test("[MO-39] [MO-43] an answer that reaches its limit is continued", async () => {
-    const { follower, call } = await begin();
+  test("[MO-39] [MO-43] continues an answer that reaches its limit", async () => {
+    const { follower, call } = await startChat();
     using _ = follower;
     call.say({ text: "one, " }, { finish: "length" }).end();
     const next = await world.upstream.next();
     expect(toBodyText(next)).toContain("Go on exactly where it stopped");
     next.say({ text: "two" }, { finish: "stop" }).end();
-    await follower.until(rest);
+    await follower.until(isIdle);
     expect(follower.history.filter((line) => !line.includes("["))).toEqual([
       "user: hello",
       "assistant: one, ",
@@ -293,13 +294,13 @@ describe.each([...ROWS])("$name", (row) => {
     ]);
   });
 
-  test("[BU-11] [MO-32] [MO-43] an interrupt keeps the output; the connection is closed, or read on for what is billed", async () => {
-    const { id, follower, call } = await begin();
+  test("[BU-11] [MO-32] [MO-43] an interruption keeps the output; the connection is closed, or read until the usage arrives", async () => {
+    const { id, follower, call } = await startChat();
     using _ = follower;
     call.say({ reasoning: "hm" }, { text: "Once upon" });
     await follower.until(({ preview }) => preview.includes("Once upon"));
     await world.owner.post(`/api/v2/chats/${id}/interrupt`);
-    await follower.until(rest);
+    await follower.until(isIdle);
     expect((await listMessages(id)).at(-1)?.content.at(-1)).toMatchObject({ type: "text", text: "Once upon" });
     if (row.kind === "openai-compat") await call.gone;
     else call.say({ finish: "stop", usage: { input: 100, output: 9_000 } }).end();
@@ -312,28 +313,28 @@ describe.each([...ROWS])("$name", (row) => {
   });
 });
 
-/** Returns where the image is placed. */
-const pictureIn = ({ kind }: Row, body: Json): Row["picture"] | "nowhere it should be" => {
+/** Returns the place of the image in a request. */
+const findPicture = ({ kind }: Row, body: Json): Row["picture"] | "nowhere it should be" => {
   if (!JSON.stringify(body).includes(PIXEL)) return "none";
-  const has = (value: unknown): boolean => JSON.stringify(value).includes(PIXEL);
+  const hasPicture = (value: unknown): boolean => JSON.stringify(value).includes(PIXEL);
   const { messages = [], input = [], contents = [] } = body as Record<string, Json[] | undefined>;
   if (kind === "google") {
     const results = contents.flatMap(({ parts }) => (parts as Json[]).flatMap((part) => part.functionResponse ?? []));
-    return results.some(has) ? "in the result" : "nowhere it should be";
+    return results.some(hasPicture) ? "in the result" : "nowhere it should be";
   }
   if (kind === "anthropic") {
     const results = messages.flatMap(({ content }) => (content as Json[]).filter(({ type }) => type === "tool_result"));
-    return results.some(has) ? "in the result" : "nowhere it should be";
+    return results.some(hasPicture) ? "in the result" : "nowhere it should be";
   }
   if (input.length > 0) {
-    return input.some((one) => one.type === "function_call_output" && has(one))
+    return input.some((item) => item.type === "function_call_output" && hasPicture(item))
       ? "in the result"
       : "nowhere it should be";
   }
-  const at = messages.findLastIndex(({ role }) => role === "tool");
-  const behind = messages.slice(at + 1).find(({ role }) => role === "user");
-  const images = ((behind?.content ?? []) as Json[]).filter(({ type }) => type === "image_url");
-  return behind?.role === "user" && images.length === 2 && !has(messages[at])
+  const resultIndex = messages.findLastIndex(({ role }) => role === "tool");
+  const nextUserMessage = messages.slice(resultIndex + 1).find(({ role }) => role === "user");
+  const images = ((nextUserMessage?.content ?? []) as Json[]).filter(({ type }) => type === "image_url");
+  return nextUserMessage?.role === "user" && images.length === 2 && !hasPicture(messages[resultIndex])
     ? "behind the result"
     : "nowhere it should be";
 };

@@ -6,7 +6,7 @@ export const rolesIn = (call: ModelCall): string =>
   messagesIn(call)
     .map(({ role }) => role)
     .join(" ");
-/** Returns the whole request as text, for searching. */
+/** Returns the request as text, for searching. */
 export const toRequestText = (call: ModelCall): string => JSON.stringify(call.body);
-/** Returns true if the request asks for a summary. */
+/** Returns true if the request is for a summary of the history. */
 export const isSummary = (call: ModelCall): boolean => toRequestText(call).includes("You write the notes");

@@ -1,5 +1,5 @@
-// A chat that leaves memory at the moment a message arrives: at every step of the first message's processing, idle actors are removed and a
-// second message arrives. Both are stored, once (RELIABILITY check 11).
+// A chat that is evicted from memory while a message arrives: at every step of processing a first message, idle actors are evicted and a
+// second message arrives. Both are stored once (RELIABILITY check 11).
 import { expect } from "bun:test";
 import { IDLE_TIMEOUT_MS } from "#actors/runtime/directory.ts";
 import { createChat, Follower, openChatWorld } from "#test/support/chats.ts";
@@ -7,14 +7,14 @@ import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { until } from "#test/support/until.ts";
 
-/** Steps of processing one message, from its call to its answer and beyond. */
+/** Number of steps at which the second message arrives: from the first message's model call until after its answer. */
 const STEPS = 30;
 
 testInside("[CH-10] a chat that is evicted while a message arrives handles every message once", async () => {
   const clock = new ManualClock();
   await using world = await openChatWorld({ clock });
   const { context } = world.server;
-  if (!context) throw new Error("the test sweeps a server of this process");
+  if (!context) throw new Error("the test needs a server in this process");
   const { chats } = context;
   const { id } = await createChat(world, "begin");
   (await world.models.next()).finish();
@@ -30,28 +30,28 @@ testInside("[CH-10] a chat that is evicted while a message arrives handles every
       patch: {},
     });
   const texts = ["begin"];
-  await until(isQuiet);
+  await until(isEvicted);
   for (let step = 0; step < STEPS; step++) {
     clock.advance(IDLE_TIMEOUT_MS);
     chats.sweep();
     expect(chats.size).toBe(0);
-    const first = send(`${step} first`);
-    for (let n = 0; n < step; n++) {
-      if (n % 6 === 5) await new Promise((resolve) => setImmediate(resolve));
+    const firstReply = send(`${step} first`);
+    for (let tick = 0; tick < step; tick++) {
+      if (tick % 6 === 5) await new Promise((resolve) => setImmediate(resolve));
       else await Promise.resolve();
     }
     clock.advance(IDLE_TIMEOUT_MS);
     chats.sweep();
-    await Promise.all([first, send(`${step} second`)]);
+    await Promise.all([firstReply, send(`${step} second`)]);
     texts.push(`${step} first`, `${step} second`);
     for (const _ of [1, 2]) (await world.models.next()).finish();
     await follower.until(({ status, queue, messages }) => {
       return status === "waiting" && queue.length === 0 && messages.size === 2 * texts.length;
     });
     // The turn may be about to end when its last status is published.
-    await until(isQuiet);
+    await until(isEvicted);
   }
-  function isQuiet(): boolean {
+  function isEvicted(): boolean {
     clock.advance(IDLE_TIMEOUT_MS);
     chats.sweep();
     return chats.size === 0;

@@ -1,5 +1,5 @@
-// A chat's pull request from push to merge: a real repository in a real workspace, a git host that answers as GitHub does, and all views
-// that show it.
+// A chat's pull request from push to merge: a real repository in a real workspace, a server with GitHub's API, and all views of the pull
+// request.
 import { expect } from "bun:test";
 import { join } from "node:path";
 import type { Chat } from "#schema/chats/chat.ts";
@@ -15,12 +15,12 @@ import { makeRepository } from "#test/support/repository.ts";
 import { getContext } from "#test/support/seed.ts";
 import { callTools, openChat, openToolWorld } from "#test/tools/world.ts";
 
-const G = "/api/v3/repos/team/repo";
-const FIND = `${G}/pulls?head=team%3Afix&state=all&sort=created&direction=desc&per_page=1`;
+const REPOSITORY_PATH = "/api/v3/repos/team/repo";
+const FIND_PULL_PATH = `${REPOSITORY_PATH}/pulls?head=team%3Afix&state=all&sort=created&direction=desc&per_page=1`;
 
 testNeeding(
   [needs.git],
-  "[PR-5] finds the pull request of a pushed branch with the owner's account, shows it in the chat, lists and searches, and follows it until the merge",
+  "[PR-5] finds a pushed branch's pull request, shows it in the chat, lists and searches, and follows it until the merge",
   async () => {
     using provider = new FakeProvider();
     using host = new FakeGitApi();
@@ -35,10 +35,12 @@ testNeeding(
     const { id, call } = await openChat(world);
     const origin = join(world.home, "origin.git");
     makeRepository(join(world.home, "seed")).git("clone", "-q", "--bare", ".", origin);
-    host.json(FIND, [{ number: 7 }]);
-    host.json(`${G}/pulls/7`, createGithubPull(host.url));
-    host.json(`${G}/pulls/7/reviews?per_page=100`, []);
-    host.answers.set(`application/vnd.github.diff ${G}/pulls/7`, { text: "diff --git a/a.txt b/a.txt\n" });
+    host.json(FIND_PULL_PATH, [{ number: 7 }]);
+    host.json(`${REPOSITORY_PATH}/pulls/7`, createGithubPull(host.url));
+    host.json(`${REPOSITORY_PATH}/pulls/7/reviews?per_page=100`, []);
+    host.answers.set(`application/vnd.github.diff ${REPOSITORY_PATH}/pulls/7`, {
+      text: "diff --git a/a.txt b/a.txt\n",
+    });
     expect((await world.owner.fetch("GET", `/api/v2/chats/${id}/diff`)).status).toBe(404);
 
     using watch = await world.owner.socket("/api/v2/chats/watch");
@@ -48,11 +50,17 @@ testNeeding(
         if (kind === "diff_status_change") return chat as Chat;
       }
     };
-    const command = `git clone -q ${origin} work && cd work && git checkout -q -b fix && git push -q origin fix && git remote set-url origin ${host.url}/team/repo.git`;
+    const command = [
+      `git clone -q ${origin} work`,
+      "cd work",
+      "git checkout -q -b fix",
+      "git push -q origin fix",
+      `git remote set-url origin ${host.url}/team/repo.git`,
+    ].join(" && ");
     const { results, next } = await callTools(world, call, ["execute", { command, timeout: "60s" }]);
     expect(results).toMatchObject([{ success: true }]);
     next.finish();
-    const seen = {
+    const expectedStatus = {
       chat_id: id,
       pr_number: 7,
       pull_request_state: "open",
@@ -69,12 +77,12 @@ testNeeding(
       base_branch: "main",
       head_branch: "fix",
     };
-    expect((await nextDiffChange()).diff_status).toMatchObject(seen);
+    expect((await nextDiffChange()).diff_status).toMatchObject(expectedStatus);
     const { diff_status } = await world.owner.get<Chat>(`/api/v2/chats/${id}`);
     const time = expect.stringMatching(/^\d{4}-.*Z$/);
     const { user } = createGithubPull(host.url);
     expect(diff_status).toEqual({
-      ...seen,
+      ...expectedStatus,
       author_login: user.login,
       author_avatar_url: user.avatar_url,
       refreshed_at: time,
@@ -86,47 +94,48 @@ testNeeding(
       provider: "github",
       remote_origin: `${host.url}/team/repo.git`,
       branch: "fix",
-      pull_request_url: seen.url,
+      pull_request_url: expectedStatus.url,
       diff: "diff --git a/a.txt b/a.txt\n",
     });
 
-    const other = await createChat(world, "another", {});
+    const otherChat = await createChat(world, "another", {});
     (await world.models.next()).finish();
     const searchChats = async (q: string): Promise<string[]> =>
       (await world.owner.get<Chat[]>(`/api/v2/chats?${new URLSearchParams({ q })}`)).map((chat) => chat.id);
     for (const q of [
-      ...[
-        "pr:7",
-        "pr_status:open",
-        "pr_status:draft,open",
-        "repo:TEAM/repo",
-        "pr_title:frobnic",
-        `diff_url:"${seen.url}"`,
-      ],
-      ...["search:frobnicator", "search:7", 'search:"fix the"'],
+      "pr:7",
+      "pr_status:open",
+      "pr_status:draft,open",
+      "repo:TEAM/repo",
+      "pr_title:frobnic",
+      `diff_url:"${expectedStatus.url}"`,
+      "search:frobnicator",
+      "search:7",
+      'search:"fix the"',
     ]) {
       expect([q, await searchChats(q)]).toEqual([q, [id]]);
     }
     for (const q of ["pr:8", "pr_status:merged", "repo:other", "search:8", "pr_title:x%"])
       expect([q, await searchChats(q)]).toEqual([q, []]);
-    expect((await searchChats("archived:false")).sort()).toEqual([id, other.id].sort());
+    expect((await searchChats("archived:false")).sort()).toEqual([id, otherChat.id].sort());
 
-    // Polling an unchanged pull request gets 304 and publishes no event. Then the pull request changes.
+    // Polling an unchanged pull request gets 304 and publishes no event.
     host.requests.length = 0;
     await diffs.onTimer(id);
     await diffs.whenIdle();
     expect(host.requests.map((line) => line.slice(0, 3))).toEqual(["304", "304", "304"]);
-    host.json(`${G}/pulls/7`, createGithubPull(host.url, { state: "closed", merged: true, title: "Fix the Widget" }));
+    host.json(
+      `${REPOSITORY_PATH}/pulls/7`,
+      createGithubPull(host.url, { state: "closed", merged: true, title: "Fix the Widget" }),
+    );
     await diffs.onTimer(id);
     expect((await nextDiffChange()).diff_status).toMatchObject({
       pull_request_state: "merged",
       pull_request_title: "Fix the Widget",
     });
-    expect([
-      await searchChats("search:frobnicator"),
-      await searchChats("search:widget"),
-      await searchChats("pr_status:merged"),
-    ]).toEqual([[], [id], [id]]);
+    expect(await searchChats("search:frobnicator")).toEqual([]);
+    expect(await searchChats("search:widget")).toEqual([id]);
+    expect(await searchChats("pr_status:merged")).toEqual([id]);
 
     // A rate-limited host is not called, neither by polling nor for a request.
     host.refuse = () => new Response("", { status: 429, headers: { "retry-after": "3600" } });

@@ -1,4 +1,4 @@
-// Concurrent operations: in either order, the outcome is one that the table allows, and nothing is lost or duplicated.
+// Concurrent operations: in either order, the transition table allows the outcome, and nothing is lost or duplicated.
 import { expect, test } from "bun:test";
 import { connect } from "node:net";
 import { findChatAccessRow } from "#db/chats/chats.ts";
@@ -19,10 +19,10 @@ import { readEvents } from "#test/support/net/event-reader.ts";
 import { getContext, getOwnerContext } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
 
-/** How long results are awaited (facts/chats 1.10). */
-const DEADLINE_MS = 300_000;
+/** The time limit for tool results (facts/chats 1.10). */
+const RESULTS_TIMEOUT_MS = 300_000;
 
-test("[CH-41] two answers to the same calls: one is accepted, the other is refused", async () => {
+test("[CH-41] accepts one of two concurrent answers to the same calls, and refuses the other", async () => {
   await using world = await openChatWorld();
   const unsafe_dynamic_tools = [{ name: "ask", description: "asks", input_schema: {} }];
   const { id } = await createChat(world, "go", { unsafe_dynamic_tools });
@@ -38,7 +38,7 @@ test("[CH-41] two answers to the same calls: one is accepted, the other is refus
   expect(call.request.messages.filter(({ role }) => role === "tool").length).toBe(1);
 });
 
-test("[CH-41] the text is stored once when an interrupt races with the end of the answer", async () => {
+test("[CH-41] stores the text once when an interruption races with the end of the answer", async () => {
   await using world = await openChatWorld();
   for (let round = 0; round < 10; round++) {
     const { id } = await createChat(world, "go");
@@ -46,58 +46,58 @@ test("[CH-41] the text is stored once when an interrupt races with the end of th
     const call = await world.models.next();
     call.say("all of it");
     await follower.until(({ preview }) => preview === "all of it");
-    const stopping = world.owner.fetch("POST", `/api/v2/chats/${id}/interrupt`);
+    const interruption = world.owner.fetch("POST", `/api/v2/chats/${id}/interrupt`);
     if (round % 2 === 0) await Promise.resolve();
     call.finish();
-    expect([200, 409]).toContain((await stopping).status);
+    expect([200, 409]).toContain((await interruption).status);
     await follower.until(({ status }) => status === "waiting");
     expect(follower.history).toEqual(["user: go", "assistant: all of it"]);
   }
 });
 
-test("[CH-41] a racing archive and send never both succeed", async () => {
+test("[CH-41] an archive request and a message that race never both succeed", async () => {
   await using world = await openChatWorld();
   const { id } = await createChat(world, "go");
   using follower = await Follower.open(world.owner, id);
   (await world.models.next()).finish();
   await follower.until(({ status }) => status === "waiting");
   const path = `/api/v2/chats/${id}`;
-  const both = await Promise.all([
+  const responses = await Promise.all([
     world.owner.fetch("PATCH", path, { archived: true }),
     world.owner.fetch("POST", `${path}/messages`, { content: toTextContent("more") }),
   ]);
-  expect(["204,409", "409,200"]).toContain(both.map(({ status }) => status).join());
+  expect(["204,409", "409,200"]).toContain(responses.map(({ status }) => status).join());
 });
 
-test("[CH-41] promote races the end of the turn: every queued message is sent once", async () => {
+test("[CH-41] sends every queued message once when a promotion races with the end of the turn", async () => {
   await using world = await openChatWorld();
   const { id } = await createChat(world, "go");
   using follower = await Follower.open(world.owner, id);
   const call = await world.models.next();
   await sendMessage(world, id, "a");
   const { queued_message } = await sendMessage(world, id, "b");
-  const promoting = world.owner.fetch("POST", `/api/v2/chats/${id}/queue/${queued_message?.id}/promote`);
+  const promotion = world.owner.fetch("POST", `/api/v2/chats/${id}/queue/${queued_message?.id}/promote`);
   call.finish();
-  expect([202, 404, 409]).toContain((await promoting).status);
-  const settle = async (): Promise<void> => {
+  expect([202, 404, 409]).toContain((await promotion).status);
+  const finishAllCalls = async (): Promise<void> => {
     for (;;) (await world.models.next()).finish();
   };
-  void settle();
+  void finishAllCalls();
   await follower.until(
     ({ status, queue, messages }) => status === "waiting" && queue.length === 0 && messages.size > 4,
   );
-  const sent = follower.history.slice(1).filter((line) => line.startsWith("user"));
-  expect(sent.sort()).toEqual(["user: a", "user: b"]);
+  const userMessages = follower.history.slice(1).filter((line) => line.startsWith("user"));
+  expect(userMessages.sort()).toEqual(["user: a", "user: b"]);
 });
 
-/** Holds the next matching commit until it is released. */
-const hold = (world: ChatWorld, fits: (sql: string) => boolean) => {
+/** Delays the next matching commit until it is released. */
+const delayCommit = (world: ChatWorld, matches: (sql: string) => boolean) => {
   const { store } = getOwnerContext(world.server, world.user_id);
   const commit = store.commit.bind(store);
   const reached = Promise.withResolvers<void>();
   const gate = Promise.withResolvers<void>();
   store.commit = async (batch, ...more) => {
-    if (!batch.some(({ sql }) => fits(sql))) return commit(batch, ...more);
+    if (!batch.some(({ sql }) => matches(sql))) return commit(batch, ...more);
     store.commit = commit;
     reached.resolve();
     await gate.promise;
@@ -105,36 +105,36 @@ const hold = (world: ChatWorld, fits: (sql: string) => boolean) => {
   };
   return { reached: reached.promise, release: () => gate.resolve() };
 };
-const storesMessages = (sql: string) => sql.startsWith('insert into "messages"');
-/** A request that has gone through the whole server since. */
-const aRound = (world: ChatWorld, id: string) => world.owner.get<Chat>(`/api/v2/chats/${id}`);
+const insertsMessages = (sql: string) => sql.startsWith('insert into "messages"');
+/** Makes a request, so that the server handles everything that was sent before. */
+const makeRoundTrip = (world: ChatWorld, id: string) => world.owner.get<Chat>(`/api/v2/chats/${id}`);
 const toChatPath = (id: string) => `/api/v2/chats/${id}`;
 
-testInside("[CH-41] no old message remains when an edit races with the commit of a step", async () => {
+testInside("[CH-41] no replaced message remains when an edit races with the commit of a step", async () => {
   await using world = await openChatWorld();
-  for (const first of ["step", "edit"] as const) {
+  for (const firstEvent of ["step", "edit"] as const) {
     const { id } = await createChat(world, "go");
     using follower = await Follower.open(world.owner, id);
     const call = await world.models.next();
     call.say("old words");
     await follower.until(({ preview }) => preview === "old words");
-    const message = [...follower.messages.keys()][0];
+    const messageId = [...follower.messages.keys()][0];
     const edit = () =>
-      world.owner.fetch("PATCH", `${toChatPath(id)}/messages/${message}`, { content: toTextContent("go elsewhere") });
-    const gate = hold(world, storesMessages);
-    let editing: Promise<Response>;
-    if (first === "step") {
+      world.owner.fetch("PATCH", `${toChatPath(id)}/messages/${messageId}`, { content: toTextContent("go elsewhere") });
+    const gate = delayCommit(world, insertsMessages);
+    let response: Promise<Response>;
+    if (firstEvent === "step") {
       call.finish();
       await gate.reached;
-      editing = edit();
+      response = edit();
     } else {
-      editing = edit();
+      response = edit();
       await gate.reached;
       call.finish();
     }
-    await aRound(world, id);
+    await makeRoundTrip(world, id);
     gate.release();
-    expect((await editing).status).toBe(200);
+    expect((await response).status).toBe(200);
     (await world.models.next()).say("new words").finish();
     await follower.until(({ status, history }) => status === "waiting" && history.at(-1) === "assistant: new words");
     expect(follower.history).toEqual(["user: go elsewhere", "assistant: new words"]);
@@ -143,40 +143,40 @@ testInside("[CH-41] no old message remains when an edit races with the commit of
 });
 
 testInside(
-  "[CH-41] the deadline and the results race: one of them answers the calls, and the other is ignored",
+  "[CH-41] either the timeout or the results answer the calls when they race, and the other is ignored",
   async () => {
     const clock = new ManualClock();
     await using world = await openChatWorld({ clock });
     const { chats, scheduler } = getContext(world.server);
     const unsafe_dynamic_tools = [{ name: "ask", description: "asks", input_schema: {} }];
-    for (const first of ["results", "deadline"] as const) {
+    for (const firstEvent of ["results", "timeout"] as const) {
       const { id } = await createChat(world, "go", { unsafe_dynamic_tools });
       using follower = await Follower.open(world.owner, id);
       (await world.models.next()).callTool("c", "ask").finish("tool_calls");
       await follower.until(({ status }) => status === "requires_action");
       const toolResult = { tool_call_id: "c", output: "an answer" };
-      const gate = hold(world, storesMessages);
+      const gate = delayCommit(world, insertsMessages);
       let outcome: Promise<unknown>;
-      if (first === "results") {
-        // Not as a request, which would time out.
+      if (firstEvent === "results") {
+        // This does not use a request, because a request would time out.
         outcome = chats.ask(id, "completeAction", { results: [{ ...toolResult, is_error: false }] });
         await gate.reached;
-        clock.leap(DEADLINE_MS + 1);
+        clock.leap(RESULTS_TIMEOUT_MS + 1);
       } else {
-        clock.leap(DEADLINE_MS + 1);
+        clock.leap(RESULTS_TIMEOUT_MS + 1);
         await gate.reached;
         outcome = world.owner
           .fetch("POST", `${toChatPath(id)}/tool-results`, { results: [toolResult] })
           .then(({ status }) => status);
       }
-      await aRound(world, id);
+      await makeRoundTrip(world, id);
       gate.release();
-      expect(await outcome).toBe(first === "results" ? null : 409);
+      expect(await outcome).toBe(firstEvent === "results" ? null : 409);
       await scheduler.tick();
       const call = await world.models.next();
       const answers = call.request.messages.filter(({ role }) => role === "tool");
       expect(answers.length).toBe(1);
-      expect(JSON.stringify(answers).includes("an answer")).toBe(first === "results");
+      expect(JSON.stringify(answers).includes("an answer")).toBe(firstEvent === "results");
       call.finish();
       await follower.until(({ status }) => status === "waiting");
     }
@@ -184,8 +184,8 @@ testInside(
 );
 
 testInside.each(["promote", "finish"])(
-  "[CH-41] promote against the end of the turn, %s first: every queued message is sent once",
-  async (first) => {
+  "[CH-41] sends every queued message once when a promotion races with the end of the turn, %s first",
+  async (firstEvent) => {
     await using world = await openChatWorld();
     const { id } = await createChat(world, "go");
     using follower = await Follower.open(world.owner, id);
@@ -195,27 +195,27 @@ testInside.each(["promote", "finish"])(
     const { queued_message } = await sendMessage(world, id, "b");
     await follower.until(({ queue }) => queue.length === 2);
     const promote = () => world.owner.fetch("POST", `${toChatPath(id)}/queue/${queued_message?.id}/promote`);
-    const gate = hold(world, (sql) => sql.startsWith('update "chats"') && sql.includes('"snapshot_version" = '));
-    let promoting: Promise<Response>;
-    if (first === "promote") {
-      promoting = promote();
+    const gate = delayCommit(world, (sql) => sql.startsWith('update "chats"') && sql.includes('"snapshot_version" = '));
+    let response: Promise<Response>;
+    if (firstEvent === "promote") {
+      response = promote();
       await gate.reached;
       call.say("done").finish();
     } else {
       call.say("done").finish();
       await gate.reached;
-      promoting = promote();
+      response = promote();
     }
-    await aRound(world, id);
+    await makeRoundTrip(world, id);
     gate.release();
-    expect((await promoting).status).toBe(202);
-    const settle = async (): Promise<void> => {
+    expect((await response).status).toBe(202);
+    const finishAllCalls = async (): Promise<void> => {
       for (;;) (await world.models.next()).finish();
     };
-    void settle();
+    void finishAllCalls();
     const listUserMessages = ({ history }: Follower): string[] => history.filter((line) => line.startsWith("user"));
     await follower.until(
-      (one) => one.status === "waiting" && one.queue.length === 0 && listUserMessages(one).length === 3,
+      (state) => state.status === "waiting" && state.queue.length === 0 && listUserMessages(state).length === 3,
     );
     expect(listUserMessages(follower).sort()).toEqual(["user: a", "user: b", "user: go"]);
     expect(await loadHistory(world.owner, id)).toEqual(follower.history);
@@ -223,51 +223,51 @@ testInside.each(["promote", "finish"])(
 );
 
 testInside(
-  "[CH-42] a follower that does not read is disconnected after ten seconds; a slow one gets everything; the fast one never waits",
+  "[CH-42] disconnects a follower that does not read for ten seconds; a slow one gets everything, a fast one never waits",
   async () => {
     const clock = new ManualClock();
     await using world = await openChatWorld({ clock });
     const { store, streams } = getContext(world.server);
     const { id } = await createChat(world, "go");
-    using first = await Follower.open(world.owner, id);
+    using firstFollower = await Follower.open(world.owner, id);
     (await world.models.next()).finish();
-    await first.until(({ status }) => status === "waiting");
+    await firstFollower.until(({ status }) => status === "waiting");
     const key = (await store.get(findChatAccessRow({ id })))?.key as number;
-    // More than the sockets in between can buffer: four if another node than the called one has the chat.
+    // The messages exceed the buffers of all sockets between, which are four if another node has the chat.
     const size = world.server.contexts.length > 1 ? 24_000 : 8_000;
     const content = JSON.stringify([{ type: "text", text: "x".repeat(size) }]);
     const insert =
       "insert into messages (id, chat, revision, role, visibility, content, created_at) values (?1, ?2, 1, 'user', 'user', ?3, 1)";
-    const from = 1_000_000;
-    for (let at = 0; at < 3_000; at += 100) {
+    const firstId = 1_000_000;
+    for (let offset = 0; offset < 3_000; offset += 100) {
       await store.commit([
-        { sql: insert, rows: Array.from({ length: 100 }, (_, index) => [from + at + index, key, content]) },
+        { sql: insert, rows: Array.from({ length: 100 }, (_, index) => [firstId + offset + index, key, content]) },
       ]);
     }
     const { port, hostname } = world.server.url;
-    const stuck = connect(Number(port), hostname);
-    stuck.on("error", () => {});
-    stuck.pause();
+    const stuckSocket = connect(Number(port), hostname);
+    stuckSocket.on("error", () => {});
+    stuckSocket.pause();
     const headers = `Host: ${hostname}:${port}\r\nAccept: text/event-stream\r\nService-Session-Token: ${world.owner.token}`;
-    stuck.write(`GET ${toChatPath(id)}/stream HTTP/1.1\r\n${headers}\r\n\r\n`);
+    stuckSocket.write(`GET ${toChatPath(id)}/stream HTTP/1.1\r\n${headers}\r\n\r\n`);
     await until(() => streams.size !== 0);
-    using fast = await Follower.open(world.owner, id);
-    await fast.until(({ messages, status }) => messages.size === 3_002 && status === "waiting");
+    using fastFollower = await Follower.open(world.owner, id);
+    await fastFollower.until(({ messages, status }) => messages.size === 3_002 && status === "waiting");
     await sendMessage(world, id, "more");
     (await world.models.next()).say("quick").finish();
-    await fast.until(({ history }) => history.includes("assistant: quick"));
-    // Only the stuck one is waiting now, and only a timeout can end it, once all buffers up to the server are full.
-    await until(() => streams.size === 0 || void clock.leap(10_001), { what: "the stuck one to be ended" });
-    stuck.destroy();
+    await fastFollower.until(({ history }) => history.includes("assistant: quick"));
+    // Only the stuck follower is connected to the stream now. Only a timeout can end it, once all buffers up to the server are full.
+    await until(() => streams.size === 0 || void clock.leap(10_001), { what: "the end of the stuck follower" });
+    stuckSocket.destroy();
     const response = await fetch(new URL(`${toChatPath(id)}/stream`, world.server.url), {
       headers: { "Service-Session-Token": world.owner.token as string, accept: "text/event-stream" },
     });
-    const seen = new Set<number>();
+    const receivedIds = new Set<number>();
     for await (const { data } of readEvents<ChatEvent[]>(response)) {
-      for (const event of data ?? []) if (event.type === "message") seen.add(event.message.id);
+      for (const event of data ?? []) if (event.type === "message") receivedIds.add(event.message.id);
       await new Promise((resolve) => setImmediate(resolve));
       if (data?.some(({ type }) => type === "status")) break;
     }
-    expect([...seen].sort((a, b) => a - b)).toEqual([...fast.messages.keys()].sort((a, b) => a - b));
+    expect([...receivedIds].sort((a, b) => a - b)).toEqual([...fastFollower.messages.keys()].sort((a, b) => a - b));
   },
 );

@@ -1,4 +1,4 @@
-// Requests that a chat rejects, through the public client: each status of the specification's cheat sheet that no other story covers.
+// Requests that a chat rejects, through the public client: the statuses of the specification that no other test covers.
 import { expect, test } from "bun:test";
 import type { Chat, MessagePage } from "#schema/chats/chat.ts";
 import {
@@ -16,7 +16,7 @@ const fetchStatus = async ({ owner }: ChatWorld, method: string, path: string, b
   return response.status;
 };
 
-test("[CH-4] the twenty-first queued message is refused with 429, and the twenty are kept", async () => {
+test("[CH-4] refuses the twenty-first queued message with 429, and keeps the first twenty", async () => {
   await using world = await openChatWorld();
   const { id } = await createChat(world, "go");
   for (let index = 0; index < 20; index++) await sendMessage(world, id, `message ${index}`);
@@ -29,16 +29,16 @@ test("[CH-4] the twenty-first queued message is refused with 429, and the twenty
   );
 });
 
-test("[CH-2] an archived chat refuses everything, and so does an invalid transition (409); a missing chat is 404", async () => {
+test("[CH-2] refuses invalid transitions and every change of an archived chat with 409, and unknown messages with 404", async () => {
   await using world = await openChatWorld();
   const { id } = await createChat(world, "go");
   using follower = await Follower.open(world.owner, id);
   (await world.models.next()).say("so").finish();
   await follower.until(({ status, history }) => status === "waiting" && history.length === 2);
-  const [user, assistant] = [...follower.messages.keys()];
+  const [userId, assistantId] = [...follower.messages.keys()];
   const content = toTextContent("x");
-  const before = await world.owner.get<Chat>(`/api/v2/chats/${id}`);
-  for (const [status, method, tail, body] of [
+  const chatBefore = await world.owner.get<Chat>(`/api/v2/chats/${id}`);
+  for (const [status, method, suffix, body] of [
     [409, "POST", "interrupt"],
     [409, "POST", "tool-results", { results: [{ tool_call_id: "c", output: 1 }] }],
     [409, "POST", "reconcile-invalid"],
@@ -46,25 +46,25 @@ test("[CH-2] an archived chat refuses everything, and so does an invalid transit
     [409, "DELETE", "queue/999999"],
     [400, "POST", "queue/zero/promote"],
     [404, "PATCH", "messages/999999", { content }],
-    [400, "PATCH", `messages/${assistant}`, { content }],
+    [400, "PATCH", `messages/${assistantId}`, { content }],
     [400, "PATCH", "messages/0", { content }],
     [400, "PATCH", "", { archived: false }],
     [400, "POST", "messages", { content: [] }],
     [400, "POST", "messages", { content, busy_behavior: "wait" }],
   ] as const) {
-    const path = tail === "" ? id : `${id}/${tail}`;
-    expect([method, tail, await fetchStatus(world, method, path, body)]).toEqual([method, tail, status]);
+    const path = suffix === "" ? id : `${id}/${suffix}`;
+    expect([method, suffix, await fetchStatus(world, method, path, body)]).toEqual([method, suffix, status]);
   }
-  expect(await world.owner.get<Chat>(`/api/v2/chats/${id}`)).toEqual(before);
+  expect(await world.owner.get<Chat>(`/api/v2/chats/${id}`)).toEqual(chatBefore);
   expect(await fetchStatus(world, "PATCH", id, { archived: true })).toBe(204);
-  for (const [method, tail, body] of [
+  for (const [method, suffix, body] of [
     ["POST", "messages", { content }],
-    ["PATCH", `messages/${user}`, { content }],
+    ["PATCH", `messages/${userId}`, { content }],
     ["POST", "interrupt"],
     ["POST", "queue/1/promote"],
     ["POST", "tool-results", { results: [] }],
   ] as const) {
-    expect([method, tail, await fetchStatus(world, method, `${id}/${tail}`, body)]).toEqual([method, tail, 409]);
+    expect([method, suffix, await fetchStatus(world, method, `${id}/${suffix}`, body)]).toEqual([method, suffix, 409]);
   }
   expect(await fetchStatus(world, "PATCH", id, { archived: true })).toBe(400);
   expect(follower.history).toEqual(["user: go", "assistant: so"]);

@@ -1,4 +1,4 @@
-// Turns of people who may not start turns any more: they stop with a reason, and queued messages stay queued.
+// Turns of users who can no longer start turns: they stop with a reason, and queued messages stay queued.
 import { expect, test } from "bun:test";
 import { findChat } from "#db/chats/chats.ts";
 import { listQueued } from "#db/chats/messages.ts";
@@ -11,10 +11,10 @@ import { getOwnerContext } from "#test/support/seed.ts";
 import { ADMIN, startTestServer, type TestServer, tempDirectory } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 
-const PASSWORD = "a-horse-of-someone-else";
+const PASSWORD = "another-horse-battery";
 
-/** Adds a member of a new organization, who has a password and no roles, with a running turn and a queued message. */
-const beginTurn = async (server: TestServer, models: ScriptedModels) => {
+/** Adds a member of a new organization, with a password and no roles, and gives them a running turn and a queued message. */
+const startTurn = async (server: TestServer, models: ScriptedModels) => {
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   const { id: organization_id } = await admin.post<{ id: string }>("/api/v2/organizations", { name: "crew" });
   const account = { email: "dave@example.com", username: "dave", password: PASSWORD, login_type: "password" };
@@ -28,17 +28,17 @@ const beginTurn = async (server: TestServer, models: ScriptedModels) => {
   await sendMessage({ owner }, id, "later");
   return { admin, owner, organization_id, user_id, id, call };
 };
-type Begun = Awaited<ReturnType<typeof beginTurn>>;
+type StartedTurn = Awaited<ReturnType<typeof startTurn>>;
 
-/** Reads the chat as it is stored, because its owner may have no access. */
-const readStored = async (server: TestServer, id: string) => {
+/** Reads the chat from the database, because its owner may have no access. */
+const readStoredChat = async (server: TestServer, id: string) => {
   const { store } = getOwnerContext(server, id);
   const chat = await store.get(findChat({ id }));
   const queue = chat ? await store.all(listQueued({ chat: chat.key })) : [];
   return { status: chat?.status, message: chat?.last_error?.message, queued: queue.length };
 };
 
-const EVENTS: readonly [name: string, end: (started: Begun) => Promise<unknown>, message: RegExp][] = [
+const EVENTS: readonly [name: string, refuse: (started: StartedTurn) => Promise<unknown>, message: RegExp][] = [
   [
     "is removed from the organization",
     ({ admin, organization_id, user_id }) =>
@@ -48,7 +48,7 @@ const EVENTS: readonly [name: string, end: (started: Begun) => Promise<unknown>,
   ["is suspended", ({ admin, user_id }) => admin.put(`/api/v2/users/${user_id}/status/suspend`), /suspended/],
   ["is deleted", ({ admin, user_id }) => admin.delete(`/api/v2/users/${user_id}`), /deleted/],
   [
-    "loses the organization, which is deleted",
+    "is in an organization that is deleted",
     ({ admin, organization_id }) => admin.delete(`/api/v2/organizations/${organization_id}`),
     /not a member/,
   ],
@@ -66,13 +66,13 @@ const EVENTS: readonly [name: string, end: (started: Begun) => Promise<unknown>,
 
 test.each(EVENTS)(
   "[CH-51] a turn stops with a reason, and no queued message starts, when its owner %s",
-  async (_, end, message) => {
+  async (_, refuse, message) => {
     await using world = await openChatWorld();
     const { server, models } = world;
-    const started = await beginTurn(server, models);
-    await end(started);
-    await until(async () => (await readStored(server, started.id)).status === "error");
-    expect(await readStored(server, started.id)).toEqual({
+    const started = await startTurn(server, models);
+    await refuse(started);
+    await until(async () => (await readStoredChat(server, started.id)).status === "error");
+    expect(await readStoredChat(server, started.id)).toEqual({
       status: "error",
       message: expect.stringMatching(message),
       queued: 1,
@@ -81,12 +81,12 @@ test.each(EVENTS)(
   },
 );
 
-test("[CH-51] once the owner may start turns again, their next message runs after the queued ones", async () => {
+test("[CH-51] once the owner can start turns again, the next message runs after the queued ones", async () => {
   await using world = await openChatWorld();
   const { server, models } = world;
-  const { admin, user_id, id } = await beginTurn(server, models);
+  const { admin, user_id, id } = await startTurn(server, models);
   await admin.put(`/api/v2/users/${user_id}/status/suspend`);
-  await until(async () => (await readStored(server, id)).status === "error");
+  await until(async () => (await readStoredChat(server, id)).status === "error");
   await admin.put(`/api/v2/users/${user_id}/status/activate`);
   const owner = await new Client(server.url).signIn("dave@example.com", PASSWORD);
   await sendMessage({ owner }, id, "last");
@@ -98,13 +98,13 @@ test("[CH-51] once the owner may start turns again, their next message runs afte
   await until(async () => (await owner.get<Chat>(`/api/v2/chats/${id}`)).status === "waiting");
 });
 
-test("[CH-51] after a password reset, the person's next message begins a turn", async () => {
+test("[CH-51] after a password reset, the owner's next message starts a turn", async () => {
   await using world = await openChatWorld();
   const { server, models } = world;
-  const { admin, user_id, id } = await beginTurn(server, models);
+  const { admin, user_id, id } = await startTurn(server, models);
   const password = `${PASSWORD}, again`;
   await admin.put(`/api/v2/users/${user_id}/password`, { password });
-  await until(async () => (await readStored(server, id)).status === "error");
+  await until(async () => (await readStoredChat(server, id)).status === "error");
   const owner = await new Client(server.url).signIn("dave@example.com", password);
   await sendMessage({ owner }, id, "last");
   expect((await models.next()).prompt).toBe("later");
@@ -113,45 +113,45 @@ test("[CH-51] after a password reset, the person's next message begins a turn", 
 test("[CH-51] a node that missed the event refuses the next tool call and the next model call", async () => {
   await using world = await openChatWorld();
   const { server, models } = world;
-  const { owner, admin, user_id, id, call } = await beginTurn(server, models);
+  const { owner, admin, user_id, id, call } = await startTurn(server, models);
   const { store } = getOwnerContext(server, id);
   await store.commit([updateUser(user_id, { status: "suspended" })]);
   call.callTool("one", "spawn_agent", { type: "explore", prompt: "look around" }).finish("tool_calls");
-  await until(async () => (await readStored(server, id)).status === "error");
-  expect((await readStored(server, id)).queued).toBe(1);
+  await until(async () => (await readStoredChat(server, id)).status === "error");
+  expect((await readStoredChat(server, id)).queued).toBe(1);
   expect(models.calls).toHaveLength(1);
   await admin.put(`/api/v2/users/${user_id}/status/activate`);
   expect(await loadHistory(owner, id)).toHaveLength(2);
 });
 
 test("[CH-51] after a restart, the server neither continues the turn nor starts the next one", async () => {
-  using folder = tempDirectory();
-  const directory = folder.path;
-  const before = new ScriptedModels();
-  const first = await startTestServer({ models: before, directory });
-  const { user_id, id } = await beginTurn(first, before);
-  const { store } = getOwnerContext(first, id);
+  using temporary = tempDirectory();
+  const directory = temporary.path;
+  const firstModels = new ScriptedModels();
+  const firstServer = await startTestServer({ models: firstModels, directory });
+  const { user_id, id } = await startTurn(firstServer, firstModels);
+  const { store } = getOwnerContext(firstServer, id);
   // Suspends the owner without publishing an event, like the command for a stopped server.
   await store.commit([updateUser(user_id, { status: "suspended" })]);
-  await first[Symbol.asyncDispose]();
+  await firstServer[Symbol.asyncDispose]();
   const models = new ScriptedModels();
   await using server = await startTestServer({ models, directory });
-  await until(async () => (await readStored(server, id)).status === "error");
-  expect((await readStored(server, id)).queued).toBe(1);
+  await until(async () => (await readStoredChat(server, id)).status === "error");
+  expect((await readStoredChat(server, id)).queued).toBe(1);
   expect(models.calls).toHaveLength(0);
 });
 
-test("[CH-51] requests no further title after the owner was suspended", async () => {
+test("[CH-51] requests no further titles after the owner was suspended", async () => {
   const models = new ScriptedModels(true);
   await using world = await openChatWorld({ models, env: { SLIPWAY_CHAT_TITLES: "true" } });
   const { server } = world;
-  const { user_id, id, call } = await beginTurn(server, models);
-  const title = await models.next();
-  title.say("A title").finish();
+  const { user_id, id, call } = await startTurn(server, models);
+  const titleCall = await models.next();
+  titleCall.say("A title").finish();
   const { store } = getOwnerContext(server, id);
   await store.commit([updateUser(user_id, { status: "suspended" })]);
   call.say("answered").finish();
-  await until(async () => (await readStored(server, id)).status === "error");
+  await until(async () => (await readStoredChat(server, id)).status === "error");
   await getOwnerContext(server, id).titles.whenIdle();
   expect(models.calls).toHaveLength(2);
 });

@@ -4,7 +4,7 @@ import type { Chat, CreatedMessage } from "#schema/chats/chat.ts";
 import type { Generic } from "#schema/generic.ts";
 import { createChat, Follower, openChatWorld, toTextContent } from "#test/support/chats.ts";
 
-test("[CH-40] create, send and tool results with a key happen once, however often and late they are sent", async () => {
+test("[CH-40] creations, messages and tool results with a key happen once, however often and late they are sent", async () => {
   await using world = await openChatWorld();
   const { owner, organization_id } = world;
   const headers = { "Idempotency-Key": "one" };
@@ -18,8 +18,8 @@ test("[CH-40] create, send and tool results with a key happen once, however ofte
   const call = await world.models.next();
   const send = (content: unknown) =>
     owner.post<CreatedMessage>(`/api/v2/chats/${id}/messages`, { content }, { headers });
-  const first = await send(toTextContent("more"));
-  expect(await send(toTextContent("more"))).toEqual(first);
+  const firstResponse = await send(toTextContent("more"));
+  expect(await send(toTextContent("more"))).toEqual(firstResponse);
   await follower.until(({ queue }) => queue.length === 1);
   call.callTool("c1", "ask").finish("tool_calls");
   await follower.until(({ status }) => status === "requires_action");
@@ -29,9 +29,9 @@ test("[CH-40] create, send and tool results with a key happen once, however ofte
   expect([await answer(), await answer()]).toEqual([204, 204]);
   (await world.models.next()).finish();
   expect((await world.models.next()).prompt).toBe("more");
-  // The queued message has become history by now; the response is still the first one.
-  expect(await send(toTextContent("more"))).toEqual(first);
-  // With the members in another order it is the same request; with another body it is a different one, and nothing happens.
+  // The queued message is part of the history by now, but the response is still the first one.
+  expect(await send(toTextContent("more"))).toEqual(firstResponse);
+  // A body with its members in another order is the same request. Another body is a different request, and is refused.
   const reorderedBody = { unsafe_dynamic_tools, content: toTextContent("hello"), organization_id };
   expect((await owner.post<Chat>("/api/v2/chats", reorderedBody, { headers })).id).toBe(id);
   const conflicts = [
@@ -46,10 +46,10 @@ test("[CH-40] create, send and tool results with a key happen once, however ofte
       "This Idempotency-Key was already used with a different body.",
     ]);
   }
-  const copy = (title: string) => owner.fetch("POST", `/api/v2/chats/${id}/fork`, { title }, { headers });
-  expect([(await copy("a")).status, (await copy("a")).status, (await copy("b")).status]).toEqual([201, 201, 409]);
-  const other = await createChat(world, "hello");
-  expect(other.id).not.toBe(id);
+  const fork = (title: string) => owner.fetch("POST", `/api/v2/chats/${id}/fork`, { title }, { headers });
+  expect([(await fork("a")).status, (await fork("a")).status, (await fork("b")).status]).toEqual([201, 201, 409]);
+  const chatWithoutKey = await createChat(world, "hello");
+  expect(chatWithoutKey.id).not.toBe(id);
   const longKey = { "Idempotency-Key": "x".repeat(129) };
   expect((await owner.fetch("POST", "/api/v2/chats", body, { headers: longKey })).status).toBe(400);
 });

@@ -1,4 +1,4 @@
-// Searching what was said: the grammar, what is indexed and when, whose it is, and a comparison with a naive search in memory.
+// Search in chats: the grammar, the index, the visibility of results, and a comparison with a naive search in memory.
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { join } from "node:path";
@@ -20,44 +20,44 @@ import { scaleTimeout } from "#test/support/pace.ts";
 import { getContext, getOwnerContext, seedUser } from "#test/support/seed.ts";
 
 const quoteQuery = (text: string) => `search:"${text.replaceAll(/[\\"]/g, "\\$&")}"`;
-const find = async (client: Client, text: string, more = ""): Promise<string[]> => {
-  const q = encodeURIComponent(`${quoteQuery(text)} ${more}`);
+const findChats = async (client: Client, text: string, filter = ""): Promise<string[]> => {
+  const q = encodeURIComponent(`${quoteQuery(text)} ${filter}`);
   const ids = (await client.get<Chat[]>(`/api/v2/chats?q=${q}`)).map(({ id }) => id);
-  // Paged results, which use another query, are the same.
-  const first = await client.get<Chat[]>(`/api/v2/chats?limit=1&q=${q}`);
-  expect(first.map(({ id }) => id)).toEqual(ids.slice(0, 1));
+  // Pages of results use another query and must be the same.
+  const firstPage = await client.get<Chat[]>(`/api/v2/chats?limit=1&q=${q}`);
+  expect(firstPage.map(({ id }) => id)).toEqual(ids.slice(0, 1));
   return ids;
 };
-const answer = async (world: ChatWorld, id: string, text: string) => {
+const answerTurn = async (world: ChatWorld, id: string, text: string) => {
   using follower = await Follower.open(world.owner, id);
   (await world.models.next()).say(text).finish();
   await follower.until(({ status }) => status === "waiting");
 };
 
-test("[FS-1] a message is found as soon as it is acknowledged; an edit removes replaced messages from the index", async () => {
+test("[FS-1] finds a message as soon as it is acknowledged; an edit removes replaced messages from the index", async () => {
   await using world = await openChatWorld();
   const flakyChat = await createChat(world, "Please look into the flaky deployments");
-  expect(await find(world.owner, "flaky")).toEqual([flakyChat.id]);
-  await answer(world, flakyChat.id, "The scheduler restarts too early.");
-  expect(await find(world.owner, "scheduler restarted")).toEqual([flakyChat.id]);
+  expect(await findChats(world.owner, "flaky")).toEqual([flakyChat.id]);
+  await answerTurn(world, flakyChat.id, "The scheduler restarts too early.");
+  expect(await findChats(world.owner, "scheduler restarted")).toEqual([flakyChat.id]);
   await sendMessage(world, flakyChat.id, "Then quieten the kangaroo");
-  expect(await find(world.owner, "kangaroos")).toEqual([flakyChat.id]);
-  await answer(world, flakyChat.id, "It hops quietly now.");
+  expect(await findChats(world.owner, "kangaroos")).toEqual([flakyChat.id]);
+  await answerTurn(world, flakyChat.id, "It hops quietly now.");
   const { messages } = await world.owner.get<MessagePage>(`/api/v2/chats/${flakyChat.id}/messages`);
-  const first = messages.at(-1)?.id;
-  await world.owner.patch(`/api/v2/chats/${flakyChat.id}/messages/${first}`, {
+  const firstId = messages.at(-1)?.id;
+  await world.owner.patch(`/api/v2/chats/${flakyChat.id}/messages/${firstId}`, {
     content: [{ type: "text", text: "A wombat instead" }],
   });
-  for (const gone of ["scheduler", "kangaroo", "hops"]) expect(await find(world.owner, gone)).toEqual([]);
-  expect(await find(world.owner, "wombat")).toEqual([flakyChat.id]);
+  for (const word of ["scheduler", "kangaroo", "hops"]) expect(await findChats(world.owner, word)).toEqual([]);
+  expect(await findChats(world.owner, "wombat")).toEqual([flakyChat.id]);
   // The title still comes from the replaced message.
-  expect(await find(world.owner, "flaky")).toEqual([flakyChat.id]);
+  expect(await findChats(world.owner, "flaky")).toEqual([flakyChat.id]);
   await world.owner.patch(`/api/v2/chats/${flakyChat.id}`, { title: "About marsupials" });
-  expect(await find(world.owner, "flaky")).toEqual([]);
-  expect(await find(world.owner, "MARSUPIALS")).toEqual([flakyChat.id]);
+  expect(await findChats(world.owner, "flaky")).toEqual([]);
+  expect(await findChats(world.owner, "MARSUPIALS")).toEqual([flakyChat.id]);
 });
 
-test("[FS-3] words match by their stems in messages and whole in titles; phrases, or, minus; nothing but punctuation finds nothing", async () => {
+test("[FS-3] matches stems in messages and whole words in titles, with phrases, or and minus; punctuation finds nothing", async () => {
   await using world = await openChatWorld();
   const ids: Record<string, string> = {};
   for (const [name, text] of Object.entries({
@@ -69,53 +69,53 @@ test("[FS-3] words match by their stems in messages and whole in titles; phrases
     await world.owner.patch(`/api/v2/chats/${id}`, { title: `Title ${name}s` });
     ids[name] = id;
   }
-  const names = async (text: string) =>
-    (await find(world.owner, text)).map((id) => Object.keys(ids).find((name) => ids[name] === id) ?? "").sort();
-  expect(await names("deploy")).toEqual(["both", "deploy"]);
-  expect(await names("Deployed API")).toEqual(["deploy"]);
-  expect(await names("quickly")).toEqual(["both", "tests"]);
-  expect(await names('"api test"')).toEqual(["tests"]);
-  expect(await names('"test api"')).toEqual([]);
-  expect(await names("failed or running")).toEqual(["deploy", "tests"]);
-  expect(await names("deploy -slow")).toEqual(["deploy"]);
-  expect(await names('deploy -"slow test"')).toEqual(["deploy"]);
-  expect(await names("my_function")).toEqual(["both"]);
+  const findNames = async (text: string) =>
+    (await findChats(world.owner, text)).map((id) => Object.keys(ids).find((name) => ids[name] === id) ?? "").sort();
+  expect(await findNames("deploy")).toEqual(["both", "deploy"]);
+  expect(await findNames("Deployed API")).toEqual(["deploy"]);
+  expect(await findNames("quickly")).toEqual(["both", "tests"]);
+  expect(await findNames('"api test"')).toEqual(["tests"]);
+  expect(await findNames('"test api"')).toEqual([]);
+  expect(await findNames("failed or running")).toEqual(["deploy", "tests"]);
+  expect(await findNames("deploy -slow")).toEqual(["deploy"]);
+  expect(await findNames('deploy -"slow test"')).toEqual(["deploy"]);
+  expect(await findNames("my_function")).toEqual(["both"]);
   // Titles match only whole words.
-  expect(await names("title testss")).toEqual(["tests"]);
-  expect(await names("boths")).toEqual(["both"]);
-  expect(await names("titl")).toEqual([]);
-  for (const nothing of ["!!! ---", "*", "-deploy", "or", '""'])
-    expect([nothing, await names(nothing)]).toEqual([nothing, []]);
-  expect(await names("the")).toEqual([]);
+  expect(await findNames("title testss")).toEqual(["tests"]);
+  expect(await findNames("boths")).toEqual(["both"]);
+  expect(await findNames("titl")).toEqual([]);
+  for (const query of ["!!! ---", "*", "-deploy", "or", '""'])
+    expect([query, await findNames(query)]).toEqual([query, []]);
+  expect(await findNames("the")).toEqual([]);
 });
 
-test("[FS-4] a search is refused without text, with too many words, and alongside title, pr_title and pr", async () => {
+test("[FS-4] refuses a search without text, with too many words, or in addition to title, pr_title and pr", async () => {
   await using world = await openChatWorld();
-  const many = Array.from({ length: 101 }, (_, index) => `w${index}`).join(" ");
-  for (const q of ['search:""', 'search:"  "', "search:", "search:a search:b", "search:a title:b", "search:a pr:1"]) {
+  const tooManyWords = Array.from({ length: 101 }, (_, index) => `w${index}`).join(" ");
+  const invalid = ['search:""', 'search:"  "', "search:", "search:a search:b", "search:a title:b", "search:a pr:1"];
+  for (const q of [...invalid, quoteQuery(tooManyWords)]) {
     expect([q, (await world.owner.fetch("GET", `/api/v2/chats?q=${encodeURIComponent(q)}`)).status]).toEqual([q, 400]);
   }
-  expect((await world.owner.fetch("GET", `/api/v2/chats?q=${encodeURIComponent(quoteQuery(many))}`)).status).toBe(400);
 });
 
-test("[FS-5] users find their own chats, in list order, with the list's other filters, and by messages of sub-chats", async () => {
+test("[FS-5] users find only their own chats, in list order, also with other filters and by messages of sub-chats", async () => {
   await using world = await openChatWorld();
   const context = getContext(world.server);
   const outsider = new Client(world.server.url, (await seedUser(world.server)).token);
   const ids: string[] = [];
   for (const text of ["zebra one", "zebra two", "zebra three"]) {
     const { id } = await createChat(world, text);
-    await answer(world, id, "fine");
+    await answerTurn(world, id, "fine");
     ids.push(id);
   }
   const [one = "", two = "", three = ""] = ids;
-  expect(await find(outsider, "zebra")).toEqual([]);
-  expect(await find(world.owner, "zebra")).toEqual([three, two, one]);
+  expect(await findChats(outsider, "zebra")).toEqual([]);
+  expect(await findChats(world.owner, "zebra")).toEqual([three, two, one]);
   await world.owner.patch(`/api/v2/chats/${one}`, { pin_order: 1 });
-  expect(await find(world.owner, "zebra")).toEqual([one, three, two]);
+  expect(await findChats(world.owner, "zebra")).toEqual([one, three, two]);
   await world.owner.patch(`/api/v2/chats/${two}`, { archived: true });
-  expect(await find(world.owner, "zebra")).toEqual([one, three]);
-  expect(await find(world.owner, "zebra", "archived:true")).toEqual([two]);
+  expect(await findChats(world.owner, "zebra")).toEqual([one, three]);
+  expect(await findChats(world.owner, "zebra", "archived:true")).toEqual([two]);
   await getOwnerContext(world.server, world.user_id).chats.ask("00000000-0000-4000-8000-00000000c41d", "create", {
     chat: {
       id: "00000000-0000-4000-8000-00000000c41d",
@@ -152,31 +152,31 @@ test("[FS-5] users find their own chats, in list order, with the list's other fi
       },
     ],
   });
-  expect(await find(world.owner, "okapi")).toEqual([three]);
-  expect(await find(world.owner, "secret")).toEqual([]);
+  expect(await findChats(world.owner, "okapi")).toEqual([three]);
+  expect(await findChats(world.owner, "secret")).toEqual([]);
 });
 
 testSingleServer("sqlite")(
-  "[FS-6] the index is merged in slices until there is nothing to merge, and finds the same before and after",
+  "[FS-6] merges the index in slices until nothing is left to merge, and finds the same chats before and after",
   async () => {
     await using world = await openChatWorld();
     const context = getContext(world.server);
     const ids: string[] = [];
     for (let index = 0; index < 20; index++) ids.unshift((await createChat(world, `lemur number${index}`)).id);
     const readIndexPieces = () => context.store.get(readSegments("message_search"));
-    const before = await readIndexPieces();
-    expect(new Set(await find(world.owner, "lemur"))).toEqual(new Set(ids));
+    const piecesBefore = await readIndexPieces();
+    expect(new Set(await findChats(world.owner, "lemur"))).toEqual(new Set(ids));
     context.services.sweep();
-    // Ends when one of our slices changes nothing.
-    for (let last = before; ; ) {
+    // The merge is complete when a slice changes nothing.
+    for (let previous = piecesBefore; ; ) {
       await context.store.commit([mergeSearch("message_search")]);
-      const now = await readIndexPieces();
-      if (now === last) break;
-      last = now;
+      const current = await readIndexPieces();
+      if (current === previous) break;
+      previous = current;
     }
-    expect(await readIndexPieces()).not.toBe(before);
-    expect(new Set(await find(world.owner, "lemur"))).toEqual(new Set(ids));
-    expect(await find(world.owner, "number7")).toEqual([ids[12] as string]);
+    expect(await readIndexPieces()).not.toBe(piecesBefore);
+    expect(new Set(await findChats(world.owner, "lemur"))).toEqual(new Set(ids));
+    expect(await findChats(world.owner, "number7")).toEqual([ids[12] as string]);
   },
 );
 
@@ -200,21 +200,21 @@ type Term = { texts: string[]; minus: boolean; phrase: boolean };
 type Search = Term[][];
 type Splitter = (text: string) => string[];
 
-const has = (document: readonly string[], words: readonly string[]): boolean =>
-  document.some((_, at) => words.every((word, index) => document[at + index] === word));
+const hasPhrase = (document: readonly string[], words: readonly string[]): boolean =>
+  document.some((_, start) => words.every((word, index) => document[start + index] === word));
 
-const naive = (search: Search, body: string, split: Splitter): boolean => {
+const matchesNaively = (search: Search, body: string, split: Splitter): boolean => {
   const document = split(body);
   return search.some((terms) => {
     const knownTerms = terms
       .map((term) => ({ ...term, words: split(term.texts.join(" ")) }))
-      .filter((one) => one.words.length > 0);
+      .filter(({ words }) => words.length > 0);
     const wantedTerms = knownTerms.filter(({ minus }) => !minus);
-    const unwanted = knownTerms.filter(({ minus }) => minus);
+    const unwantedTerms = knownTerms.filter(({ minus }) => minus);
     return (
       wantedTerms.length > 0 &&
-      wantedTerms.every(({ words }) => has(document, words)) &&
-      !unwanted.some(({ words }) => has(document, words))
+      wantedTerms.every(({ words }) => hasPhrase(document, words)) &&
+      !unwantedTerms.some(({ words }) => hasPhrase(document, words))
     );
   });
 };
@@ -226,7 +226,7 @@ const term: fc.Arbitrary<Term> = fc
     minus: fc.boolean(),
     phrase: fc.boolean(),
   })
-  .map((one) => (one.phrase ? one : { ...one, texts: one.texts.slice(0, 1) }));
+  .map(({ texts, minus, phrase }) => ({ texts: phrase ? texts : texts.slice(0, 1), minus, phrase }));
 const searches = fc.array(fc.array(term, { minLength: 1, maxLength: 3 }), { minLength: 1, maxLength: 3 });
 const formatSearch = (search: Search): string =>
   search
@@ -237,13 +237,13 @@ const formatSearch = (search: Search): string =>
     )
     .join(" or ");
 
-test("[FS-7] a search finds what a naive search in memory finds, and no input breaks it", async () => {
+test("[FS-7] finds the same chats as a naive search in memory, and survives any input", async () => {
   await using world = await openChatWorld();
   const seed = Math.floor(Math.random() * 2 ** 31);
   process.stderr.write(`search: seed ${seed}\n`);
   const bodies = fc
     .sample(fc.array(word, { minLength: 1, maxLength: 6 }), { numRuns: 25, seed })
-    .map((one) => one.join(" "));
+    .map((words) => words.join(" "));
   const documents: { id: string; body: string; title: string }[] = [];
   for (const [index, body] of bodies.entries()) {
     const { id } = await createChat(world, body);
@@ -254,13 +254,15 @@ test("[FS-7] a search finds what a naive search in memory finds, and no input br
   await fc.assert(
     fc.asyncProperty(searches, async (search) => {
       const expected = documents.filter(
-        ({ body, title }) => naive(search, body, listStems) || naive(search, title, splitWords),
+        ({ body, title }) => matchesNaively(search, body, listStems) || matchesNaively(search, title, splitWords),
       );
-      expect(new Set(await find(world.owner, formatSearch(search)))).toEqual(new Set(expected.map(({ id }) => id)));
+      expect(new Set(await findChats(world.owner, formatSearch(search)))).toEqual(
+        new Set(expected.map(({ id }) => id)),
+      );
     }),
     { numRuns: 60, seed },
   );
-  const nasty = fc.oneof(
+  const hostileText = fc.oneof(
     fc.string({ unit: "binary", maxLength: 40 }),
     fc
       .array(
@@ -293,7 +295,7 @@ test("[FS-7] a search finds what a naive search in memory finds, and no input br
   );
   await fc.assert(
     fc.asyncProperty(
-      nasty,
+      hostileText,
       fc.constantFrom("search:", "title:", "repo:", ""),
       fc.boolean(),
       async (text, key, isQuoted) => {
@@ -308,26 +310,26 @@ test("[FS-7] a search finds what a naive search in memory finds, and no input br
   expect((await world.owner.get<Chat[]>("/api/v2/chats?limit=100")).length).toBe(documents.length);
 });
 
-test("[FS-8] wildcards in a title are ordinary characters", async () => {
+test("[FS-8] treats wildcards in a title as ordinary characters", async () => {
   await using world = await openChatWorld();
   await createChat(world, "100% done_now");
   await createChat(world, "1000 donexnow");
-  const titles = async (q: string) =>
+  const findTitles = async (q: string) =>
     (await world.owner.get<Chat[]>(`/api/v2/chats?q=${encodeURIComponent(q)}`)).map(({ title }) => title);
-  expect(await titles("title:100%")).toEqual(["100% done_now"]);
-  expect(await titles("title:done_now")).toEqual(["100% done_now"]);
+  expect(await findTitles("title:100%")).toEqual(["100% done_now"]);
+  expect(await findTitles("title:done_now")).toEqual(["100% done_now"]);
 });
 
-/** More chats than a search checks one by one. Words occur in all of them, only in the oldest, only in other users' chats, or in few. */
-const seedMany = async (world: ChatWorld) => {
+/** Creates more chats than a search checks one by one. Words occur in all, only in the oldest, only in other users' chats, or in few. */
+const seedManyChats = async (world: ChatWorld) => {
   const { store } = getContext(world.server);
   const outsider = await seedUser(world.server);
   const COUNT = 300;
   const OLDEST = 30;
-  const many = (word: string, count: number) => Array.from({ length: count }, () => word);
+  const repeat = (word: string, count: number) => Array.from({ length: count }, () => word);
   const created: { id: string; pin_order: number; updated_at: number; archived: boolean; texts: string[] }[] = [];
   const statements: Statement[] = [];
-  const insertTexts = async (texts: readonly string[], more: Record<string, unknown> = {}): Promise<string> => {
+  const insertTexts = async (texts: readonly string[], fields: Record<string, unknown> = {}): Promise<string> => {
     const key = await store.reserve("chats", 1);
     const chat = {
       id: uuid(),
@@ -339,13 +341,13 @@ const seedMany = async (world: ChatWorld) => {
       status: "waiting",
       last_model_config_id: uuid(),
       created_at: key,
-      // Two at a time moved in the same moment.
+      // Two consecutive chats have the same time.
       updated_at: 1_000 + (created.length >> 1),
       snapshot_version: 1,
       history_version: 1,
-      ...more,
+      ...fields,
     };
-    const message = texts.map((text, index) => ({
+    const messages = texts.map((text, index) => ({
       id: index + 1,
       role: "user",
       visibility: "both",
@@ -353,16 +355,16 @@ const seedMany = async (world: ChatWorld) => {
     }));
     statements.push(
       insertChat({ ...chat, part: toShard(chat.owner_id) }),
-      ...indexMessages(key, message),
+      ...indexMessages(key, messages),
       indexTitle(key, chat.title),
     );
     return chat.id;
   };
   for (let index = 0; index < COUNT; index++) {
     const texts = [
-      ...many("everywhere", 7),
-      ...(index < OLDEST ? many("longago", 70) : []),
-      ...(index % 3 === 0 ? many("third", 30) : []),
+      ...repeat("everywhere", 7),
+      ...(index < OLDEST ? repeat("longago", 70) : []),
+      ...(index % 3 === 0 ? repeat("third", 30) : []),
       ...(index % 97 === 5 ? ["seldom"] : []),
     ];
     const pin_order = index === 4 ? 2 : index === 102 ? 1 : 0;
@@ -376,16 +378,16 @@ const seedMany = async (world: ChatWorld) => {
     created.push({ id, pin_order, updated_at, archived, texts });
   }
   for (let index = 0; index < 3; index++) {
-    await insertTexts([...many("elsewhere", 700), "everywhere", "seldom"], { owner_id: outsider.user_id });
+    await insertTexts([...repeat("elsewhere", 700), "everywhere", "seldom"], { owner_id: outsider.user_id });
   }
   await store.commit(statements);
-  const order = created
+  const sorted = created
     .filter(({ archived }) => !archived)
     .sort((a, b) => {
       if (a.pin_order > 0 !== b.pin_order > 0) return a.pin_order > 0 ? -1 : 1;
       return a.pin_order - b.pin_order || b.updated_at - a.updated_at || (a.id < b.id ? 1 : -1);
     });
-  return (word: string) => order.filter(({ texts }) => word === "" || texts.includes(word)).map(({ id }) => id);
+  return (word: string) => sorted.filter(({ texts }) => word === "" || texts.includes(word)).map(({ id }) => id);
 };
 
 const createFilter = (owner_id: string) => ({
@@ -398,62 +400,62 @@ const createFilter = (owner_id: string) => ({
 });
 
 test(
-  "[FS-9] pages of the list and of searches follow each other in the same order, however many hits the words have",
+  "[FS-9] lists and searches return the same order in one page and in many, however many hits there are",
   async () => {
     await using world = await openChatWorld();
-    const expected = await seedMany(world);
+    const listExpected = await seedManyChats(world);
     const { store } = getContext(world.server);
     for (const word of ["", "everywhere", "longago", "third", "seldom", "elsewhere", "nowhere"]) {
-      const expectedIds = expected(word);
+      const expectedIds = listExpected(word);
       const q = word === "" ? "" : `q=search:${word}&`;
-      const page = async (more: string) =>
-        (await world.owner.get<Chat[]>(`/api/v2/chats?${q}${more}`)).map(({ id }) => id);
-      expect([word, await page("limit=1000")]).toEqual([word, expectedIds]);
-      const followed: string[] = [];
+      const readPage = async (query: string) =>
+        (await world.owner.get<Chat[]>(`/api/v2/chats?${q}${query}`)).map(({ id }) => id);
+      expect([word, await readPage("limit=1000")]).toEqual([word, expectedIds]);
+      const readIds: string[] = [];
       for (;;) {
-        const last = followed.at(-1);
-        const next = await page(last === undefined ? "" : `after_id=${last}`);
-        if (next.length === 0) break;
-        expect([word, next]).toEqual([word, expectedIds.slice(followed.length, followed.length + 50)]);
-        followed.push(...next);
+        const lastId = readIds.at(-1);
+        const nextIds = await readPage(lastId === undefined ? "" : `after_id=${lastId}`);
+        if (nextIds.length === 0) break;
+        expect([word, nextIds]).toEqual([word, expectedIds.slice(readIds.length, readIds.length + 50)]);
+        readIds.push(...nextIds);
       }
-      expect([word, followed]).toEqual([word, expectedIds]);
+      expect([word, readIds]).toEqual([word, expectedIds]);
       for (const offset of [1, 40, 299]) {
-        expect([word, offset, await page(`limit=60&offset=${offset}`)]).toEqual([
+        expect([word, offset, await readPage(`limit=60&offset=${offset}`)]).toEqual([
           word,
           offset,
           expectedIds.slice(offset, offset + 60),
         ]);
       }
-      // Both query plans of a search with many hits.
+      // Both query plans of a search with many hits return the same chats.
       if (word === "") continue;
       const search = toMatching([{ wanted: [word], unwanted: [] }]);
       const filter = createFilter(world.user_id);
       expect(await store.scan(searchAllHits(filter, search, { limit: 1_000, offset: 0 }))).toEqual(expectedIds);
-      const allIds = expected("");
+      const allIds = listExpected("");
       const matching = new Set(await store.scan(listMatching(allIds, search)));
       expect(allIds.filter((id) => matching.has(id))).toEqual(expectedIds);
-      const few = await store.scan(searchFewHits(filter, search, { limit: 1_000, offset: 0 }));
+      const fewHits = await store.scan(searchFewHits(filter, search, { limit: 1_000, offset: 0 }));
       const [hits = 0] = await store.scan(countHits(search, 5_000));
-      expect([word, few]).toEqual([word, hits > 2_000 ? [null] : expectedIds]);
+      expect([word, fewHits]).toEqual([word, hits > 2_000 ? [null] : expectedIds]);
     }
   },
   scaleTimeout(180_000),
 );
 
 testSingleServer("sqlite")(
-  "[FS-10] the list, its searches and a start read no table and no index from end to end",
+  "[FS-10] the list, its searches and a server start scan no table and no index completely",
   async () => {
     await using world = await openChatWorld();
     using db = new Database(join(world.server.directory, "slipway.db"), { readonly: true });
     const filter = createFilter(world.user_id);
     const search = toMatching([{ wanted: ["word", "two words"], unwanted: [] }]);
-    const after = { id: uuid(), pin_order: 0, updated_at: 5 };
+    const cursor = { id: uuid(), pin_order: 0, updated_at: 5 };
     const explainQuery = ({ sql, params }: Query<unknown>): string[] =>
       (db.query(`explain query plan ${sql}`).all(...(params as never[])) as { detail: string }[]).map(
         ({ detail }) => detail,
       );
-    const pages = [undefined, after, { ...after, pin_order: 2 }].map((after) => ({ limit: 50, offset: 0, after }));
+    const pages = [undefined, cursor, { ...cursor, pin_order: 2 }].map((after) => ({ limit: 50, offset: 0, after }));
     const plans = {
       list: pages.map((page) => explainQuery(listPage(filter, page))),
       few: pages.map((page) => explainQuery(searchFewHits(filter, search, page))),

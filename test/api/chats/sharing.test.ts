@@ -1,4 +1,4 @@
-// Sharing a chat: who can read it, what they cannot do, where it is listed, and how sharing ends.
+// Shared chats: their readers, the limits of read access, lists, and the end of sharing.
 import { expect, test } from "bun:test";
 import { updateChat } from "#db/chats/chats.ts";
 import type { Chat, MessagePage } from "#schema/chats/chat.ts";
@@ -17,10 +17,10 @@ import { getContext, seedUser } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 
-/** Adds another person; in the same organization by default. */
-const addPerson = async (world: ChatWorld, organization_id: string | undefined = world.organization_id) => {
-  const created = await seedUser(world.server, organization_id === "" ? {} : { organization_id });
-  return { ...created, client: new Client(world.server.url, created.token) };
+/** Adds another user, by default to the same organization. */
+const addUser = async (world: ChatWorld, organization_id: string | undefined = world.organization_id) => {
+  const seeded = await seedUser(world.server, organization_id === "" ? {} : { organization_id });
+  return { ...seeded, client: new Client(world.server.url, seeded.token) };
 };
 const toChatPath = (id: string) => `/api/v2/chats/${id}`;
 const share = (world: ChatWorld, id: string, user_roles: Record<string, string>, group_roles = {}) =>
@@ -34,9 +34,9 @@ const signInAdmin = (world: ChatWorld) => new Client(world.server.url).signIn(AD
 const listChats = async (client: Client, source: string): Promise<string[]> =>
   (await client.get<Chat[]>(`/api/v2/chats?q=source:${source}`)).map(({ id }) => id);
 
-test("[CS-1] a named reader reads the chat, its messages, prompts and stream; the chat says that it is shared", async () => {
+test("[CS-1] a reader can read the chat, its messages, prompts and stream; the chat is marked as shared", async () => {
   await using world = await openChatWorld();
-  const [bob, eve] = [await addPerson(world), await addPerson(world)];
+  const [bob, eve] = [await addUser(world), await addUser(world)];
   const { id } = await createChat(world, "hello");
   expect((await world.owner.get<Chat>(toChatPath(id))).shared).toBe(false);
   expect(await fetchStatus(bob.client, "GET", toChatPath(id))).toBe(404);
@@ -52,22 +52,22 @@ test("[CS-1] a named reader reads the chat, its messages, prompts and stream; th
   expect(await fetchStatus(eve.client, "GET", toChatPath(id))).toBe(404);
 });
 
-test("[SH-13] a share with a member is not restored when they return to the organization", async () => {
+test("[SH-13] does not restore a share when a former member returns to the organization", async () => {
   await using world = await openChatWorld();
-  const bob = await addPerson(world);
+  const bob = await addUser(world);
   const { id } = await createChat(world, "hello");
   await share(world, id, { [bob.user_id]: "read" });
   const admin = await signInAdmin(world);
-  const member = `/api/v2/organizations/${world.organization_id}/members/${bob.user_id}`;
-  await admin.delete(member);
+  const memberPath = `/api/v2/organizations/${world.organization_id}/members/${bob.user_id}`;
+  await admin.delete(memberPath);
   expect((await world.owner.get<ChatAcl>(`${toChatPath(id)}/acl`)).users).toEqual([]);
-  await admin.post(member);
+  await admin.post(memberPath);
   expect(await fetchStatus(bob.client, "GET", toChatPath(id))).toBe(404);
 });
 
-test("[CH-50] a user who was removed from the organization can read, unshare and archive a chat, but not send or share it", async () => {
+test("[CH-50] an owner who was removed from the organization can read, unshare and archive a chat, but not send or share", async () => {
   await using world = await openChatWorld();
-  const [bob, carol] = [await addPerson(world), await addPerson(world)];
+  const [bob, carol] = [await addUser(world), await addUser(world)];
   const { id } = await createChat(world, "hello");
   await world.models.next();
   await share(world, id, { [bob.user_id]: "read" });
@@ -90,23 +90,23 @@ test("[CH-50] a user who was removed from the organization can read, unshare and
   expect(Object.keys((await world.owner.get<ChatAcl>(`${toChatPath(id)}/acl`)).user_roles)).toEqual([bob.user_id]);
   await share(world, id, { [bob.user_id]: "" });
   expect(await fetchStatus(bob.client, "GET", toChatPath(id))).toBe(404);
-  // The removal has stopped the turn (CH-51).
+  // The removal from the organization has stopped the turn (CH-51).
   await until(async () => (await world.owner.get<Chat>(toChatPath(id))).status === "error");
   expect(await fetchStatus(world.owner, "PATCH", toChatPath(id), { archived: true })).toBe(204);
 });
 
-test("[CS-2] a reader cannot change anything (403), users without access get 404, and the owner's read cursor is unchanged", async () => {
+test("[CS-2] a reader can change nothing (403), other users get 404, and the owner's read cursor stays unchanged", async () => {
   await using world = await openChatWorld();
-  const [bob, eve] = [await addPerson(world), await addPerson(world)];
+  const [bob, eve] = [await addUser(world), await addUser(world)];
   const { id } = await createChat(world, "hello");
-  const message = (await world.owner.get<MessagePage>(`${toChatPath(id)}/messages`)).messages[0]?.id;
+  const messageId = (await world.owner.get<MessagePage>(`${toChatPath(id)}/messages`)).messages[0]?.id;
   const { queued_message } = await sendMessage(world, id, "more");
   await share(world, id, { [bob.user_id]: "read" });
-  const calls: [string, string, unknown?][] = [
+  const requests: [method: string, suffix: string, body?: unknown][] = [
     ["PATCH", "", { title: "mine" }],
     ["PATCH", "", { archived: true }],
     ["POST", "/messages", { content: toTextContent("x") }],
-    ["PATCH", `/messages/${message}`, { content: toTextContent("x") }],
+    ["PATCH", `/messages/${messageId}`, { content: toTextContent("x") }],
     ["DELETE", `/queue/${queued_message?.id}`],
     ["POST", `/queue/${queued_message?.id}/promote`],
     ["POST", "/interrupt"],
@@ -116,13 +116,13 @@ test("[CS-2] a reader cannot change anything (403), users without access get 404
     ["GET", "/acl"],
     ["PATCH", "/acl", { user_roles: {} }],
   ];
-  const before = await world.owner.get<Chat>(toChatPath(id));
-  for (const [method, tail, body] of calls) {
-    const path = `${toChatPath(id)}${tail}`;
-    expect([method, tail, await fetchStatus(bob.client, method, path, body)]).toEqual([method, tail, 403]);
-    expect([method, tail, await fetchStatus(eve.client, method, path, body)]).toEqual([method, tail, 404]);
+  const chatBefore = await world.owner.get<Chat>(toChatPath(id));
+  for (const [method, suffix, body] of requests) {
+    const path = `${toChatPath(id)}${suffix}`;
+    expect([method, suffix, await fetchStatus(bob.client, method, path, body)]).toEqual([method, suffix, 403]);
+    expect([method, suffix, await fetchStatus(eve.client, method, path, body)]).toEqual([method, suffix, 404]);
   }
-  expect(await world.owner.get<Chat>(toChatPath(id))).toEqual(before);
+  expect(await world.owner.get<Chat>(toChatPath(id))).toEqual(chatBefore);
   await world.owner.fetch("DELETE", `${toChatPath(id)}/queue/${queued_message?.id}`);
   (await world.models.next()).say("hi").finish();
   using follower = await Follower.open(bob.client, id);
@@ -130,45 +130,45 @@ test("[CS-2] a reader cannot change anything (403), users without access get 404
   expect((await world.owner.get<Chat>(toChatPath(id))).has_unread).toBe(true);
 });
 
-test("[CS-3] shared chats are listed under source:shared_with_me, with search, cursor and the everyone group", async () => {
+test("[CS-3] source:shared_with_me lists shared chats, with search, cursor and the group of everyone", async () => {
   await using world = await openChatWorld();
-  const [bob, eve] = [await addPerson(world), await addPerson(world, "")];
-  const first = await createChat(world, "apples and pears");
-  const second = await createChat(world, "bananas");
+  const [bob, eve] = [await addUser(world), await addUser(world, "")];
+  const apples = await createChat(world, "apples and pears");
+  const bananas = await createChat(world, "bananas");
   await createChat(world, "private apples");
   const bobsChat = await createChat({ owner: bob.client, organization_id: bob.organization_id }, "bob's apples");
-  await share(world, first.id, { [bob.user_id]: "read" });
-  await share(world, second.id, {}, { [world.organization_id]: "read" });
-  await world.owner.patch(toChatPath(first.id), { pin_order: 1 });
+  await share(world, apples.id, { [bob.user_id]: "read" });
+  await share(world, bananas.id, {}, { [world.organization_id]: "read" });
+  await world.owner.patch(toChatPath(apples.id), { pin_order: 1 });
   for (const _ of [1, 2, 3, 4]) (await world.models.next()).finish();
   for (const [client, id] of [
-    [world.owner, first.id],
-    [world.owner, second.id],
+    [world.owner, apples.id],
+    [world.owner, bananas.id],
     [bob.client, bobsChat.id],
   ] as const) {
     using follower = await Follower.open(client, id);
     await follower.until(({ status }) => status === "waiting");
   }
-  expect((await listChats(bob.client, "shared_with_me")).sort()).toEqual([first.id, second.id].sort());
+  expect((await listChats(bob.client, "shared_with_me")).sort()).toEqual([apples.id, bananas.id].sort());
   expect((await listChats(bob.client, "created_by_me,shared_with_me")).sort()).toEqual(
-    [first.id, second.id, bobsChat.id].sort(),
+    [apples.id, bananas.id, bobsChat.id].sort(),
   );
   expect(await listChats(bob.client, "created_by_me")).toEqual([bobsChat.id]);
-  expect(await listChats(bob.client, "shared_with_me search:apple")).toEqual([first.id]);
+  expect(await listChats(bob.client, "shared_with_me search:apple")).toEqual([apples.id]);
   expect((await listChats(bob.client, "created_by_me,shared_with_me search:apples")).sort()).toEqual(
-    [first.id, bobsChat.id].sort(),
+    [apples.id, bobsChat.id].sort(),
   );
-  const [top, next] = await listChats(bob.client, "shared_with_me");
-  const nextPage = await bob.client.get<Chat[]>(`/api/v2/chats?q=source:shared_with_me&after_id=${top}`);
-  expect(nextPage.map(({ id }) => id)).toEqual([next as string]);
+  const [firstId, secondId] = await listChats(bob.client, "shared_with_me");
+  const nextPage = await bob.client.get<Chat[]>(`/api/v2/chats?q=source:shared_with_me&after_id=${firstId}`);
+  expect(nextPage.map(({ id }) => id)).toEqual([secondId as string]);
   expect(await listChats(eve.client, "shared_with_me")).toEqual([]);
-  expect(await fetchStatus(eve.client, "GET", `/api/v2/chats?after_id=${first.id}`)).toBe(400);
+  expect(await fetchStatus(eve.client, "GET", `/api/v2/chats?after_id=${apples.id}`)).toBe(400);
   expect(await listChats(world.owner, "shared_with_me")).toEqual([]);
 });
 
-test("[CS-4] invalid roles are refused and named; a sub-chat is shared like its root", async () => {
+test("[CS-4] refuses and names invalid roles; a sub-chat is shared like its root", async () => {
   await using world = await openChatWorld();
-  const [bob, eve] = [await addPerson(world), await addPerson(world, "")];
+  const [bob, eve] = [await addUser(world), await addUser(world, "")];
   const admin = await signInAdmin(world);
   const { id } = await createChat(world, "root");
   const { id: child } = await createChat(world, "child");
@@ -179,16 +179,16 @@ test("[CS-4] invalid roles are refused and named; a sub-chat is shared like its 
     const { validations = [] } = (await response.json()) as { validations?: { field: string }[] };
     return [response.status, ...validations.map(({ field }) => field)];
   };
-  const unknown = crypto.randomUUID();
+  const unknownId = crypto.randomUUID();
   expect(await patchAcl({ user_roles: { [world.user_id]: "read" } })).toEqual([400, `user_roles.${world.user_id}`]);
-  const { id: self } = await admin.get<{ id: string }>("/api/v2/users/me");
-  expect(await patchAcl({ user_roles: { [self]: "read" } }, admin)).toEqual([400, `user_roles.${self}`]);
+  const { id: adminId } = await admin.get<{ id: string }>("/api/v2/users/me");
+  expect(await patchAcl({ user_roles: { [adminId]: "read" } }, admin)).toEqual([400, `user_roles.${adminId}`]);
   expect(await patchAcl({ user_roles: { [bob.user_id]: "write" } })).toEqual([400, `user_roles.${bob.user_id}`]);
   expect(await patchAcl({ user_roles: { [eve.user_id]: "read" } })).toEqual([400, `user_roles.${eve.user_id}`]);
   expect(await patchAcl({ user_roles: { me: "read" } })).toEqual([400, "user_roles.me"]);
-  expect(await patchAcl({ group_roles: { [unknown]: "read" } })).toEqual([400, `group_roles.${unknown}`]);
-  const many = Object.fromEntries(Array.from({ length: 501 }, () => [crypto.randomUUID(), "read"]));
-  expect(await patchAcl({ user_roles: many })).toEqual([400, "user_roles"]);
+  expect(await patchAcl({ group_roles: { [unknownId]: "read" } })).toEqual([400, `group_roles.${unknownId}`]);
+  const tooMany = Object.fromEntries(Array.from({ length: 501 }, () => [crypto.randomUUID(), "read"]));
+  expect(await patchAcl({ user_roles: tooMany })).toEqual([400, "user_roles"]);
   expect(await patchAcl({ user_roles: { [bob.user_id]: "read" } }, world.owner, child)).toEqual([400]);
   expect(await fetchStatus(world.owner, "GET", `${toChatPath(child)}/acl`)).toBe(400);
   expect((await world.owner.get<ChatAcl>(`${toChatPath(id)}/acl`)).users).toEqual([]);
@@ -198,20 +198,20 @@ test("[CS-4] invalid roles are refused and named; a sub-chat is shared like its 
   expect(acl.groups).toMatchObject([{ id: world.organization_id, name: "Everyone", role: "read" }]);
   expect([acl.user_roles, acl.group_roles]).toEqual([{ [bob.user_id]: "read" }, { [world.organization_id]: "read" }]);
   expect(await bob.client.get<Chat>(toChatPath(child))).toMatchObject({ id: child, shared: true });
-  expect((await bob.client.get<Chat>(toChatPath(id))).children.map((one) => [one.id, one.shared])).toEqual([
+  expect((await bob.client.get<Chat>(toChatPath(id))).children.map(({ id, shared }) => [id, shared])).toEqual([
     [child, true],
   ]);
 });
 
-test("[CS-5] a person who loses access is disconnected immediately, the owner is not", async () => {
+test("[CS-5] a user who loses access is disconnected immediately; the owner stays connected", async () => {
   await using world = await openChatWorld();
-  const bob = await addPerson(world);
+  const bob = await addUser(world);
   const { id } = await createChat(world, "hello");
   await share(world, id, { [bob.user_id]: "read" });
-  using his = await Follower.open(bob.client, id);
-  using mine = await Follower.open(world.owner, id);
-  await his.until(({ history }) => history.length === 1);
-  await mine.until(({ history }) => history.length === 1);
+  using bobsFollower = await Follower.open(bob.client, id);
+  using ownFollower = await Follower.open(world.owner, id);
+  await bobsFollower.until(({ history }) => history.length === 1);
+  await ownFollower.until(({ history }) => history.length === 1);
   const events = await fetch(new URL(`${toChatPath(id)}/stream`, world.server.url), {
     headers: { "Service-Session-Token": bob.token, accept: "text/event-stream" },
   });
@@ -225,31 +225,31 @@ test("[CS-5] a person who loses access is disconnected immediately, the owner is
   );
   await until(() => received.includes("hello"));
   await share(world, id, { [bob.user_id]: "" });
-  expect((await his.closed).code).toBe(1008);
+  expect((await bobsFollower.closed).code).toBe(1008);
   await streamEnd;
   expect(await fetchStatus(bob.client, "GET", toChatPath(id))).toBe(404);
   (await world.models.next()).say("still here").finish();
-  await mine.until(({ status }) => status === "waiting");
+  await ownFollower.until(({ status }) => status === "waiting");
   // Leaving the organization also ends access.
   await share(world, id, { [bob.user_id]: "read" });
-  using again = await Follower.open(bob.client, id);
-  await again.until(({ history }) => history.length === 2);
+  using secondFollower = await Follower.open(bob.client, id);
+  await secondFollower.until(({ history }) => history.length === 2);
   const admin = await signInAdmin(world);
   await admin.delete(`/api/v2/organizations/${world.organization_id}/members/${bob.user_id}`);
-  expect((await again.closed).code).toBe(1008);
+  expect((await secondFollower.closed).code).toBe(1008);
 });
 
 test("[CS-6] an organization that disables sharing revokes its existing shares", async () => {
   await using world = await openChatWorld();
-  const bob = await addPerson(world);
+  const bob = await addUser(world);
   const { id } = await createChat(world, "hello");
   await share(world, id, { [bob.user_id]: "read" });
-  using his = await Follower.open(bob.client, id);
-  await his.until(({ history }) => history.length === 1);
+  using bobsFollower = await Follower.open(bob.client, id);
+  await bobsFollower.until(({ history }) => history.length === 1);
   const admin = await signInAdmin(world);
   const path = `/api/v2/organizations/${world.organization_id}/settings/workspace-sharing`;
   await admin.patch(path, { sharing_disabled: true });
-  expect((await his.closed).code).toBe(1008);
+  expect((await bobsFollower.closed).code).toBe(1008);
   expect(await fetchStatus(world.owner, "PATCH", `${toChatPath(id)}/acl`, { user_roles: {} })).toBe(403);
   expect(await fetchStatus(world.owner, "GET", `${toChatPath(id)}/acl`)).toBe(403);
   await admin.patch(path, { sharing_disabled: false });
@@ -257,38 +257,41 @@ test("[CS-6] an organization that disables sharing revokes its existing shares",
   expect((await world.owner.get<Chat>(toChatPath(id))).shared).toBe(false);
 });
 
-test("[CS-7] the files of a shared chat can be read, other files of its owner cannot", async () => {
+test("[CS-7] a reader can read the files of a shared chat, but not the owner's other files", async () => {
   await using world = await openChatWorld();
-  const bob = await addPerson(world);
+  const bob = await addUser(world);
   const upload = async (): Promise<string> => {
     const headers = { "Content-Type": "text/plain", "Content-Disposition": 'attachment; filename="a.txt"' };
-    const to = `/api/v2/chats/files?organization=${world.organization_id}`;
-    return (await world.owner.post<{ id: string }>(to, "words", { headers })).id;
+    const uploadPath = `/api/v2/chats/files?organization=${world.organization_id}`;
+    return (await world.owner.post<{ id: string }>(uploadPath, "words", { headers })).id;
   };
-  const [linked, other] = [await upload(), await upload()];
-  const { id } = await createChat(world, "x", { content: [{ type: "file", file_id: linked }] });
-  expect(await fetchStatus(bob.client, "GET", `/api/v2/chats/files/${linked}`)).toBe(404);
+  const [chatFile, otherFile] = [await upload(), await upload()];
+  const { id } = await createChat(world, "x", { content: [{ type: "file", file_id: chatFile }] });
+  expect(await fetchStatus(bob.client, "GET", `/api/v2/chats/files/${chatFile}`)).toBe(404);
   await share(world, id, { [bob.user_id]: "read" });
-  expect(await fetchStatus(bob.client, "GET", `/api/v2/chats/files/${linked}`)).toBe(200);
-  expect(await fetchStatus(bob.client, "GET", `/api/v2/chats/files/${other}`)).toBe(404);
+  expect(await fetchStatus(bob.client, "GET", `/api/v2/chats/files/${chatFile}`)).toBe(200);
+  expect(await fetchStatus(bob.client, "GET", `/api/v2/chats/files/${otherFile}`)).toBe(404);
   // Referencing the file in one's own chat does not give access to it.
-  const stolen = { organization_id: world.organization_id, content: [{ type: "file", file_id: linked }] };
-  expect(await fetchStatus(bob.client, "POST", "/api/v2/chats", stolen)).toBe(400);
+  const referencingChat = { organization_id: world.organization_id, content: [{ type: "file", file_id: chatFile }] };
+  expect(await fetchStatus(bob.client, "POST", "/api/v2/chats", referencingChat)).toBe(400);
 });
 
 test("[CS-8] by-workspace returns the newest chat that the caller can read, including shared ones", async () => {
   await using world = await openChatWorld();
-  const bob = await addPerson(world);
+  const bob = await addUser(world);
   const { id } = await createChat(world, "hello");
-  const { id: mine } = await createChat({ owner: bob.client, organization_id: bob.organization_id }, "older or newer");
+  const { id: bobsChat } = await createChat(
+    { owner: bob.client, organization_id: bob.organization_id },
+    "older or newer",
+  );
   const workspace_id = crypto.randomUUID();
   const { store } = getContext(world.server);
   await store.commit([
     updateChat(id, { workspace_id, updated_at: 2 }),
-    updateChat(mine, { workspace_id, updated_at: 1 }),
+    updateChat(bobsChat, { workspace_id, updated_at: 1 }),
   ]);
   const findByWorkspace = () => bob.client.get(`/api/v2/chats/by-workspace?workspace_ids=${workspace_id}`);
-  expect(await findByWorkspace()).toEqual({ [workspace_id]: mine });
+  expect(await findByWorkspace()).toEqual({ [workspace_id]: bobsChat });
   await share(world, id, { [bob.user_id]: "read" });
   expect(await findByWorkspace()).toEqual({ [workspace_id]: id });
 });

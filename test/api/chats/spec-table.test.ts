@@ -1,4 +1,4 @@
-// SPEC.md next to this file, checked against the tests it names and against everything that the product shows of chats.
+// Checks SPEC.md against the tests that it names, and against the members, statuses and kinds of chats.
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ import { CHAT_STATUSES } from "#schema/chats/chat-status.ts";
 const TESTS = join(import.meta.dir, "../..");
 const page = readFileSync(join(import.meta.dir, "SPEC.md"), "utf8");
 
-/** Returns each test that a row names, with its rules: `story.test.ts CH-20, CH-22; tools/loop.test.ts TO-14`. */
+/** Returns each test that a page names, with its rules, as in `story.test.ts CH-20, CH-22; tools/loop.test.ts TO-14`. */
 const findNamedTests = (markdown: string): { file: string; rule: string }[] =>
   [...markdown.matchAll(/([\w/-]+\.test\.ts)((?:,? [A-Z]{2}-\d+)+)/g)].flatMap(([, file = "", rules = ""]) =>
     (rules.match(/[A-Z]{2}-\d+/g) ?? []).map((rule) => ({
@@ -55,9 +55,9 @@ test("[RP-10] SPEC.md names every member, status and kind of chats", () => {
     preview_reset: true,
     history_reset: true,
   };
-  const words = [
+  const names = [
     ...[...shapes, ...messages].flatMap(({ properties }) => Object.keys(properties)),
     ...[...CHAT_STATUSES, ...CHAT_ERROR_KINDS, ...PART_TYPES, ...Object.keys(events)],
   ];
-  expect([...new Set(words)].filter((word) => !page.includes(`\`${word}\``))).toEqual([]);
+  expect([...new Set(names)].filter((name) => !page.includes(`\`${name}\``))).toEqual([]);
 });

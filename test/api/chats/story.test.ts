@@ -1,4 +1,4 @@
-// A chat's life through the public API: sending, queuing, editing, interrupting, tools, errors, and what followers see.
+// The life of a chat through the public API: sending, queuing, editing, interrupting, tools, errors, and the events of followers.
 import { expect, test } from "bun:test";
 import type { Chat, EditedMessage, MessagePage, Prompts } from "#schema/chats/chat.ts";
 import type { WatchEvent } from "#schema/chats/chat-event.ts";
@@ -8,7 +8,7 @@ import { seedUser } from "#test/support/seed.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 
-test("[CH-20] a follower gets the snapshot, then every part and message once and in order", async () => {
+test("[CH-20] a follower gets the snapshot, and then every part and message once and in order", async () => {
   await using world = await openChatWorld();
   const chat = await createChat(world, "What is the capital of France, please tell me now");
   expect(chat).toMatchObject({ status: "running", title: "What is the capital of France,…", children: [], files: [] });
@@ -24,52 +24,51 @@ test("[CH-20] a follower gets the snapshot, then every part and message once and
   expect(await loadHistory(world.owner, chat.id)).toEqual(follower.history);
 });
 
-test("[CH-21] a late follower gets the turn's output from its first part", async () => {
+test("[CH-21] a late follower gets the output of the turn from its first part", async () => {
   await using world = await openChatWorld();
   const { id } = await createChat(world);
-  using early = await Follower.open(world.owner, id);
+  using earlyFollower = await Follower.open(world.owner, id);
   (await world.models.next()).say("one ", "two ", "three");
-  await early.until(({ preview }) => preview === "one two three");
-  using late = await Follower.open(world.owner, id);
-  await late.until(({ preview }) => preview === "one two three");
-  expect(late.events.map(({ type }) => type)).toEqual([
+  await earlyFollower.until(({ preview }) => preview === "one two three");
+  using lateFollower = await Follower.open(world.owner, id);
+  await lateFollower.until(({ preview }) => preview === "one two three");
+  expect(lateFollower.events.map(({ type }) => type)).toEqual([
     ...["message", "status", "preview_reset", "message_part", "message_part", "message_part"],
   ] as never);
 });
 
-test("[CH-22] with after_id the snapshot omits known messages; after an edit all followers start again", async () => {
+test("[CH-22] with after_id, the snapshot omits known messages; after an edit, all followers start over", async () => {
   await using world = await openChatWorld();
   const { id } = await createChat(world, "one");
   using follower = await Follower.open(world.owner, id);
   (await world.models.next()).say("a").finish();
   await follower.until(({ status }) => status === "waiting");
-  const last = [...follower.messages.keys()].at(-1) as number;
-  const first = [...follower.messages.keys()][0] as number;
-  using resumed = await Follower.open(world.owner, id, last);
+  const [firstId, lastId] = [...follower.messages.keys()] as [number, number];
+  using resumed = await Follower.open(world.owner, id, lastId);
   await resumed.until(({ status }) => status === "waiting");
   expect([...resumed.messages.keys()]).toEqual([]);
-  const edited = await world.owner.patch<EditedMessage>(`/api/v2/chats/${id}/messages/${first}`, {
+  const edited = await world.owner.patch<EditedMessage>(`/api/v2/chats/${id}/messages/${firstId}`, {
     content: toTextContent("two"),
   });
-  expect(edited.deleted_message_ids).toEqual([first, last]);
-  for (const one of [follower, resumed]) {
-    await one.until(({ status, messages }) => status === "running" && messages.has(edited.message.id));
-    expect(one.events.some(({ type }) => type === "history_reset")).toBe(true);
-    expect(one.history).toEqual(["user: two"]);
+  expect(edited.deleted_message_ids).toEqual([firstId, lastId]);
+  for (const connected of [follower, resumed]) {
+    await connected.until(({ status, messages }) => status === "running" && messages.has(edited.message.id));
+    expect(connected.events.some(({ type }) => type === "history_reset")).toBe(true);
+    expect(connected.history).toEqual(["user: two"]);
   }
   (await world.models.next()).say("b").finish();
   await resumed.until(({ status }) => status === "waiting");
   expect(resumed.history).toEqual(["user: two", "assistant: b"]);
 });
 
-test("[CH-23] queued messages are sent to followers, and can be deleted and promoted", async () => {
+test("[CH-23] followers get queued messages, which can be deleted and promoted", async () => {
   await using world = await openChatWorld();
   const { id } = await createChat(world, "one");
   using follower = await Follower.open(world.owner, id);
   await world.models.next();
   const queued = [];
   for (const text of ["two", "three", "four"]) queued.push(await sendMessage(world, id, text));
-  expect(queued.map((one) => [one.queued, one.message, one.messages])).toEqual(
+  expect(queued.map((created) => [created.queued, created.message, created.messages])).toEqual(
     queued.map(() => [true, undefined, []]) as never,
   );
   await follower.until(({ queue }) => queue.length === 3);
@@ -101,7 +100,7 @@ test("[CH-23] a message that interrupts stops the turn, keeps its output, and go
   expect(follower.history).toEqual(["user: one", "assistant: half", "user: stop that"]);
 });
 
-test("[CH-24] client tools: requested with their arguments, answered, invalid answers refused, and the watcher is notified", async () => {
+test("[CH-24] client tools are requested with their arguments and answered; watchers are notified, and invalid answers refused", async () => {
   await using world = await openChatWorld();
   const watch = await world.owner.socket("/api/v2/chats/watch");
   const { id } = await createChat(world, "go", {
@@ -110,15 +109,17 @@ test("[CH-24] client tools: requested with their arguments, answered, invalid an
   using follower = await Follower.open(world.owner, id);
   (await world.models.next()).callTool("c1", "ask", { q: 1 }).finish("tool_calls");
   await follower.until(({ events }) => events.some(({ type }) => type === "action_required"));
-  const requested = { tool_calls: [{ tool_call_id: "c1", tool_name: "ask", args: '{"q":1}' }] };
-  expect(follower.events.find(({ type }) => type === "action_required")).toMatchObject({ action_required: requested });
+  const expectedCalls = { tool_calls: [{ tool_call_id: "c1", tool_name: "ask", args: '{"q":1}' }] };
+  expect(follower.events.find(({ type }) => type === "action_required")).toMatchObject({
+    action_required: expectedCalls,
+  });
   const kinds: string[] = [];
   let event: WatchEvent;
   do {
     event = await watch.json<WatchEvent>();
     kinds.push(`${event.kind} ${event.chat.status}`);
   } while (event.kind !== "action_required");
-  expect(event).toMatchObject(requested);
+  expect(event).toMatchObject(expectedCalls);
   expect(kinds.slice(-2)).toEqual(["status_change requires_action", "action_required requires_action"]);
   const answer = (results: unknown) => world.owner.fetch("POST", `/api/v2/chats/${id}/tool-results`, { results });
   expect((await answer([])).status).toBe(400);
@@ -132,7 +133,7 @@ test("[CH-24] client tools: requested with their arguments, answered, invalid an
   watch.close();
 });
 
-test("[CH-25] an error and the retries before it are sent; sending again clears it", async () => {
+test("[CH-25] followers get retries and errors; the next message clears the error", async () => {
   await using world = await openChatWorld();
   const { id } = await createChat(world, "one");
   using follower = await Follower.open(world.owner, id);
@@ -152,7 +153,7 @@ test("[CH-25] an error and the retries before it are sent; sending again clears 
   });
 });
 
-test("[CH-26] the same events are available as server-sent events, and a client that sends a message is closed", async () => {
+test("[CH-26] serves the same events as server-sent events, and disconnects a client that sends a message", async () => {
   await using world = await openChatWorld();
   const { id } = await createChat(world, "one");
   using follower = await Follower.open(world.owner, id);
@@ -173,7 +174,7 @@ test("[CH-26] the same events are available as server-sent events, and a client 
   abort.abort();
 });
 
-test("[CH-27] unread is what the owner has not followed; archived chats are silent and can be restored", async () => {
+test("[CH-27] a chat is unread until its owner follows it; archived chats are silent and can be restored", async () => {
   await using world = await openChatWorld();
   const { id } = await createChat(world, "one");
   const path = `/api/v2/chats/${id}`;
@@ -184,8 +185,8 @@ test("[CH-27] unread is what the owner has not followed; archived chats are sile
     await outsider.until(({ status }) => status === "waiting");
   }
   expect((await world.owner.get<Chat>(path)).has_unread).toBe(true);
-  const unread = (q: string) => world.owner.get<Chat[]>(`/api/v2/chats?q=has_unread:${q}`);
-  expect([(await unread("true")).map((one) => one.id), await unread("false")]).toEqual([[id], []]);
+  const listByUnread = (q: string) => world.owner.get<Chat[]>(`/api/v2/chats?q=has_unread:${q}`);
+  expect([(await listByUnread("true")).map((chat) => chat.id), await listByUnread("false")]).toEqual([[id], []]);
   const watch = await world.owner.socket("/api/v2/chats/watch");
   await world.owner.patch(path, { pin_order: 3 });
   expect((await world.owner.get<Chat>(path)).pin_order).toBe(1);
@@ -193,13 +194,13 @@ test("[CH-27] unread is what the owner has not followed; archived chats are sile
   expect((await watch.json<WatchEvent>()).kind).toBe("deleted");
   expect(await world.owner.get<Chat>(path)).toMatchObject({ archived: true, pin_order: 0 });
   expect(await world.owner.get<Chat[]>("/api/v2/chats")).toEqual([]);
-  expect((await world.owner.get<Chat[]>("/api/v2/chats?q=archived:true")).map((one) => one.id)).toEqual([id]);
-  const refused = [
+  expect((await world.owner.get<Chat[]>("/api/v2/chats?q=archived:true")).map((chat) => chat.id)).toEqual([id]);
+  const refusals = [
     await world.owner.fetch("POST", `${path}/messages`, { content: toTextContent("x") }),
     await world.owner.fetch("POST", `${path}/interrupt`),
     await world.owner.fetch("PATCH", path, { archived: true }),
   ];
-  expect(refused.map(({ status }) => status)).toEqual([409, 409, 400]);
+  expect(refusals.map(({ status }) => status)).toEqual([409, 409, 400]);
   await world.owner.patch(path, { archived: false });
   expect((await watch.json<WatchEvent>()).kind).toBe("created");
   using follower = await Follower.open(world.owner, id);
@@ -211,15 +212,15 @@ test("[CH-27] unread is what the owner has not followed; archived chats are sile
   watch.close();
 });
 
-test("[CH-28] others cannot see a chat; the deployment's owner sees and stops it but cannot write in it", async () => {
+test("[CH-28] other users cannot see a chat; the deployment's owner can read and stop it, but not write", async () => {
   await using world = await openChatWorld();
   const { id } = await createChat(world, "one");
   const { token } = await seedUser(world.server, { organization_id: world.organization_id });
-  const other = new Client(world.server.url, token);
+  const otherUser = new Client(world.server.url, token);
   const admin = await new Client(world.server.url).signIn(ADMIN.email, ADMIN.password);
-  const statuses = async (client: Client) => {
+  const listStatuses = async (client: Client) => {
     const path = `/api/v2/chats/${id}`;
-    const answers = [
+    const responses = [
       await client.fetch("GET", path),
       await client.fetch("GET", `${path}/messages`),
       await client.fetch("GET", `${path}/stream`),
@@ -229,13 +230,13 @@ test("[CH-28] others cannot see a chat; the deployment's owner sees and stops it
       await client.fetch("POST", `${path}/reconcile-invalid`),
       await client.fetch("POST", `${path}/interrupt`),
     ];
-    return answers.map(({ status }) => status);
+    return responses.map(({ status }) => status);
   };
-  expect(await statuses(other)).toEqual([404, 404, 404, 404, 404, 404, 404, 404]);
-  expect(await statuses(admin)).toEqual([200, 200, 400, 403, 403, 403, 409, 200]);
+  expect(await listStatuses(otherUser)).toEqual([404, 404, 404, 404, 404, 404, 404, 404]);
+  expect(await listStatuses(admin)).toEqual([200, 200, 400, 403, 403, 403, 409, 200]);
 });
 
-test("[CH-29] pages of the history and the prompts, with their limits", async () => {
+test("[CH-29] returns pages of the history and the prompts, and enforces their limits", async () => {
   await using world = await openChatWorld();
   const { id } = await createChat(world, "one");
   using follower = await Follower.open(world.owner, id);
@@ -246,12 +247,12 @@ test("[CH-29] pages of the history and the prompts, with their limits", async ()
     await follower.until(({ status }) => status === "running");
   }
   const ids = [...follower.messages.keys()];
-  const page = (query: string) => world.owner.get<MessagePage>(`/api/v2/chats/${id}/messages${query}`);
-  const listIds = ({ messages }: MessagePage): number[] => messages.map((one) => one.id);
-  const newest = await page("?limit=2");
+  const getPage = (query: string) => world.owner.get<MessagePage>(`/api/v2/chats/${id}/messages${query}`);
+  const listIds = ({ messages }: MessagePage): number[] => messages.map((message) => message.id);
+  const newest = await getPage("?limit=2");
   expect([listIds(newest), newest.has_more]).toEqual([ids.slice(-2).reverse(), true]);
-  expect(listIds(await page(`?after_id=${ids[1]}&limit=2`))).toEqual(ids.slice(2, 4));
-  expect(listIds(await page(`?after_id=${ids[0]}&before_id=${ids[2]}`))).toEqual(ids.slice(1, 2));
+  expect(listIds(await getPage(`?after_id=${ids[1]}&limit=2`))).toEqual(ids.slice(2, 4));
+  expect(listIds(await getPage(`?after_id=${ids[0]}&before_id=${ids[2]}`))).toEqual(ids.slice(1, 2));
   for (const query of ["?limit=0", "?limit=201", "?after_id=-1", "?after_id=5&before_id=5"]) {
     expect((await world.owner.fetch("GET", `/api/v2/chats/${id}/messages${query}`)).status).toBe(400);
   }
@@ -259,7 +260,7 @@ test("[CH-29] pages of the history and the prompts, with their limits", async ()
   expect(prompts.map(({ text }) => text)).toEqual(["three", "two", "one"]);
 });
 
-test("[CH-30] with nothing configured, the demo model answers and says that it is a demo", async () => {
+test("[CH-30] the demo model answers while no model is configured, and says that it is a demo", async () => {
   await using server = await startTestServer();
   const { token, organization_id } = await seedUser(server);
   const owner = new Client(server.url, token);

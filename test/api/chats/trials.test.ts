@@ -1,4 +1,4 @@
-// Trials: one prompt tried in several forks of a real local workspace, keeping one of them, and rejected requests.
+// Trials: one prompt runs in several forks of a real local workspace, and the user keeps one of them.
 import { expect } from "bun:test";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -19,22 +19,22 @@ import { awaitBuild, createWorkspace, ECHO, openWorld } from "#test/support/work
 
 const LOCAL = "provisioner: local\nresources: [{name: main, agents: [{name: main}]}]\n";
 
-/** Starts a server with a running workspace, whose home has the file `answer`, and an idle chat in it. */
-const openTrialWorld = async (more: Record<string, unknown> = {}) => {
+/** Starts a server with a running workspace, whose home contains the file `answer`, and an idle chat in it. */
+const openTrialWorld = async (chatFields: Record<string, unknown> = {}) => {
   const models = new ScriptedModels();
   const world = await openWorld({ models });
   const { admin, server } = world;
   const { id, organization_id } = await createWorkspace(admin, (await makeTemplate(admin, LOCAL)).id, "dev");
   await awaitBuild(admin, id);
-  const home = (workspace: string): string => join(server.directory, "workspaces", workspace, "home");
-  const answerIn = (workspace: string): string => readFileSync(join(home(workspace), "answer"), "utf8");
-  writeFileSync(join(home(id), "answer"), "none\n");
+  const getHome = (workspace: string): string => join(server.directory, "workspaces", workspace, "home");
+  const readAnswer = (workspace: string): string => readFileSync(join(getHome(workspace), "answer"), "utf8");
+  writeFileSync(join(getHome(id), "answer"), "none\n");
   const speaker = { owner: admin, organization_id };
-  const chat = await createChat(speaker, "hello", { workspace_id: id, ...more });
+  const chat = await createChat(speaker, "hello", { workspace_id: id, ...chatFields });
   (await models.next()).say("good day").finish();
   await until(async () => (await admin.get<Chat>(`/api/v2/chats/${chat.id}`)).status === "waiting");
   const path = `/api/v2/chats/${chat.id}/trials`;
-  const read = (trial: Trial): Promise<Trial> => admin.get<Trial>(`${path}/${trial.id}`);
+  const getTrial = (trial: Trial): Promise<Trial> => admin.get<Trial>(`${path}/${trial.id}`);
   return {
     models,
     admin,
@@ -43,31 +43,32 @@ const openTrialWorld = async (more: Record<string, unknown> = {}) => {
     speaker,
     chat,
     path,
-    home,
-    answerIn,
-    /** Returns the trial once it has this status. */
-    become: (trial: Trial, status: Trial["status"]): Promise<Trial> =>
+    getHome,
+    readAnswer,
+    /** Waits until the trial has this status, and returns it. */
+    waitForStatus: (trial: Trial, status: Trial["status"]): Promise<Trial> =>
       until(async () => {
-        const current = await read(trial);
+        const current = await getTrial(trial);
         return current.status === status && current;
       }),
-    wayStates: async (trial: Trial): Promise<string[]> => (await read(trial)).ways.map(({ status }) => status),
+    listWayStatuses: async (trial: Trial): Promise<string[]> =>
+      (await getTrial(trial)).ways.map(({ status }) => status),
     [Symbol.asyncDispose]: () => world[Symbol.asyncDispose](),
   };
 };
 
 /** Answers the prompt "write WORD" with a call that writes WORD to the file `answer`. */
-const write = (call: ScriptedCall): void => {
+const writeAnswer = (call: ScriptedCall): void => {
   const content = `${call.prompt.replace("write ", "")}\n`;
   call.callTool(`w-${call.prompt}`, "write_file", { path: "answer", content }).finish("tool_calls");
 };
 
 testInside(
-  "[TY-1][TY-3][TY-4][TY-9] runs ways in separate forks, checks them, and replaces the workspace's files with the kept way's after a snapshot",
+  "[TY-1][TY-3][TY-4][TY-9] runs ways in separate forks, checks them, and copies the kept way's files to the workspace after a snapshot",
   async () => {
     await using world = await openTrialWorld();
-    const { admin, models, path, id, chat, answerIn } = world;
-    using news = await admin.socket("/api/v2/chats/watch");
+    const { admin, models, path, id, chat, readAnswer } = world;
+    using watcher = await admin.socket("/api/v2/chats/watch");
     const created = await admin.post<Trial>(path, {
       ways: [{ prompt: "write one" }, { prompt: "write two" }],
       check_command: "echo run >> runs; grep -q two answer && echo found || { echo missing; exit 3; }",
@@ -78,12 +79,12 @@ testInside(
     ]);
     const calls = [await models.next(), await models.next()];
     expect(calls.map(({ prompt }) => prompt).sort()).toEqual(["write one", "write two"]);
-    // Each has the chat's history up to that point.
+    // Each way has the history of the original chat.
     for (const call of calls) expect(JSON.stringify(call.request)).toContain("good day");
-    expect(await world.wayStates(created)).toEqual(["working", "working"]);
-    for (const call of calls) write(call);
+    expect(await world.listWayStatuses(created)).toEqual(["working", "working"]);
+    for (const call of calls) writeAnswer(call);
     for (const call of [await models.next(), await models.next()]) call.say("done").finish();
-    const ready = await world.become(created, "ready");
+    const ready = await world.waitForStatus(created, "ready");
     expect(ready.ways.map(({ status, check, changes }) => ({ status, check, changes }))).toMatchObject([
       {
         status: "failed",
@@ -92,66 +93,66 @@ testInside(
       },
       { status: "passed", check: { exit_code: 0, output: "found\n" }, changes: { files: 1, added: 1, removed: 1 } },
     ]);
-    const [first, second] = ready.ways;
-    expect([answerIn(first?.workspace_id ?? ""), answerIn(second?.workspace_id ?? ""), answerIn(id)]).toEqual([
-      ...["one\n", "two\n", "none\n"],
-    ]);
+    const [firstWay, secondWay] = ready.ways;
+    expect(readAnswer(firstWay?.workspace_id ?? "")).toBe("one\n");
+    expect(readAnswer(secondWay?.workspace_id ?? "")).toBe("two\n");
+    expect(readAnswer(id)).toBe("none\n");
     const { folders } = await admin.get<TrialDiff>(`${path}/${created.id}/ways/2/diff`);
     expect(folders.map(({ unified_diff }) => unified_diff.split("\n").slice(-4))).toEqual([
       ["@@ -1 +1 @@", "-none", "+two", ""],
     ]);
     expect((await admin.get<Trials>(path)).trials).toEqual([ready]);
-    const copy = await admin.get<Chat>(`/api/v2/chats/${second?.chat_id}`);
-    expect(copy).toMatchObject({ workspace_id: second?.workspace_id, title: `${chat.title} (way 2)` });
+    const secondChat = await admin.get<Chat>(`/api/v2/chats/${secondWay?.chat_id}`);
+    expect(secondChat).toMatchObject({ workspace_id: secondWay?.workspace_id, title: `${chat.title} (way 2)` });
 
     const keeping = await admin.post<Trial>(`${path}/${created.id}/keep`, { way: 2 });
     expect(keeping).toMatchObject({ status: "keeping", kept_way: 2 });
-    const keptTrial = await world.become(created, "kept");
+    const keptTrial = await world.waitForStatus(created, "kept");
     expect(keptTrial.ways.map(({ deleted, error }) => ({ deleted, error }))).toEqual([
       { deleted: true, error: "" },
       { deleted: true, error: "" },
     ]);
-    expect(answerIn(id)).toBe("two\n");
-    // The check ran once, and its files were kept.
-    expect(readFileSync(join(world.home(id), "runs"), "utf8")).toBe("run\n");
+    expect(readAnswer(id)).toBe("two\n");
+    // The check ran once, and the workspace has the file that it wrote.
+    expect(readFileSync(join(world.getHome(id), "runs"), "utf8")).toBe("run\n");
     expect((await admin.get<Workspaces>("/api/v2/workspaces")).workspaces.map(({ name }) => name)).toEqual(["dev"]);
     expect((await admin.get<{ workspaces: unknown[] }>("/api/v2/workspaces/trash")).workspaces).toHaveLength(2);
     const { snapshots } = await admin.get<Snapshots>(`/api/v2/workspaces/${id}/snapshots`);
     expect(snapshots.map(({ name, reason, status }) => `${name}: ${reason} ${status}`)).toEqual([
       "Before keeping way 2: manual ready",
     ]);
-    expect(await admin.get<Chat>(`/api/v2/chats/${second?.chat_id}`)).toMatchObject({
+    expect(await admin.get<Chat>(`/api/v2/chats/${secondWay?.chat_id}`)).toMatchObject({
       workspace_id: id,
       archived: false,
     });
-    expect((await admin.get<Chat>(`/api/v2/chats/${first?.chat_id}`)).archived).toBe(true);
+    expect((await admin.get<Chat>(`/api/v2/chats/${firstWay?.chat_id}`)).archived).toBe(true);
     await until(async () => {
       const { latest_build } = (await admin.get<Workspaces>("/api/v2/workspaces")).workspaces[0] ?? {};
       const agents = latest_build?.resources.flatMap((resource) => resource.agents) ?? [];
       return latest_build?.status === "running" && agents[0]?.lifecycle_state === "ready";
     });
     // The kept way's chat continues in the original workspace.
-    await sendMessage(world.speaker, second?.chat_id ?? "", "write three");
-    write(await models.next());
+    await sendMessage(world.speaker, secondWay?.chat_id ?? "", "write three");
+    writeAnswer(await models.next());
     (await models.next()).say("done").finish();
-    await until(() => answerIn(id) === "three\n");
-    const { kind, chat: about } = await news.json<WatchEvent>();
-    expect([kind, about.id]).toEqual(["trial_change", chat.id]);
+    await until(() => readAnswer(id) === "three\n");
+    const { kind, chat: changedChat } = await watcher.json<WatchEvent>();
+    expect([kind, changedChat.id]).toEqual(["trial_change", chat.id]);
   },
 );
 
 testInside(
-  "[TY-2][TY-3][TY-5][TY-6] ways request approval, are checked again after a new turn, and are stopped and discarded together; invalid requests change nothing",
+  "[TY-2][TY-3][TY-5][TY-6] ways request approval and are checked after each turn; they can be stopped and discarded; invalid requests fail",
   async () => {
     await using world = await openTrialWorld({ permission_mode: "ask" });
-    const { admin, models, server, path, id, chat, speaker, answerIn } = world;
-    const getRejection = async (body: object, at = path, client = admin): Promise<string> => {
-      const answer = await client.fetch("POST", at, body);
-      const { message, validations = [] } = (await answer.json()) as {
+    const { admin, models, server, path, id, chat, speaker, readAnswer } = world;
+    const getRejection = async (body: object, requestPath = path, client = admin): Promise<string> => {
+      const response = await client.fetch("POST", requestPath, body);
+      const { message, validations = [] } = (await response.json()) as {
         message: string;
         validations?: { field: string; detail: string }[];
       };
-      return [answer.status, ...validations.map(({ field, detail }) => `${field} ${detail}`), message].join(": ");
+      return [response.status, ...validations.map(({ field, detail }) => `${field} ${detail}`), message].join(": ");
     };
     const body = { prompt: "write it", count: 2 };
     expect(await getRejection({ count: 2 })).toBe("400: prompt must not be empty: Validation failed.");
@@ -164,96 +165,94 @@ testInside(
     expect(await getRejection({ prompt: "a", count: 9 })).toStartWith("400: count");
     expect(await getRejection({ prompt: "a", ways: [{}, { coding_agent: "none" }] })).toStartWith("400: coding_agent");
     expect(await getRejection({ ...body, check_timeout_seconds: 0 })).toStartWith("400: check_timeout_seconds");
-    const nowhere = await createChat(speaker, "nowhere");
+    const withoutWorkspace = await createChat(speaker, "nowhere");
     const call = await models.next();
-    expect(await getRejection(body, `/api/v2/chats/${nowhere.id}/trials`)).toBe(
+    expect(await getRejection(body, `/api/v2/chats/${withoutWorkspace.id}/trials`)).toBe(
       "409: This chat has no workspace to fork. Ask it to create one first, or choose one for it.",
     );
     call.finish();
-    const echo = await createWorkspace(admin, (await makeTemplate(admin, JSON.stringify(ECHO))).id, "echo");
-    await awaitBuild(admin, echo.id);
-    const away = await createChat(speaker, "away", { workspace_id: echo.id });
-    const lateCall = await models.next();
-    expect(await getRejection(body, `/api/v2/chats/${away.id}/trials`)).toStartWith(
+    const echoWorkspace = await createWorkspace(admin, (await makeTemplate(admin, JSON.stringify(ECHO))).id, "echo");
+    await awaitBuild(admin, echoWorkspace.id);
+    const inEchoWorkspace = await createChat(speaker, "away", { workspace_id: echoWorkspace.id });
+    const echoCall = await models.next();
+    expect(await getRejection(body, `/api/v2/chats/${inEchoWorkspace.id}/trials`)).toStartWith(
       "409: Ways cannot be tried in this workspace. Snapshots are not available for this template",
     );
-    lateCall.finish();
-    const outsider = new Client(
-      server.url,
-      (await seedUser(server, { organization_id: speaker.organization_id })).token,
-    );
+    echoCall.finish();
+    const { token } = await seedUser(server, { organization_id: speaker.organization_id });
+    const outsider = new Client(server.url, token);
     expect(await getRejection(body, path, outsider)).toStartWith("404");
     expect((await admin.get<Trials>(path)).trials).toEqual([]);
     expect((await admin.get<Snapshots>(`/api/v2/workspaces/${id}/snapshots`)).snapshots).toEqual([]);
 
     const trial = await admin.post<Trial>(path, { ...body, check_command: "cat answer", count: 2 });
-    const at = `${path}/${trial.id}`;
+    const trialPath = `${path}/${trial.id}`;
     expect(await getRejection(body)).toStartWith("409: This chat already has open ways");
-    expect((await admin.fetch("GET", `/api/v2/chats/${nowhere.id}/trials/${trial.id}`)).status).toBe(404);
-    expect(await getRejection({ way: 1 }, `${at}/keep`)).toStartWith("409: Way 1 is still running");
-    for (const one of [await models.next(), await models.next()]) write(one);
-    await until(async () => (await world.wayStates(trial)).join() === "needs_you,needs_you");
-    const chats = trial.ways.map(({ chat_id }) => chat_id);
+    expect((await admin.fetch("GET", `/api/v2/chats/${withoutWorkspace.id}/trials/${trial.id}`)).status).toBe(404);
+    expect(await getRejection({ way: 1 }, `${trialPath}/keep`)).toStartWith("409: Way 1 is still running");
+    for (const wayCall of [await models.next(), await models.next()]) writeAnswer(wayCall);
+    await until(async () => (await world.listWayStatuses(trial)).join() === "needs_you,needs_you");
+    const chatIds = trial.ways.map(({ chat_id }) => chat_id);
     const answers = [{ tool_call_id: "w-write it", decision: "allow" }];
-    await admin.post<unknown>(`/api/v2/chats/${chats[0]}/permissions`, { answers });
+    await admin.post<unknown>(`/api/v2/chats/${chatIds[0]}/permissions`, { answers });
     (await models.next()).say("done").finish();
-    await until(async () => (await world.wayStates(trial)).join() === "passed,needs_you");
+    await until(async () => (await world.listWayStatuses(trial)).join() === "passed,needs_you");
     // The owner continues in the chat of the first way, which is then checked again.
-    await sendMessage(speaker, chats[0] ?? "", "again");
-    const secondCall = await models.next();
-    await until(async () => (await world.wayStates(trial))[0] === "working");
-    secondCall.say("as it was").finish();
-    await until(async () => (await world.wayStates(trial))[0] === "passed");
-    await admin.post<Trial>(`${at}/stop`);
-    const stopped = await world.become(trial, "ready");
+    await sendMessage(speaker, chatIds[0] ?? "", "again");
+    const continuedCall = await models.next();
+    await until(async () => (await world.listWayStatuses(trial))[0] === "working");
+    continuedCall.say("as it was").finish();
+    await until(async () => (await world.listWayStatuses(trial))[0] === "passed");
+    await admin.post<Trial>(`${trialPath}/stop`);
+    const stopped = await world.waitForStatus(trial, "ready");
     expect(stopped.ways.map(({ status }) => status)).toEqual(["passed", "stopped"]);
-    expect(await getRejection({}, `${at}/stop`)).toBe("409: None of the ways is running.");
-    expect(await getRejection({ way: 3 }, `${at}/keep`)).toStartWith("400: way must be 1 to 2");
+    expect(await getRejection({}, `${trialPath}/stop`)).toBe("409: None of the ways is running.");
+    expect(await getRejection({ way: 3 }, `${trialPath}/keep`)).toStartWith("400: way must be 1 to 2");
     // Interrupting a pending approval causes one more model call.
-    await until(async () => (await admin.get<Chat>(`/api/v2/chats/${chats[1]}`)).status === "waiting");
+    await until(async () => (await admin.get<Chat>(`/api/v2/chats/${chatIds[1]}`)).status === "waiting");
 
-    await admin.post<Trial>(`${at}/discard`);
-    const ended = await world.become(trial, "discarded");
-    expect(ended.ways.every(({ deleted }) => deleted)).toBe(true);
-    expect(answerIn(id)).toBe("none\n");
-    for (const one of chats) expect((await admin.get<Chat>(`/api/v2/chats/${one}`)).archived).toBe(true);
+    await admin.post<Trial>(`${trialPath}/discard`);
+    const discarded = await world.waitForStatus(trial, "discarded");
+    expect(discarded.ways.every(({ deleted }) => deleted)).toBe(true);
+    expect(readAnswer(id)).toBe("none\n");
+    for (const chatId of chatIds) expect((await admin.get<Chat>(`/api/v2/chats/${chatId}`)).archived).toBe(true);
     expect((await admin.get<Workspaces>("/api/v2/workspaces")).workspaces.map(({ name }) => name).sort()).toEqual([
       "dev",
       "echo",
     ]);
-    const { messages } = await admin.get<MessagePage>(`/api/v2/chats/${chats[1]}/messages`);
+    const { messages } = await admin.get<MessagePage>(`/api/v2/chats/${chatIds[1]}/messages`);
     expect(messages.filter(({ role }) => role === "user")).toHaveLength(2);
     expect(readdirSync(join(server.directory, "workspaces", id, "snapshots"))).toEqual([]);
-    const entries = await admin.get<{ audit_logs: { additional_fields: { operation?: string } }[] }>(
+    const { audit_logs } = await admin.get<{ audit_logs: { additional_fields: { operation?: string } }[] }>(
       `/api/v2/audit?limit=100&q=${encodeURIComponent("resource_type:chat")}`,
     );
-    expect(entries.audit_logs.flatMap(({ additional_fields: { operation } }) => operation ?? [])).toEqual([
+    expect(audit_logs.flatMap(({ additional_fields: { operation } }) => operation ?? [])).toEqual([
       ...["discard_ways", "stop_ways", "try_ways"],
     ]);
 
     // Deleting a chat also deletes its open ways.
-    const last = await admin.post<Trial>(path, body);
+    const lastTrial = await admin.post<Trial>(path, body);
     // Answers all calls, including the one after the interrupted approval.
-    const speak = async (): Promise<void> => {
+    const answerAll = async (): Promise<void> => {
       for (;;) (await models.next()).say("nothing to do").finish();
     };
-    void speak();
-    await world.become(last, "ready");
+    void answerAll();
+    await world.waitForStatus(lastTrial, "ready");
     await admin.patch(`/api/v2/chats/${chat.id}`, { archived: true });
     expect((await admin.fetch("DELETE", `/api/v2/chats/${chat.id}`)).status).toBe(204);
     await until(async () => {
       const trash = await admin.get<{ workspaces: { id: string }[] }>("/api/v2/workspaces/trash");
-      const trashed = new Set(trash.workspaces.map((one) => one.id));
-      return last.ways.every(({ workspace_id }) => trashed.has(workspace_id));
+      const trashed = new Set(trash.workspaces.map((workspace) => workspace.id));
+      return lastTrial.ways.every(({ workspace_id }) => trashed.has(workspace_id));
     });
   },
 );
 
 testInside(
-  "[TY-1][TY-3][TY-4] coding agents work on ways and request approval, and the kept chat continues with its agent in the original workspace",
+  "[TY-1][TY-3][TY-4] coding agents work on ways and request approval; the kept chat continues with its agent in the original workspace",
   async () => {
     await using world = await openTrialWorld({ permission_mode: "ask" });
-    const { admin, path, id, answerIn } = world;
+    const { admin, path, id, readAnswer } = world;
     await configureAgent(world, "test");
     const created = await admin.post<Trial>(path, {
       ways: [
@@ -262,19 +261,19 @@ testInside(
       ],
       check_command: "grep -q two answer",
     });
-    await until(async () => (await world.wayStates(created)).join() === "failed,needs_you");
+    await until(async () => (await world.listWayStatuses(created)).join() === "failed,needs_you");
     const chat_id = created.ways[1]?.chat_id ?? "";
-    const [requested] = await listPendingCalls(admin, chat_id);
-    const answers = [{ tool_call_id: requested?.tool_call_id, decision: "allow" }];
+    const [pendingCall] = await listPendingCalls(admin, chat_id);
+    const answers = [{ tool_call_id: pendingCall?.tool_call_id, decision: "allow" }];
     await admin.post<unknown>(`/api/v2/chats/${chat_id}/permissions`, { answers });
-    const ready = await world.become(created, "ready");
+    const ready = await world.waitForStatus(created, "ready");
     expect(ready.ways.map(({ status, changes, coding_agent }) => [status, changes?.files, coding_agent])).toEqual([
       ["failed", 0, "test"],
       ["passed", 1, "test"],
     ]);
     await admin.post<Trial>(`${path}/${created.id}/keep`, { way: 2 });
-    await world.become(created, "kept");
-    expect(answerIn(id)).toBe("two\n");
+    await world.waitForStatus(created, "kept");
+    expect(readAnswer(id)).toBe("two\n");
     const chat = await admin.get<Chat>(`/api/v2/chats/${chat_id}`);
     expect([chat.workspace_id, chat.coding_agent, chat.archived]).toEqual([id, "test", false]);
     await sendMessage(world.speaker, chat_id, "free cat answer\nsay bye");
