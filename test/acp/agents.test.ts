@@ -1,4 +1,4 @@
-// Configuring coding agents, and who may start chats with them.
+// Configuration of coding agents, and permission to start chats with them.
 import { expect, test } from "bun:test";
 import type { Static } from "@sinclair/typebox";
 import { updateTemplate } from "#db/templates/templates.ts";
@@ -15,7 +15,7 @@ import { ECHO, makeTemplate, uniqueText } from "#test/support/templates.ts";
 import { seedTemplate } from "#test/support/workspaces.ts";
 
 const world = await forFile(openChatWorld());
-const { owner: person, organization_id } = world;
+const { owner: member, organization_id } = world;
 const AGENTS = "/api/v2/ai/agents";
 const { token } = await seedUser(world.server, { roles: ["owner"] });
 const admin = new Client(world.server.url, token);
@@ -27,11 +27,11 @@ test("[CA-12] owners add, change and delete agents; presets start disabled and r
   expect(agents.map(({ name, enabled, is_preset }) => [name, enabled, is_preset])).toEqual(
     ["claude-code", "codex", "opencode", "gemini"].map((name) => [name, false, true]),
   );
-  expect(await person.get<AvailableAgents>(`${AGENTS}/available`)).toEqual({ agents: [] });
+  expect(await member.get<AvailableAgents>(`${AGENTS}/available`)).toEqual({ agents: [] });
   const { name: _, is_preset: __, ...codex } = agents[1] as (typeof agents)[number];
   await admin.put<unknown>(`${AGENTS}/codex`, Object.assign({}, codex, { enabled: true, display_name: "Our Codex" }));
   await admin.put<unknown>(`${AGENTS}/mine`, TEST_AGENT);
-  expect((await person.get<AvailableAgents>(`${AGENTS}/available`)).agents).toEqual([
+  expect((await member.get<AvailableAgents>(`${AGENTS}/available`)).agents).toEqual([
     { name: "codex", display_name: "Our Codex", icon: "", dialect: "openai" },
     { name: "mine", display_name: "Test agent", icon: "", dialect: "openai" },
   ]);
@@ -41,10 +41,10 @@ test("[CA-12] owners add, change and delete agents; presets start disabled and r
   expect((await admin.get<CodingAgents>(AGENTS)).agents).toEqual(agents);
 });
 
-test("[CA-12] others can neither see nor change settings, and invalid ones are refused", async () => {
-  expect(await fetchStatus(person, "GET", AGENTS)).toBe(403);
-  expect(await fetchStatus(person, "PUT", `${AGENTS}/mine`, TEST_AGENT)).toBe(403);
-  expect(await fetchStatus(person, "DELETE", `${AGENTS}/codex`)).toBe(403);
+test("[CA-12] other users can neither see nor change settings, and invalid settings are refused", async () => {
+  expect(await fetchStatus(member, "GET", AGENTS)).toBe(403);
+  expect(await fetchStatus(member, "PUT", `${AGENTS}/mine`, TEST_AGENT)).toBe(403);
+  expect(await fetchStatus(member, "DELETE", `${AGENTS}/codex`)).toBe(403);
   const { command: _, ...withoutCommand } = TEST_AGENT;
   for (const body of [
     withoutCommand,
@@ -57,57 +57,57 @@ test("[CA-12] others can neither see nor change settings, and invalid ones are r
   expect(await fetchStatus(admin, "PUT", `${AGENTS}/Not%20A%20Name`, TEST_AGENT)).toBe(400);
 });
 
-test("[CA-12] a chat starts with an enabled agent, in a workspace; a chat without an agent does not have the field", async () => {
-  const startChat = (more: object) =>
-    person.fetch(
+test("[CA-12] a chat with an agent requires a workspace and an enabled agent; a chat without one omits the field", async () => {
+  const startChat = (fields: object) =>
+    member.fetch(
       "POST",
       "/api/v2/chats",
-      Object.assign({ organization_id, content: [{ type: "text", text: "x" }] }, more),
+      Object.assign({ organization_id, content: [{ type: "text", text: "x" }] }, fields),
     );
   expect((await startChat({ coding_agent: "codex" })).status).toBe(400);
   await admin.put<unknown>(`${AGENTS}/mine`, TEST_AGENT);
   const withoutWorkspace = await startChat({ coding_agent: "mine" });
   expect(withoutWorkspace.status).toBe(400);
   expect(await withoutWorkspace.text()).toContain("workspace_id");
-  const plain = await startChat({});
-  expect(plain.status).toBe(201);
-  expect(await plain.json()).not.toHaveProperty("coding_agent");
+  const withoutAgent = await startChat({});
+  expect(withoutAgent.status).toBe(201);
+  expect(await withoutAgent.json()).not.toHaveProperty("coding_agent");
 });
 
-const readDefault = async (query: Record<string, string>) =>
-  (await person.get<AvailableAgents>(`${AGENTS}/available?${new URLSearchParams(query)}`)).default_agent;
+const getDefaultAgent = async (query: Record<string, string>) =>
+  (await member.get<AvailableAgents>(`${AGENTS}/available?${new URLSearchParams(query)}`)).default_agent;
 
-test("[CA-32] a template names an enabled agent; one that is disabled or deleted stays named with the reason", async () => {
+test("[CA-32] a template names an enabled agent; one that is disabled or deleted stays named and shows the reason", async () => {
   await admin.put<unknown>(`${AGENTS}/mine`, TEST_AGENT);
   const { template_id } = await seedTemplate(world.server, undefined, { organization_id });
   const path = `/api/v2/templates/${template_id}`;
   const defaultAgent = { name: "mine", display_name: "Test agent", problem: "" };
   expect(await admin.get<Template>(path)).toMatchObject({ default_coding_agent: "" });
-  expect(await readDefault({ template_id })).toBeUndefined();
+  expect(await getDefaultAgent({ template_id })).toBeUndefined();
   for (const name of ["codex", "nothing", "Not a name"]) {
     expect([name, await fetchStatus(admin, "PATCH", path, { default_coding_agent: name })]).toEqual([name, 400]);
   }
-  expect(await fetchStatus(person, "PATCH", path, { default_coding_agent: "mine" })).toBe(403);
+  expect(await fetchStatus(member, "PATCH", path, { default_coding_agent: "mine" })).toBe(403);
   expect(await admin.patch<Template>(path, { default_coding_agent: "mine" })).toMatchObject({
     default_coding_agent: "mine",
   });
   const { audit_logs } = await admin.get<Static<typeof AuditLogs>>("/api/v2/audit?q=resource_type:template&limit=10");
   const entry = audit_logs.find(({ resource_id, status_code }) => resource_id === template_id && status_code < 400);
   expect(entry?.diff.default_coding_agent).toEqual({ old: "", new: "mine", secret: false });
-  expect(await readDefault({ template_id })).toEqual(defaultAgent);
+  expect(await getDefaultAgent({ template_id })).toEqual(defaultAgent);
 
   await admin.put<unknown>(`${AGENTS}/mine`, Object.assign({}, TEST_AGENT, { enabled: false }));
   const disabledProblem = 'The coding agent "Test agent" is disabled.';
-  expect(await readDefault({ template_id })).toEqual(Object.assign({}, defaultAgent, { problem: disabledProblem }));
+  expect(await getDefaultAgent({ template_id })).toEqual(Object.assign({}, defaultAgent, { problem: disabledProblem }));
   // Other changes keep the default, even if they include its current name.
   expect(await fetchStatus(admin, "PATCH", path, { default_coding_agent: "mine", description: "x" })).toBe(200);
   await admin.delete(`${AGENTS}/mine`);
   const deletedAgent = { name: "mine", display_name: "mine", problem: 'There is no coding agent "mine".' };
-  expect(await readDefault({ template_id })).toEqual(deletedAgent);
+  expect(await getDefaultAgent({ template_id })).toEqual(deletedAgent);
   expect(await admin.patch<Template>(path, { default_coding_agent: "" })).toMatchObject({ default_coding_agent: "" });
 });
 
-test("[CA-32] people who can see a workspace can read its default agent; a chat without the name of an agent has no agent", async () => {
+test("[CA-32] people who can see a workspace can read its default agent; a chat that names no agent has none", async () => {
   await admin.put<unknown>(`${AGENTS}/mine`, TEST_AGENT);
   const { workspace_id, owner_token } = await seedAgent(world.server);
   const owner = new Client(world.server.url, owner_token);
@@ -117,7 +117,7 @@ test("[CA-32] people who can see a workspace can read its default agent; a chat 
   await getContext(world.server).store.commit([setDefault]);
   const path = `${AGENTS}/available?workspace_id=${workspace_id}`;
   expect((await owner.get<AvailableAgents>(path)).default_agent?.name).toBe("mine");
-  expect(await fetchStatus(person, "GET", path)).toBe(404);
+  expect(await fetchStatus(member, "GET", path)).toBe(404);
   expect(await fetchStatus(owner, "GET", `${path}&template_id=${template_id}`)).toBe(400);
   const body = {
     organization_id: workspace?.organization_id,
@@ -130,12 +130,12 @@ test("[CA-32] people who can see a workspace can read its default agent; a chat 
 
 test("[CA-32] a template starts with the default agent of its template.yaml, which must be enabled", async () => {
   await admin.put<unknown>(`${AGENTS}/mine`, TEST_AGENT);
-  const make = (agent: string, more: object = {}) =>
-    makeTemplate(admin, `${uniqueText()}default_coding_agent: ${agent}\n${ECHO}`, more);
-  expect(await make("mine")).toMatchObject({ default_coding_agent: "mine" });
-  await expect(make("codex")).rejects.toMatchObject({
+  const createTemplate = (agent: string, fields: object = {}) =>
+    makeTemplate(admin, `${uniqueText()}default_coding_agent: ${agent}\n${ECHO}`, fields);
+  expect(await createTemplate("mine")).toMatchObject({ default_coding_agent: "mine" });
+  await expect(createTemplate("codex")).rejects.toMatchObject({
     status: 400,
     body: { message: 'The coding agent "Codex" is disabled.' },
   });
-  expect(await make("codex", { default_coding_agent: "" })).toMatchObject({ default_coding_agent: "" });
+  expect(await createTemplate("codex", { default_coding_agent: "" })).toMatchObject({ default_coding_agent: "" });
 });

@@ -1,4 +1,4 @@
-// Questions of a coding agent before it acts, and the calls to which an answer applies.
+// A coding agent's requests for approval, and the calls that an answer covers.
 import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
 import { open } from "node:fs/promises";
@@ -50,7 +50,7 @@ test("[CA-2] a denied call is reported to the agent as an error, and an always a
   const { permissions } = await world.owner.get<Chat>(`/api/v2/chats/${id}`);
   expect(permissions?.rules).toEqual([{ tool: "execute", command: "echo two", action: "allow" }]);
   await sendMessage(world, id, "run echo two four");
-  await until(async () => (await describeMessages(id)).some((one) => one.includes("four\\n")));
+  await until(async () => (await describeMessages(id)).some((message) => message.includes("four\\n")));
 });
 
 test("[CA-4] files that the agent writes through its client require approval like its own edits", async () => {
@@ -86,7 +86,7 @@ test("[CA-18] an approval applies to the command that the person saw, even when 
   }
 });
 
-test("[CA-31] a second call is asked about although the first, allowed one has no result yet", async () => {
+test("[CA-31] asks about a second call while the first, allowed one has no result yet", async () => {
   const { id } = await startAgentChat(world, "apart ls; rm -rf /home\nsay done", ASKS);
   const path = `/api/v2/chats/${id}/permissions`;
   type Calls = { readonly calls: readonly { readonly tool_call_id: string; readonly args: string }[] };
@@ -106,7 +106,7 @@ test("[CA-31] a second call is asked about although the first, allowed one has n
   expect(readAgentLog(world, id).slice(-2)).toEqual(["ls: yes", "rm -rf /home: no"]);
 });
 
-test("[CA-18] a reused ID is asked about again in the next turn, and a request that cannot be shown is not asked", async () => {
+test("[CA-18] asks again when the next turn reuses an ID, and cancels requests that it cannot show", async () => {
   const { id } = await startAgentChat(world, "same ls", ASKS);
   await answer(id, "allow");
   await waitForStatus(id, "waiting");
@@ -118,7 +118,7 @@ test("[CA-18] a reused ID is asked about again in the next turn, and a request t
   expect(existsSync(join(home, "hidden"))).toBe(false);
 });
 
-test("[CA-4] an approved edit lets the agent write what the person saw, once; a denied one allows no write", async () => {
+test("[CA-4] an approved edit lets the agent write the content that the question showed, once; a denied edit allows no write", async () => {
   const toPrompt = (content: string) => `edit seen ${content}\nwrite seen`;
   const denied = await startAgentChat(world, toPrompt("one"), ASKS);
   await answer(denied.id, "deny");
@@ -137,13 +137,13 @@ test("[CA-4] an approved edit lets the agent write what the person saw, once; a 
   await answer(allowed.id, "deny");
   await waitForStatus(allowed.id, "waiting");
   expect(readFileSync(join(home, "seen"), "utf8")).toBe("one\n");
-  const through = await startAgentChat(world, "through seen two", ASKS);
-  await answer(through.id, "allow");
-  await waitForStatus(through.id, "waiting");
+  const written = await startAgentChat(world, "through seen two", ASKS);
+  await answer(written.id, "allow");
+  await waitForStatus(written.id, "waiting");
   expect(readFileSync(join(home, "seen"), "utf8")).toBe("two\n");
 });
 
-test("[CA-19] edits and writes in accept_edits mode ask if symbolic links lead out of the folder, and show the real path", async () => {
+test("[CA-19] in accept_edits mode, edits through symbolic links to outside require approval and show the real path", async () => {
   using outsideDirectory = tempDirectory();
   const outside = realpathSync(outsideDirectory.path);
   writeFileSync(join(outside, "there"), "before\n");
@@ -165,11 +165,11 @@ test("[CA-19] edits and writes in accept_edits mode ask if symbolic links lead o
   ] as const;
   const { id } = await startAgentChat(world, cases.map(([text]) => text).join("\n"), { permissions });
   for (const [text, name] of cases) {
-    const real = join(outside, name);
+    const realPath = join(outside, name);
     const [call] = await until(
       async () => {
         const calls = await listPendingCalls(world.owner, id);
-        return calls.some(({ args }) => JSON.stringify(args).includes(real)) && calls;
+        return calls.some(({ args }) => JSON.stringify(args).includes(realPath)) && calls;
       },
       { what: text },
     );
@@ -177,7 +177,7 @@ test("[CA-19] edits and writes in accept_edits mode ask if symbolic links lead o
       answers: [{ tool_call_id: call?.tool_call_id, decision: text === "write lnk/x" ? "allow" : "deny" }],
     });
     await until(async () =>
-      (await listPendingCalls(world.owner, id)).every((one) => one.tool_call_id !== call?.tool_call_id),
+      (await listPendingCalls(world.owner, id)).every(({ tool_call_id }) => tool_call_id !== call?.tool_call_id),
     );
   }
   await waitForStatus(id, "waiting");
@@ -186,7 +186,7 @@ test("[CA-19] edits and writes in accept_edits mode ask if symbolic links lead o
   expect(readFileSync(join(outside, "there"), "utf8")).toBe("before\n");
 });
 
-test("[CA-24] commands that the agent runs through its client follow the chat's rules, and the call that shows the terminal has their output", async () => {
+test("[CA-24] commands that the agent runs through its client follow the chat's rules, and calls show their output", async () => {
   const rules = [
     { tool: "execute", command: "printf", action: "allow" },
     { tool: "execute", command: "touch", action: "deny" },
@@ -194,17 +194,17 @@ test("[CA-24] commands that the agent runs through its client follow the chat's 
   const permissions = { default: "ask_changes", rules };
   const text = "term printf 'one two three four'\nterm touch denied\nterm printenv GIVEN\ntermask mkdir made\nsay done";
   const { id } = await startAgentChat(world, text, { permissions });
-  const getAskedArguments = async () =>
+  const getPendingArguments = async () =>
     (await until(async () => (await listPendingCalls(world.owner, id)).at(0)))?.args;
-  expect(await getAskedArguments()).toEqual({ command: "env 'GIVEN=a b' sh -c 'printenv GIVEN'" });
+  expect(await getPendingArguments()).toEqual({ command: "env 'GIVEN=a b' sh -c 'printenv GIVEN'" });
   await answer(id, "allow");
-  await until(async () => JSON.stringify(await getAskedArguments()).includes("mkdir made"));
+  await until(async () => JSON.stringify(await getPendingArguments()).includes("mkdir made"));
   await answer(id, "allow");
   await waitForStatus(id, "waiting");
-  const lines = await describeMessages(id);
-  expect(lines.join("\n")).toContain('{"output":"one two three four","success":true}');
-  expect(lines.join("\n")).toContain('"output":"a b\\n","success":true,"exit_code":0');
-  expect(lines.at(-1)).toBe("assistant: done");
+  const messages = await describeMessages(id);
+  expect(messages.join("\n")).toContain('{"output":"one two three four","success":true}');
+  expect(messages.join("\n")).toContain('"output":"a b\\n","success":true,"exit_code":0');
+  expect(messages.at(-1)).toBe("assistant: done");
   expect(readAgentLog(world, id).filter((line) => line.startsWith("terminal"))).toEqual([
     'terminal 0 true "e two three four"',
     'terminal 0 false "a b\\n"',

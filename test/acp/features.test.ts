@@ -1,5 +1,5 @@
-// Features that are independent of a chat's engine, tested on chats with coding agents: one row per feature, with the scripted agent and,
-// on request, with a genuine one.
+// Chat features that every engine supports, tested on chats with coding agents: one row per feature, with the scripted agent and, on
+// request, with a genuine one.
 import { expect } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -29,7 +29,7 @@ type Driver = {
   readonly name: string;
   /** Asks for approval, writes `FILE_CONTENT` into the file, and says the sentence. Calls its model at least once. */
   readonly write: (path: string) => string;
-  /** Says this text, and then works until it is canceled. */
+  /** Says this text and then works until it is canceled. */
   readonly hold: { readonly prompt: string; readonly text: string };
   /** Says the sentence. */
   readonly answer: string;
@@ -52,32 +52,33 @@ const BROWSER = {
   p256dh: "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4",
   auth: "BTBZMqHH6r4Tts7J_aSIgg",
 };
-let pushed = 0;
+let pushCount = 0;
 const browser = Bun.serve({
   port: 0,
   hostname: "127.0.0.1",
   fetch: () => {
-    pushed += 1;
+    pushCount += 1;
     return new Response(null, { status: 201 });
   },
 });
 await forFile(Promise.resolve({ [Symbol.asyncDispose]: () => browser.stop(true) }));
 const consumer = needs.python3.found ? await forFile(Consumer.start()) : undefined;
 const PATH = `${join(needs.agents.file, "node_modules/.bin")}:${process.env.PATH}`;
-const server = Object.assign(
+const serverEnv = Object.assign(
   { SLIPWAY_CHAT_TITLES: "true", SLIPWAY_WEBPUSH_PRIVATE_NETWORKS: "127.0.0.0/8" },
   consumer?.env(),
 );
-const world = await forFile(openAgentGateway({ env: { PATH }, server }));
+const world = await forFile(openAgentGateway({ env: { PATH }, server: serverEnv }));
 const { owner, admin, home } = world;
 await configureAgent(world, "test");
 const repository = makeRepository(join(home, "work"), { empty: true });
 const { store, encryption } = getContext(world.server);
-const [subscription, endpoint] = [uuid(), `http://127.0.0.1:${browser.port}/push`];
-const sealed = encryption.seal(JSON.stringify(Object.assign({ endpoint }, BROWSER)), toSealContext(subscription));
+const subscriptionId = uuid();
+const endpoint = `http://127.0.0.1:${browser.port}/push`;
+const sealed = encryption.seal(JSON.stringify(Object.assign({ endpoint }, BROWSER)), toSealContext(subscriptionId));
 await store.commit([
   insertSubscription({
-    id: subscription,
+    id: subscriptionId,
     user_id: world.seeded.owner_id,
     key_id: owner.token?.split("-")[0],
     endpoint_hash: sha256(endpoint),
@@ -93,7 +94,7 @@ type DrivenChat = {
   readonly path: string;
   readonly file: string;
   /** Number of pushes before the chat started. */
-  readonly pushed: number;
+  readonly pushesBefore: number;
 };
 const getChat = ({ path }: DrivenChat): Promise<Chat> => owner.get<Chat>(path);
 const waitForStatus = (chat: DrivenChat, wanted: string) =>
@@ -109,7 +110,7 @@ const listMessages = async ({ path }: DrivenChat): Promise<ChatMessage[]> =>
   (await owner.get<MessagePage>(`${path}/messages?limit=200`)).messages.reverse();
 const getLastText = async (chat: DrivenChat): Promise<string> =>
   ((await listMessages(chat)).at(-1)?.content ?? []).map(({ text = "" }) => text).join("");
-const allow = async (chat: DrivenChat): Promise<void> => {
+const allowPendingCall = async (chat: DrivenChat): Promise<void> => {
   await waitForStatus(chat, "requires_action");
   const [call] = await listPendingCalls(owner, chat.id);
   const answers = [{ tool_call_id: call?.tool_call_id, decision: "allow" }];
@@ -117,9 +118,9 @@ const allow = async (chat: DrivenChat): Promise<void> => {
 };
 /** Sends a message and waits for its answer. */
 const sendAndExpect = async (chat: DrivenChat, prompt: string, text: string): Promise<void> => {
-  const before = (await listMessages(chat)).length;
+  const countBefore = (await listMessages(chat)).length;
   await sendMessage({ owner }, chat.id, prompt);
-  await until(async () => (await listMessages(chat)).length > before + 1, { patience: 120_000 });
+  await until(async () => (await listMessages(chat)).length > countBefore + 1, { patience: 120_000 });
   await waitForStatus(chat, "waiting");
   expect(await getLastText(chat)).toContain(text);
 };
@@ -132,15 +133,15 @@ const startHolding = async (chat: DrivenChat): Promise<Follower> => {
 const fetchStatus = async (client: Client, method: string, path: string, body?: unknown): Promise<number> =>
   (await client.fetch(method, path, body)).status;
 
-/** The features, in the order of the test. The first message of the chat has asked for a file. */
+/** The features, in the order of the test. The chat's first message asks the agent to write a file. */
 const FEATURES: readonly (readonly [feature: string, run: (chat: DrivenChat) => Promise<void>])[] = [
   [
     "push notifications of calls that wait for an approval",
     async (chat) => {
       await waitForStatus(chat, "requires_action");
-      await until(() => pushed > chat.pushed);
+      await until(() => pushCount > chat.pushesBefore);
       expect(existsSync(chat.file)).toBe(false);
-      await allow(chat);
+      await allowPendingCall(chat);
       await waitForStatus(chat, "waiting");
       expect(readFileSync(chat.file, "utf8").trim()).toBe(FILE_CONTENT);
     },
@@ -179,14 +180,14 @@ const FEATURES: readonly (readonly [feature: string, run: (chat: DrivenChat) => 
     async (chat) => {
       const cost = await owner.get<ChatCost>(`${chat.path}/cost`);
       const calls = (await listGatewayCalls(admin)).filter(({ chat_id }) => chat_id === chat.id);
-      const agentMicros = calls.reduce((all, { cost_micros }) => all + (cost_micros ?? 0), 0);
+      const agentMicros = calls.reduce((sum, { cost_micros }) => sum + (cost_micros ?? 0), 0);
       expect(calls.length).toBeGreaterThan(0);
       expect(agentMicros).toBeGreaterThan(0);
       // Titles also have a cost.
       expect(cost.total_cost_micros).toBeGreaterThan(agentMicros);
-      const [first] = await listMessages(chat);
+      const [firstMessage] = await listMessages(chat);
       const turn = { cost_micros: agentMicros, request_count: calls.length, unpriced_request_count: 0 };
-      expect(cost.turns).toEqual([{ message_id: first?.id ?? 0, ...turn }]);
+      expect(cost.turns).toEqual([{ message_id: firstMessage?.id ?? 0, ...turn }]);
     },
   ],
   [
@@ -198,28 +199,28 @@ const FEATURES: readonly (readonly [feature: string, run: (chat: DrivenChat) => 
     },
   ],
   [
-    "sharing: another person can follow the chat, but not write",
+    "sharing: a reader can follow the chat, but not write",
     async (chat) => {
       const { user_id, token } = await seedUser(world.server, { organization_id: world.organization_id });
-      const other = new Client(world.server.url, token);
-      expect(await fetchStatus(other, "GET", chat.path)).toBe(404);
+      const readerClient = new Client(world.server.url, token);
+      expect(await fetchStatus(readerClient, "GET", chat.path)).toBe(404);
       await owner.patch(`${chat.path}/acl`, { user_roles: { [user_id]: "read" } });
-      using reader = await Follower.open(other, chat.id);
-      const before = (await listMessages(chat)).length;
+      using reader = await Follower.open(readerClient, chat.id);
+      const countBefore = (await listMessages(chat)).length;
       await sendAndExpect(chat, chat.driver.answer, FINAL_TEXT);
-      await reader.until(({ history }) => history.length === before + 2);
+      await reader.until(({ history }) => history.length === countBefore + 2);
       expect(reader.history.at(-1)).toContain(FINAL_TEXT);
       for (const [method, path, body] of [
         ["POST", "messages", { content: toTextContent("mine") }],
         ["POST", "interrupt", {}],
         ["POST", "permissions", { answers: [] }],
       ] as const) {
-        expect([path, await fetchStatus(other, method, `${chat.path}/${path}`, body)]).toEqual([path, 403]);
+        expect([path, await fetchStatus(readerClient, method, `${chat.path}/${path}`, body)]).toEqual([path, 403]);
       }
     },
   ],
   [
-    "interrupt, which keeps the text of the agent until then",
+    "interruption, which keeps the agent's text so far",
     async (chat) => {
       using _follower = await startHolding(chat);
       await owner.post<unknown>(`${chat.path}/interrupt`, {});
@@ -231,18 +232,17 @@ const FEATURES: readonly (readonly [feature: string, run: (chat: DrivenChat) => 
     "the queue, and a queued message that is promoted",
     async (chat) => {
       using follower = await startHolding(chat);
-      const before = (await listMessages(chat)).length;
+      const countBefore = (await listMessages(chat)).length;
       await sendMessage({ owner }, chat.id, chat.driver.answer);
       await follower.until(({ queue }) => queue.length === 1);
       await owner.post<unknown>(`${chat.path}/queue/${follower.queue[0]?.id}/promote`, {});
-      await until(async () => (await listMessages(chat)).length >= before + 3, { patience: 120_000 });
+      await until(async () => (await listMessages(chat)).length >= countBefore + 3, { patience: 120_000 });
       await waitForStatus(chat, "waiting");
       expect(await getLastText(chat)).toContain(FINAL_TEXT);
-      if (chat.driver === SCRIPTED)
-        expect(readAgentLog(world, chat.id).slice(-2)).toEqual([
-          "cancelled",
-          `prompt ${JSON.stringify(chat.driver.answer)}`,
-        ]);
+      if (chat.driver === SCRIPTED) {
+        const promoted = `prompt ${JSON.stringify(chat.driver.answer)}`;
+        expect(readAgentLog(world, chat.id).slice(-2)).toEqual(["cancelled", promoted]);
+      }
     },
   ],
   [
@@ -261,22 +261,22 @@ const FEATURES: readonly (readonly [feature: string, run: (chat: DrivenChat) => 
     "forks",
     async (chat) => {
       const fork = await owner.post<Chat>(`${chat.path}/fork`, {});
-      const copy = { ...chat, id: fork.id, path: `/api/v2/chats/${fork.id}` };
+      const forkChat = { ...chat, id: fork.id, path: `/api/v2/chats/${fork.id}` };
       expect(fork.coding_agent).toBe(chat.driver.name);
-      expect(await listMessages(copy)).toHaveLength((await listMessages(chat)).length);
-      await sendAndExpect(copy, chat.driver.answer, FINAL_TEXT);
+      expect(await listMessages(forkChat)).toHaveLength((await listMessages(chat)).length);
+      await sendAndExpect(forkChat, chat.driver.answer, FINAL_TEXT);
       // The agent of the fork gets the conversation, including the first message.
-      if (chat.driver === SCRIPTED) expect(readAgentLog(world, copy.id).at(-1)).toContain(FILE_CONTENT);
-      await owner.delete(copy.path);
+      if (chat.driver === SCRIPTED) expect(readAgentLog(world, forkChat.id).at(-1)).toContain(FILE_CONTENT);
+      await owner.delete(forkChat.path);
     },
   ],
   [
     "an edit of an earlier message, with undo",
     async (chat) => {
       expect(existsSync(chat.file)).toBe(true);
-      const first = (await listMessages(chat)).find(({ role }) => role === "user");
+      const firstMessage = (await listMessages(chat)).find(({ role }) => role === "user");
       const body = { content: toTextContent(chat.driver.answer), restore_files: true };
-      const { warnings } = await owner.patch<EditedMessage>(`${chat.path}/messages/${first?.id}`, body);
+      const { warnings } = await owner.patch<EditedMessage>(`${chat.path}/messages/${firstMessage?.id}`, body);
       expect([warnings, existsSync(chat.file)]).toEqual([[], false]);
       await until(async () => (await listMessages(chat)).length === 2, { patience: 120_000 });
       await waitForStatus(chat, "waiting");
@@ -284,7 +284,7 @@ const FEATURES: readonly (readonly [feature: string, run: (chat: DrivenChat) => 
     },
   ],
   [
-    "archive and delete",
+    "archiving and deletion",
     async (chat) => {
       const agentHome = join(home, ".local/state/slipway/coding-agents/homes", chat.id);
       await owner.patch<unknown>(chat.path, { archived: true });
@@ -303,13 +303,13 @@ const FEATURES: readonly (readonly [feature: string, run: (chat: DrivenChat) => 
 const DRIVERS = Bun.env.SLIPWAY_TEST_FEATURES === "genuine" ? [SCRIPTED, GENUINE] : [SCRIPTED];
 
 for (const driver of DRIVERS) {
-  const needed = [needs.git, needs.python3, ...(driver === GENUINE ? [needs.agents] : [])];
+  const requirements = [needs.git, needs.python3, ...(driver === GENUINE ? [needs.agents] : [])];
   testNeeding(
-    needed,
+    requirements,
     `[CA-25] a chat with the agent "${driver.name}" has every feature of the table`,
     async () => {
       if (driver === GENUINE) await enablePreset(admin, driver.name);
-      const before = pushed;
+      const pushesBefore = pushCount;
       const file = join(repository.root, `proof-${driver.name}.txt`);
       const { id } = await startAgentChat(
         world,
@@ -320,12 +320,12 @@ for (const driver of DRIVERS) {
           permissions: { default: "ask_changes", rules: [] },
         },
       );
-      const chat: DrivenChat = { driver, id, path: `/api/v2/chats/${id}`, file, pushed: before };
-      const failed: string[] = [];
+      const chat: DrivenChat = { driver, id, path: `/api/v2/chats/${id}`, file, pushesBefore };
+      const failures: string[] = [];
       for (const [feature, run] of FEATURES) {
-        await run(chat).catch((error: unknown) => failed.push(`${feature}: ${String(error)}`));
+        await run(chat).catch((error: unknown) => failures.push(`${feature}: ${String(error)}`));
       }
-      expect(failed).toEqual([]);
+      expect(failures).toEqual([]);
     },
     scaleTimeout(300_000),
   );

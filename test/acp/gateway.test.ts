@@ -1,4 +1,4 @@
-// Model calls of a chat's coding agent: they are charged to the chat, pause the chat at the end of a budget, and are refused once it is
+// Model calls of a chat's coding agent. They are charged to the chat, pause it when a budget is used up, and are refused once the chat is
 // deleted.
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
@@ -42,9 +42,9 @@ const listCalls = async (id: string) => (await listGatewayCalls(admin)).filter((
 const listPrompts = (id: string): string[] => readAgentLog(world, id).filter((line) => line.startsWith("prompt"));
 
 test(
-  "[CA-13] [BU-2] concurrent agents exceed a budget by less than one call; their chats ask, and after a raise each finishes its turn",
+  "[CA-13] [BU-2] concurrent agents exceed a budget by less than one call, and finish their turns after a raise",
   async () => {
-    // Half of the amount that all chats need for two calls each.
+    // Half of what all chats need, at two calls each.
     const amount = CHAT_COUNT * CALL_MICROS;
     const budget = await admin.put<Budget>("/api/v2/ai/budgets", {
       scope: "everyone",
@@ -62,12 +62,12 @@ test(
       }),
     );
     const listChats = () => Promise.all(ids.map(getChat));
-    let highest_spent = 0;
+    let highestSpent = 0;
     const pausedChats = await until(
       async () => {
-        highest_spent = Math.max(highest_spent, await getSpent());
-        const all = await listChats();
-        return all.every(({ status }) => status !== "running") && all;
+        highestSpent = Math.max(highestSpent, await getSpent());
+        const chats = await listChats();
+        return chats.every(({ status }) => status !== "running") && chats;
       },
       { patience: 30_000 * CHAT_COUNT },
     );
@@ -75,8 +75,8 @@ test(
     expect(pausedChats.flatMap(({ last_error }) => last_error ?? [])).toEqual([]);
     expect(askingChats.length).toBeGreaterThan(0);
     expect(new Set(askingChats.map(({ budget_pause }) => budget_pause?.budget_id))).toEqual(new Set([budget.id]));
-    expect(Math.max(highest_spent, await getSpent())).toBeLessThan(amount + CALL_MICROS);
-    const pausedAfter = performance.now() - startedAt;
+    expect(Math.max(highestSpent, await getSpent())).toBeLessThan(amount + CALL_MICROS);
+    const pausedAfterMs = performance.now() - startedAt;
     await admin.post<unknown>(`/api/v2/ai/budgets/${budget.id}/raise`, { amount: 1_000 * amount });
     await until(async () => (await listChats()).every(({ status }) => status === "waiting"), {
       patience: 30_000 * CHAT_COUNT,
@@ -86,8 +86,8 @@ test(
     expect(total.total_cost_micros).toBe(upstream.calls.length * CALL_MICROS);
     expect(await getSpent()).toBe(total.total_cost_micros);
     if (Bun.env.SLIPWAY_REPORT) {
-      const durations = [pausedAfter, performance.now() - startedAt].map((ms) => `${(ms / 1_000).toFixed(1)} s`);
-      const figures = `${askingChats.length} asked, highest ${highest_spent} of ${amount} micros`;
+      const durations = [pausedAfterMs, performance.now() - startedAt].map((ms) => `${(ms / 1_000).toFixed(1)} s`);
+      const figures = `${askingChats.length} asked, highest ${highestSpent} of ${amount} micros`;
       await Bun.write(Bun.stderr, `${CHAT_COUNT} of ${AGENT}: ${figures}, ${durations.join(", then ")}\n`);
     }
     await admin.delete(`/api/v2/ai/budgets/${budget.id}`);
@@ -95,7 +95,7 @@ test(
   scaleTimeout(60_000 + CHAT_COUNT * 60_000),
 );
 
-test("[CA-13] a chat's budget includes its agent's calls; when it is used up the chat asks, and a raise resumes the same turn", async () => {
+test("[CA-13] an agent's calls use up the chat's budget, and a raise resumes the same turn", async () => {
   const { id } = await startAgentChat(world, "say begun", { permissions: null });
   await waitForStatus(id, "waiting");
   const budget = { scope: "chat", scope_id: id, period: "month", unit: "usd", amount: 100 };
@@ -140,38 +140,39 @@ test("[CA-13] the chat's token is hidden from the chat and revoked with it", asy
     return (await fetch(new URL("/api/v2/ai/openai/v1/models", server.url), { headers })).status;
   };
   expect(await fetchStatus(token)).toBe(200);
-  expect(await fetchStatus(`${token.slice(0, -1)}${token.endsWith("0") ? "1" : "0"}`)).toBe(401);
-  const other = await startAgentChat(world, "say x", { permissions: null });
-  expect(await fetchStatus(token.replace(id, other.id))).toBe(401);
+  const alteredToken = `${token.slice(0, -1)}${token.endsWith("0") ? "1" : "0"}`;
+  expect(await fetchStatus(alteredToken)).toBe(401);
+  const otherChat = await startAgentChat(world, "say x", { permissions: null });
+  expect(await fetchStatus(token.replace(id, otherChat.id))).toBe(401);
   await owner.delete(`/api/v2/chats/${id}`);
   expect(await fetchStatus(token)).toBe(401);
 });
 
 testInside(
-  "[CA-13] [GW-16] a guest's chat spends money only during a turn, and while its owner may use the workspace",
+  "[CA-13] [GW-16] a guest's chat can call models only during a turn, while the guest has access to the workspace",
   async () => {
     const guest = await seedUser(server, { organization_id: world.organization_id });
     const { workspace_id } = world.seeded;
     const { store, topics } = getContext(server);
-    const share = async (role?: "use"): Promise<void> => {
+    const setGuestRole = async (role?: "use"): Promise<void> => {
       await store.commit([updateWorkspace(workspace_id, { user_acl: role ? { [guest.user_id]: role } : {} })]);
       topics.publish("access_changed", workspace_id, {});
     };
-    await share("use");
-    const client = new Client(server.url, guest.token);
+    await setGuestRole("use");
+    const guestClient = new Client(server.url, guest.token);
     const prompt = 'free printf %s "$OPENAI_API_KEY" > part; mv part guest-token; sleep 1000';
-    const { id } = await startAgentChat({ ...world, owner: client }, prompt, { permissions: null });
-    const file = join(home, "guest-token");
-    await until(() => existsSync(file), { what: "the token" });
-    const headers = { authorization: `Bearer ${readFileSync(file, "utf8")}` };
+    const { id } = await startAgentChat({ ...world, owner: guestClient }, prompt, { permissions: null });
+    const tokenFile = join(home, "guest-token");
+    await until(() => existsSync(tokenFile), { what: "the token" });
+    const headers = { authorization: `Bearer ${readFileSync(tokenFile, "utf8")}` };
     const url = new URL("/api/v2/ai/openai/v1/models", server.url);
     const fetchStatus = async (): Promise<number> => (await fetch(url, { headers })).status;
     expect(await fetchStatus()).toBe(200);
-    await share();
+    await setGuestRole();
     expect(await fetchStatus()).toBe(403);
-    const isOver = async () => (await client.get<Chat>(`/api/v2/chats/${id}`)).status === "waiting";
-    await until(isOver, { what: "the end of the turn" });
-    await share("use");
+    const isTurnOver = async () => (await guestClient.get<Chat>(`/api/v2/chats/${id}`)).status === "waiting";
+    await until(isTurnOver, { what: "the end of the turn" });
+    await setGuestRole("use");
     // The owner of the workspace could have read the token.
     expect(await fetchStatus()).toBe(401);
   },

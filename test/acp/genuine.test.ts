@@ -1,5 +1,5 @@
-// Genuine coding agents from their vendors: each runs support/acp/genuine-story.ts in a workspace, and calls its models through the
-// gateway with the chat's own token.
+// Genuine coding agents from their vendors. Each runs support/acp/genuine-story.ts in a workspace and calls its models through the gateway
+// with the chat's own token.
 import { expect } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -22,13 +22,13 @@ const PATH = `${join(folder, "node_modules/.bin")}:${process.env.PATH}`;
 // All agents use one workspace, one after the other, because an agent uses both cores while it starts.
 const world = found ? await forFile(openAgentGateway({ env: { PATH } })) : undefined;
 
-const host = found ? await forFile(Promise.resolve(startMcpHost())) : undefined;
-const servers: string[] = [];
+const mcpHost = found ? await forFile(Promise.resolve(startMcpHost())) : undefined;
+const mcp_server_ids: string[] = [];
 const repository = world && makeRepository(join(world.home, "work"), { empty: true });
-if (world && host) {
-  const body = { slug: "desk", url: `${host.url}/mcp`, tool_allow_list: ["add"] };
+if (world && mcpHost) {
+  const body = { slug: "desk", url: `${mcpHost.url}/mcp`, tool_allow_list: ["add"] };
   const path = `/api/v2/organizations/${world.organization_id}/mcp-servers`;
-  servers.push((await world.admin.post<McpServerConfig>(path, body)).id);
+  mcp_server_ids.push((await world.admin.post<McpServerConfig>(path, body)).id);
   const skillFolder = join(world.home, ".agents/skills/release");
   mkdirSync(skillFolder, { recursive: true });
   writeFileSync(
@@ -45,17 +45,17 @@ if (world && host) {
     return snapshot?.resources.some(({ skill_name }) => skill_name === "release");
   });
 }
-/** The chat's information for the model, in the agent's form. */
+/** The chat's instructions and skills, which every agent must send to its model. */
 const EXPECTED_CONTEXT = [
   "Answer in the words of pirates.",
   "How the workspace is released.",
   "How the person tidies up.",
 ];
-/** The MCP server's tool, expected later: an agent may send its first prompt before it has connected to its servers. */
+/** The MCP server's tool. It is expected later, because an agent may send its first prompt before it has connected to its servers. */
 const EXPECTED_TOOL = "desk__add";
 
 const runStory = async (name: string): Promise<void> => {
-  if (!world || !repository) throw new Error("the agents are not there");
+  if (!world || !repository) throw new Error("the coding agents are not installed");
   const { admin, seeded, upstream } = world;
   await enablePreset(admin, name);
   const bodyCount = upstream.bodies.length;
@@ -66,17 +66,17 @@ const runStory = async (name: string): Promise<void> => {
     status: async () => repository.git("status", "--porcelain"),
   });
   const story = await AgentStory.begin(storyWorld, name, {
-    mcp_server_ids: servers,
+    mcp_server_ids,
     system_prompt: EXPECTED_CONTEXT[0],
   });
   await story.edit();
-  const joinCalls = (): string => upstream.bodies.slice(bodyCount).join("\n");
-  const requested = joinCalls();
-  expect(EXPECTED_CONTEXT.filter((text) => !requested.includes(text))).toEqual([]);
+  const readModelRequests = (): string => upstream.bodies.slice(bodyCount).join("\n");
+  const firstRequests = readModelRequests();
+  expect(EXPECTED_CONTEXT.filter((text) => !firstRequests.includes(text))).toEqual([]);
   await story.interrupt();
   await story.resume();
   await story.undo();
-  expect(joinCalls()).toContain(EXPECTED_TOOL);
+  expect(readModelRequests()).toContain(EXPECTED_TOOL);
   const calls = (await listGatewayCalls(admin)).filter(({ chat_id }) => chat_id === story.id);
   expect(calls.length).toBeGreaterThanOrEqual(5);
   expect(new Set(calls.map(({ workspace_id }) => workspace_id))).toEqual(new Set([seeded.workspace_id]));
@@ -85,29 +85,29 @@ const runStory = async (name: string): Promise<void> => {
 
 testNeeding(
   [needs.agents],
-  "[CA-11] Claude Code edits a repository after a person has allowed it, is interrupted, killed and resumed, and is undone",
+  "[CA-11] Claude Code edits a repository after approval, is interrupted, killed and resumed, and has its edit undone",
   () => runStory("claude-code"),
   scaleTimeout(400_000),
 );
 testNeeding(
   [needs.agents],
-  "[CA-11] Codex runs a command in a repository after a person has allowed it, is interrupted, killed and resumed, and is undone",
+  "[CA-11] Codex runs a command in a repository after approval, is interrupted, killed and resumed, and has its changes undone",
   () => runStory("codex"),
   scaleTimeout(400_000),
 );
 testNeeding(
   [needs.agents],
-  "[CA-11] Gemini CLI edits a repository after a person has allowed it, is interrupted, killed and resumed, and is undone",
+  "[CA-11] Gemini CLI edits a repository after approval, is interrupted, killed and resumed, and has its edit undone",
   () => runStory("gemini"),
   scaleTimeout(400_000),
 );
 testNeeding(
   [needs.agents],
-  "[CA-11] opencode edits a repository after a person has allowed it, is interrupted, killed and resumed, and is undone",
+  "[CA-11] opencode edits a repository after approval, is interrupted, killed and resumed, and has its edit undone",
   () => runStory("opencode"),
   scaleTimeout(400_000),
 );
-testNeeding([needs.agents], "[CA-13] every model call of an agent counts for its chat", async () => {
+testNeeding([needs.agents], "[CA-13] the ledger charges every model call of an agent to its chat", async () => {
   const calls = world ? await listGatewayCalls(world.admin) : [];
   expect(calls.filter(({ chat_id }) => chat_id === null)).toEqual([]);
 });

@@ -1,4 +1,4 @@
-// What a coding agent gets from its chat: MCP tools, skills and instructions.
+// MCP tools, skills and instructions that a coding agent receives from its chat.
 import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -20,11 +20,11 @@ import { until } from "#test/support/until.ts";
 import { listMessages } from "#test/tools/world.ts";
 
 const world = await forFile(openAgentWorld({ env: { SLIPWAY_ALLOWED_PRIVATE_NETWORKS: "127.0.0.0/8" } }));
-const host = await forFile(Promise.resolve(startMcpHost()));
+const mcpHost = await forFile(Promise.resolve(startMcpHost()));
 const admin = await new Client(world.server.url).signIn(ADMIN.email, ADMIN.password);
 const server = await admin.post<McpServerConfig>(`/api/v2/organizations/${world.organization_id}/mcp-servers`, {
   slug: "desk",
-  url: `${host.url}/mcp`,
+  url: `${mcpHost.url}/mcp`,
   tool_allow_list: ["add", "echo"],
   auth_type: "api_key",
   api_key: "s3cret-of-the-desk",
@@ -56,7 +56,7 @@ test("[CA-21] an agent calls the tools of the chat's MCP servers through Slipway
   const messages = await listMessages(world.owner, id);
   expect(messages[1]?.content[0]?.text).toBe("desk__add desk__echo");
   expect(await listResults(id)).toEqual([["agent_other", { output: "3" }]]);
-  expect(host.seen.at(-1)?.get("x-key")).toBe("s3cret-of-the-desk");
+  expect(mcpHost.seen.at(-1)?.get("x-key")).toBe("s3cret-of-the-desk");
   const leaks = Bun.spawnSync(["grep", "-rl", "s3cret-of-the-desk", world.home]).stdout.toString();
   expect(leaks).toBe("");
   // A chat's servers may change: the agent restarts with the new ones.
@@ -78,7 +78,7 @@ test("[CA-21] the chat's rules decide about each call before it runs, by the too
   expect(results).toContain("did not allow this call");
 });
 
-test("[CA-21] a person who has allowed the agent's own question is not asked again for the same call, only for another", async () => {
+test("[CA-21] after a person allows a call that the agent asked about, Slipway asks only about other calls", async () => {
   const permissions = { default: "ask_changes", rules: [] };
   const prompt = 'asked desk__add {"a":1,"b":2}\nuse desk__add {"a":1,"b":2}\nsay done';
   const { id } = await startAgentChat(world, prompt, { permissions, mcp_server_ids });
@@ -89,13 +89,11 @@ test("[CA-21] a person who has allowed the agent's own question is not asked aga
   expect((await listResults(id))[0]).toEqual(["agent_other", { output: "3" }]);
 });
 
-test("[CA-21] no other program reaches a running agent's tools, and an agent without MCP support leaves a warning", async () => {
+test("[CA-21] refuses other programs access to a running agent's tools, and warns about agents without MCP support", async () => {
   const { id } = await startAgentChat(world, "tools\nwait", { permissions: null, mcp_server_ids });
   await until(() => readAgentLog(world, id).some((line) => line.startsWith("prompt")));
-  const [line = ""] = Bun.spawnSync(["sh", "-c", `cat '${agentHome(id)}/mcp-servers.json'`])
-    .stdout.toString()
-    .split("\n");
-  const [{ url = "" } = {}] = JSON.parse(line) as { url?: string }[];
+  const [serversLine = ""] = readFileSync(join(agentHome(id), "mcp-servers.json"), "utf8").split("\n");
+  const [{ url = "" } = {}] = JSON.parse(serversLine) as { url?: string }[];
   const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" });
   const fetchStatus = async (headers: Record<string, string>) =>
     (await fetch(url, { method: "POST", headers, body })).status;
@@ -103,14 +101,14 @@ test("[CA-21] no other program reaches a running agent's tools, and an agent wit
   expect(await fetchStatus({ authorization: "Bearer guess" })).toBe(401);
   await world.owner.post<unknown>(`/api/v2/chats/${id}/interrupt`, {});
 
-  await configureAgent(world, "deaf", { variables: { TEST_AGENT_NO_MCP: "1" } });
-  const settings = { coding_agent: "deaf", permissions: null, mcp_server_ids };
-  const deaf = await startAgentChat(world, "say hello", settings);
-  await waitForText(deaf.id, "hello");
-  expect((await getChat(deaf.id)).warnings.join()).toContain("does not support MCP servers");
+  await configureAgent(world, "no-mcp", { variables: { TEST_AGENT_NO_MCP: "1" } });
+  const settings = { coding_agent: "no-mcp", permissions: null, mcp_server_ids };
+  const chatWithoutMcp = await startAgentChat(world, "say hello", settings);
+  await waitForText(chatWithoutMcp.id, "hello");
+  expect((await getChat(chatWithoutMcp.id)).warnings.join()).toContain("does not support MCP servers");
 });
 
-test("[CA-22] instructions and skills are files in the agent's own home, and change nothing in the repository", async () => {
+test("[CA-22] writes instructions and skills to the agent's own home, and leaves the repository unchanged", async () => {
   const { home, owner } = world;
   writeFileSync(join(home, "AGENTS.md"), "Read by everyone.\n");
   writeFileSync(join(home, "CLAUDE.md"), "Read by this agent.\n");
@@ -122,7 +120,7 @@ test("[CA-22] instructions and skills are files in the agent's own home, and cha
     description: "How to tidy.",
     content: "Sort it.",
   });
-  const before = readdirSync(home).sort();
+  const filesBefore = readdirSync(home).sort();
   const agentFiles = {
     instructions_file: ".agent/RULES.md",
     skills_folder: ".agent/skills",
@@ -144,17 +142,19 @@ test("[CA-22] instructions and skills are files in the agent's own home, and cha
   expect(readFileSync(join(agentHome(id), ".agent/skills/tidy/SKILL.md"), "utf8")).toBe(
     '---\nname: tidy\ndescription: "How to tidy."\n---\n\nSort it.\n',
   );
-  expect(readdirSync(home).sort()).toEqual(before);
+  expect(readdirSync(home).sort()).toEqual(filesBefore);
   expect(readAgentLog(world, id).at(-1)).toBe('prompt "say read"');
 
   // Without files, only the first prompt contains the instructions and skills.
-  const plain = await startAgentChat(world, "say plain", { permissions: null, system_prompt: "Be brief." });
-  await waitForText(plain.id, "plain");
-  await sendMessage(world, plain.id, "say again");
-  await waitForText(plain.id, "again");
-  const [first = "", second] = readAgentLog(world, plain.id).filter((line) => line.startsWith("prompt"));
+  const promptOnly = await startAgentChat(world, "say plain", { permissions: null, system_prompt: "Be brief." });
+  await waitForText(promptOnly.id, "plain");
+  await sendMessage(world, promptOnly.id, "say again");
+  await waitForText(promptOnly.id, "again");
+  const [firstPrompt = "", secondPrompt] = readAgentLog(world, promptOnly.id).filter((line) =>
+    line.startsWith("prompt"),
+  );
   for (const part of ["<instructions>", "Be brief.", "Read by everyone.", ".agents/skills/release", "Sort it."]) {
-    expect(first).toContain(part);
+    expect(firstPrompt).toContain(part);
   }
-  expect(second).toBe('prompt "say again"');
+  expect(secondPrompt).toBe('prompt "say again"');
 });

@@ -1,4 +1,4 @@
-// Secrets in the output of a coding agent that people follow live are hidden, even if only a part of the secret has arrived or was kept.
+// Secrets are hidden in the live output of a coding agent, even when only a part of the secret has arrived or was kept.
 import { expect, test } from "bun:test";
 import { AgentStep } from "#actors/chat/acp/step.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
@@ -18,10 +18,20 @@ const openStep = () => {
     () => undefined,
   );
   const update = (fields: object): void => step.applyUpdate(fields as SessionUpdate, 0, (id) => id, new Set());
+  const startTerminalCall = (): void =>
+    update({
+      sessionUpdate: "tool_call",
+      toolCallId: "c",
+      title: "cat key",
+      kind: "execute",
+      status: "in_progress",
+      content: [{ type: "terminal", terminalId: "t" }],
+    });
   return {
     parts,
     step,
     update,
+    startTerminalCall,
     print: (text: string): void => {
       printed += text;
       step.onTerminalOutput("t");
@@ -30,51 +40,35 @@ const openStep = () => {
 };
 
 test("[TO-21] followers and messages never contain a secret that a terminal of the agent prints in pieces", () => {
-  const { parts, step, update, print } = openStep();
-  const content = [{ type: "terminal", terminalId: "t" }];
-  update({
-    sessionUpdate: "tool_call",
-    toolCallId: "c",
-    title: "cat key",
-    kind: "execute",
-    status: "in_progress",
-    content,
-  });
+  const { parts, step, update, startTerminalCall, print } = openStep();
+  startTerminalCall();
   for (const character of `1\t${LINES[0]}\r\n2\t${LINES[1]}\r\nend\n`) print(character);
   update({ sessionUpdate: "tool_call_update", toolCallId: "c", status: "completed" });
-  const shown = JSON.stringify([parts, step.messages(0, "carried")]);
-  expect(shown).toContain("1\\t[hidden]\\r\\n2\\t[hidden]\\r\\nend");
-  for (const line of LINES) expect(shown).not.toContain(line.slice(0, 12));
+  const output = JSON.stringify([parts, step.messages(0, "carried")]);
+  expect(output).toContain("1\\t[hidden]\\r\\n2\\t[hidden]\\r\\nend");
+  for (const line of LINES) expect(output).not.toContain(line.slice(0, 12));
 });
 
-test("[TO-21] the start of a secret is hidden in the output of a call that was interrupted", () => {
-  const { parts, step, update, print } = openStep();
-  const content = [{ type: "terminal", terminalId: "t" }];
-  update({
-    sessionUpdate: "tool_call",
-    toolCallId: "c",
-    title: "cat key",
-    kind: "execute",
-    status: "in_progress",
-    content,
-  });
+test("[TO-21] hides the start of a secret in the output of an interrupted call", () => {
+  const { parts, step, startTerminalCall, print } = openStep();
+  startTerminalCall();
   print(`before ${LINES[0].slice(0, 20)}`);
-  const shown = JSON.stringify([parts, step.messages(0, { error: "The call was interrupted." })]);
-  expect(shown).toContain("before ");
-  expect(shown).not.toContain(LINES[0].slice(0, 12));
+  const output = JSON.stringify([parts, step.messages(0, { error: "The call was interrupted." })]);
+  expect(output).toContain("before ");
+  expect(output).not.toContain(LINES[0].slice(0, 12));
 });
 
-test("[TO-21] diffs of the agent are masked line by line", () => {
+test("[TO-21] masks the agent's diffs line by line", () => {
   const { step, update } = openStep();
   const content = [{ type: "diff", path: "/key", oldText: `# a\n${LINES[0]}\n`, newText: `# b\n${LINES[1]}\n` }];
   update({ sessionUpdate: "tool_call", toolCallId: "c", title: "edit", kind: "edit", status: "completed", content });
-  const shown = JSON.stringify(step.messages(0, "carried"));
-  expect(shown).toContain("# a\\n[hidden]");
-  for (const line of LINES) expect(shown).not.toContain(line);
+  const output = JSON.stringify(step.messages(0, "carried"));
+  expect(output).toContain("# a\\n[hidden]");
+  for (const line of LINES) expect(output).not.toContain(line);
 });
 
-test("[TO-21] output whose beginning was cut off begins with a whole line, because a cut secret is not recognized", () => {
-  const [line] = LINES;
-  expect(mask.text(skipCutLine(`${line.slice(5)}\n${line}\nend`))).toBe("[hidden]\nend");
+test("[TO-21] truncated output begins with a complete line, because a partial secret is not recognized", () => {
+  const [secretLine] = LINES;
+  expect(mask.text(skipCutLine(`${secretLine.slice(5)}\n${secretLine}\nend`))).toBe("[hidden]\nend");
   expect(skipCutLine(`${"x".repeat(20_000)}\nend`)).toHaveLength(20_000 - 16_384 + 4);
 });

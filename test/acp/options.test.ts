@@ -12,7 +12,7 @@ const toSelect = (id: string, values: readonly string[], currentValue = values[0
   options: values.map((value) => ({ value, name: value })),
 });
 
-test("[CA-23] options and choices whose IDs are too long are left out; names, choices and options have limits", () => {
+test("[CA-23] omits options and choices with long IDs, and limits names, choices and options", () => {
   const longId = "x".repeat(2_000);
   const ids = Array.from({ length: 300 }, (_, index) => `m${index}`);
   const config = [
@@ -24,15 +24,11 @@ test("[CA-23] options and choices whose IDs are too long are left out; names, ch
   expect(option).toMatchObject({ id: "model", name: "x".repeat(200), category: "x".repeat(200) });
   expect(option?.choices.map(({ id }) => id)).toEqual(ids.slice(0, 200));
   expect(option?.current).toHaveLength(1_024);
-  expect(
-    readOptions(
-      undefined,
-      Array.from({ length: 30 }, (_, index) => toSelect(`o${index}`, ["a"])),
-    ),
-  ).toHaveLength(20);
+  const thirtySelects = Array.from({ length: 30 }, (_, index) => toSelect(`o${index}`, ["a"]));
+  expect(readOptions(undefined, thirtySelects)).toHaveLength(20);
 });
 
-test("[CA-23] an agent that accepts a choice without returning its options keeps the others", () => {
+test("[CA-23] keeps the other options when an agent accepts a choice without returning them", () => {
   const modes = { currentModeId: "ask", availableModes: [{ id: "ask", name: "Ask" }] };
   const options = readOptions(modes, [toSelect("model", ["small", "large"]), toSelect("effort", ["low"])]);
   const chosen = applyConfig(selectChoice(options, "model", "large"), undefined);
@@ -51,11 +47,11 @@ test("[CA-24] allowing a command applies only to the folder that the question sh
     questions.show(toolCallId, { tool_name: "execute", args });
     questions.answer(toolCallId, true, true);
   };
-  const isAllowed = (args: Record<string, unknown>) => questions.useCallGrant({ tool_name: "execute", args });
+  const useGrant = (args: Record<string, unknown>): boolean => questions.useCallGrant({ tool_name: "execute", args });
   allowCommand("here", { command: "./x.sh" });
-  expect(isAllowed({ command: "./x.sh", workdir: "/tmp" })).toBe(false);
-  expect([1, 2].map(() => isAllowed({ command: "./x.sh", workdir: "/home/dev" }))).toEqual([true, false]);
+  expect(useGrant({ command: "./x.sh", workdir: "/tmp" })).toBe(false);
+  expect([1, 2].map(() => useGrant({ command: "./x.sh", workdir: "/home/dev" }))).toEqual([true, false]);
   allowCommand("there", { command: "make", workdir: "/tmp" });
-  expect(isAllowed({ command: "make" })).toBe(false);
-  expect(isAllowed({ command: "make", workdir: "/tmp" })).toBe(true);
+  expect(useGrant({ command: "make" })).toBe(false);
+  expect(useGrant({ command: "make", workdir: "/tmp" })).toBe(true);
 });

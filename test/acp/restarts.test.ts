@@ -1,4 +1,4 @@
-// A coding agent, its daemon or the server is killed, and an agent gets a new session with the conversation.
+// Kills and restarts of a coding agent, its daemon and the server, and new sessions with the earlier conversation.
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -24,14 +24,21 @@ import { listMessages } from "#test/tools/world.ts";
 const world = await forFile(openAgentWorld());
 const { home } = world;
 const { waitForStatus, describeMessages, answer } = makeChatSteps(world);
+const waitForPrompt = (id: string) => until(() => readAgentLog(world, id).some((line) => line.startsWith("prompt")));
+const waitForPendingCall = (id: string) => until(async () => (await listPendingCalls(world.owner, id)).length > 0);
+const waitForLastMessage = (id: string, message: string) =>
+  until(async () => (await describeMessages(id)).at(-1) === message);
+const killAndAwaitEnd = async (id: string): Promise<void> => {
+  killAgents(id);
+  await until(() => findAgentProcesses(id).length === 0);
+};
 
 test("[CA-6] a killed agent is restarted and loads its session; nothing is stored twice", async () => {
   const { id } = await startAgentChat(world, "say first", FREE);
   await waitForStatus(id, "waiting");
-  killAgents(id);
-  await until(() => findAgentProcesses(id).length === 0);
+  await killAndAwaitEnd(id);
   await sendMessage(world, id, "say second");
-  await until(async () => (await describeMessages(id)).at(-1) === "assistant: second");
+  await waitForLastMessage(id, "assistant: second");
   expect(readAgentLog(world, id)).toEqual([
     "initialize",
     "new",
@@ -43,21 +50,20 @@ test("[CA-6] a killed agent is restarted and loads its session; nothing is store
   expect(await describeMessages(id)).toHaveLength(4);
 });
 
-test("[CA-6] an agent that dies while a call waits is restarted; the call returns an error and the agent continues", async () => {
+test("[CA-6] an agent that dies while a call waits is restarted; the call returns an error, and the agent continues", async () => {
   const { id } = await startAgentChat(world, "run echo lost", ASKS);
-  await until(async () => (await listPendingCalls(world.owner, id)).length > 0);
-  killAgents(id);
-  await until(() => findAgentProcesses(id).length === 0);
+  await waitForPendingCall(id);
+  await killAndAwaitEnd(id);
   await answer(id, "allow");
   await waitForStatus(id, "waiting");
   expect((await describeMessages(id)).join("\n")).toContain("The agent was restarted before this call had a result.");
   expect(readAgentLog(world, id).at(-1)).toContain("continue where you left off");
 });
 
-test("[CA-6] an agent that is killed while it answers or runs a command is restarted and continues", async () => {
+test("[CA-6] an agent that is killed while it answers or runs a command is restarted, and continues", async () => {
   for (const text of ["wait", "free touch begun; sleep 60"]) {
     const { id } = await startAgentChat(world, text, FREE);
-    await until(() => readAgentLog(world, id).some((line) => line.startsWith("prompt")));
+    await waitForPrompt(id);
     if (text !== "wait") await until(() => existsSync(join(home, "begun")));
     killAgents(id);
     await waitForStatus(id, "waiting");
@@ -67,48 +73,46 @@ test("[CA-6] an agent that is killed while it answers or runs a command is resta
   }
 });
 
-test("[CA-7] an agent that dies while it loads its session gets a new one with the conversation", async () => {
+test("[CA-7] an agent that dies while loading its session gets a new session with the conversation", async () => {
   await configureAgent(world, "fragile", { variables: { TEST_AGENT_DIES_LOADING: "1" } });
   const { id } = await startAgentChat(world, "say first", { coding_agent: "fragile", permissions: null });
   await waitForStatus(id, "waiting");
-  killAgents(id);
-  await until(() => findAgentProcesses(id).length === 0);
+  await killAndAwaitEnd(id);
   await sendMessage(world, id, "say second");
-  await until(async () => (await describeMessages(id)).at(-1) === "assistant: second");
+  await waitForLastMessage(id, "assistant: second");
   expect(readAgentLog(world, id).at(-1)).toContain("<conversation>");
   expect((await world.owner.get<Chat>(`/api/v2/chats/${id}`)).warnings.join()).toContain("could not load its session");
 });
 
-test("[CA-7] an agent that cannot load its session gets the conversation as text, and the chat says so", async () => {
+test("[CA-7] an agent that cannot load its session receives the conversation as text, and the chat shows a warning", async () => {
   await configureAgent(world, "forgets", { variables: { TEST_AGENT_FORGETS: "1" } });
   const { id } = await startAgentChat(world, "say first", { coding_agent: "forgets", permissions: null });
   await waitForStatus(id, "waiting");
-  killAgents(id);
-  await until(() => findAgentProcesses(id).length === 0);
+  await killAndAwaitEnd(id);
   await sendMessage(world, id, "say second");
-  await until(async () => (await describeMessages(id)).at(-1) === "assistant: second");
+  await waitForLastMessage(id, "assistant: second");
   expect(readAgentLog(world, id).at(-1)).toContain("<conversation>");
   expect((await world.owner.get<Chat>(`/api/v2/chats/${id}`)).warnings.join()).toContain("could not load its session");
 });
 
-test("[CA-8] an edited message starts a new session with everything before it and nothing that was edited away", async () => {
+test("[CA-8] an edited message starts a new session with the earlier messages and without the replaced one", async () => {
   const { id } = await startAgentChat(world, "say one", FREE);
   await waitForStatus(id, "waiting");
   await sendMessage(world, id, "say two");
-  await until(async () => (await describeMessages(id)).at(-1) === "assistant: two");
+  await waitForLastMessage(id, "assistant: two");
   const messages = await listMessages(world.owner, id);
   const content = [{ type: "text", text: "say three" }];
   await world.owner.patch<unknown>(`/api/v2/chats/${id}/messages/${messages[2]?.id}`, { content });
-  await until(async () => (await describeMessages(id)).at(-1) === "assistant: three");
+  await waitForLastMessage(id, "assistant: three");
   const lastPrompt = readAgentLog(world, id).at(-1) ?? "";
   expect(lastPrompt).toContain("say one");
   expect(lastPrompt).toContain("say three");
   expect(lastPrompt).not.toContain("say two");
 });
 
-test("[CA-6] a restarted server asks the same question; the agent is restarted, and a call that the agent no longer knows returns an error", async () => {
+test("[CA-6] a restarted server asks the same question; a call that the restarted agent does not know returns an error", async () => {
   const { id } = await startAgentChat(world, "run echo kept", ASKS);
-  await until(async () => (await listPendingCalls(world.owner, id)).length > 0);
+  await waitForPendingCall(id);
   await world.restart();
   await answer(id, "allow");
   await waitForStatus(id, "waiting");
@@ -116,30 +120,31 @@ test("[CA-6] a restarted server asks the same question; the agent is restarted, 
   expect(readAgentLog(world, id).filter((line) => line === "load")).toHaveLength(1);
 });
 
-test("[CA-6] a server that restarts during a turn continues it, also while an agent is being installed, and leaves no old agent behind", async () => {
+test("[CA-6] a server that restarts during a turn or an installation continues it, and ends the old agent", async () => {
   const script = 'echo ran >> "$HOME/later"; while [ ! -e "$HOME/finish" ]; do sleep 0.05; done';
   await configureAgent(world, "later", { install_script: script });
   const installingChat = await startAgentChat(world, "say installed", { coding_agent: "later", permissions: null });
   await until(() => existsSync(join(home, "later")));
   const { id } = await startAgentChat(world, "wait", FREE);
-  await until(() => readAgentLog(world, id).some((line) => line.startsWith("prompt")));
+  await waitForPrompt(id);
   const oldPids = findAgentProcesses(id);
   expect(oldPids.length).toBeGreaterThan(0);
   await world.restart();
   writeFileSync(join(home, "finish"), "");
-  await until(async () => (await describeMessages(installingChat.id)).at(-1) === "assistant: installed");
+  await waitForLastMessage(installingChat.id, "assistant: installed");
   expect(readFileSync(join(home, "later"), "utf8")).toBe("ran\n");
   await waitForStatus(id, "waiting");
   expect(readAgentLog(world, id).at(-1)).toContain("continue where you left off");
   expect(findAgentProcesses(id).filter((pid) => oldPids.includes(pid))).toEqual([]);
 });
 
-test("[CA-6] a killed daemon ends its agents; the next daemon's agent continues the turn", async () => {
+test("[CA-6] agents end with their killed daemon, and the next daemon's agent continues the turn", async () => {
   const { id } = await startAgentChat(world, "wait", FREE);
-  await until(() => readAgentLog(world, id).some((line) => line.startsWith("prompt")));
+  await waitForPrompt(id);
   const askingChat = await startAgentChat(world, "run echo asked", ASKS);
-  await until(async () => (await listPendingCalls(world.owner, askingChat.id)).length > 0);
-  const oldPids = [...findAgentProcesses(id), ...findAgentProcesses(askingChat.id)];
+  await waitForPendingCall(askingChat.id);
+  const findAllProcesses = () => [...findAgentProcesses(id), ...findAgentProcesses(askingChat.id)];
+  const oldPids = findAllProcesses();
   world.daemon.process.kill("SIGKILL");
   await world.daemon.process.exited;
   await using _daemon = await startAgentProcess(world.server, world.seeded, home);
@@ -151,7 +156,5 @@ test("[CA-6] a killed daemon ends its agents; the next daemon's agent continues 
   expect((await describeMessages(askingChat.id)).join("\n")).toContain(
     "The agent was restarted before this call had a result.",
   );
-  expect(
-    [...findAgentProcesses(id), ...findAgentProcesses(askingChat.id)].filter((pid) => oldPids.includes(pid)),
-  ).toEqual([]);
+  expect(findAllProcesses().filter((pid) => oldPids.includes(pid))).toEqual([]);
 });

@@ -8,27 +8,26 @@ import { listPendingCalls, openAgentWorld, readAgentLog, startAgentChat } from "
 import { until } from "#test/support/until.ts";
 import { Follower, listMessages } from "#test/tools/world.ts";
 
-test("[CA-1][CA-2] an agent's text, thoughts and calls are stored and streamed like a model's; its questions wait for a person", async () => {
+test("[CA-1][CA-2] stores and streams an agent's text, thoughts and calls like a model's; questions wait for a person", async () => {
   await using world = await openAgentWorld();
   const { owner, home } = world;
   const permissions = { default: "ask_changes", rules: [] };
   const text = "think hmm\nsay hello\nrun echo one\nedit file two\nfree echo three\nsay bye";
   const { id, coding_agent } = await startAgentChat(world, text, { permissions });
   expect(coding_agent).toBe("test");
-  const path = `/api/v2/chats/${id}`;
   using follower = await Follower.open(owner, id);
   await follower.until(({ status }) => status === "requires_action");
-  const [first] = await listPendingCalls(owner, id);
-  expect(first).toMatchObject({ tool_name: "execute", args: { command: "echo one" } });
-  await owner.post<unknown>(`${path}/permissions`, {
-    answers: [{ tool_call_id: first?.tool_call_id, decision: "allow" }],
-  });
+  const allowFirstPendingCall = async () => {
+    const [call] = await listPendingCalls(owner, id);
+    const answers = [{ tool_call_id: call?.tool_call_id, decision: "allow" }];
+    await owner.post<unknown>(`/api/v2/chats/${id}/permissions`, { answers });
+    return call;
+  };
+  const command = await allowFirstPendingCall();
+  expect(command).toMatchObject({ tool_name: "execute", args: { command: "echo one" } });
   await until(async () => (await listPendingCalls(owner, id)).some(({ tool_name }) => tool_name === "write_file"));
   expect(existsSync(join(home, "file"))).toBe(false);
-  const [second] = await listPendingCalls(owner, id);
-  await owner.post<unknown>(`${path}/permissions`, {
-    answers: [{ tool_call_id: second?.tool_call_id, decision: "allow" }],
-  });
+  await allowFirstPendingCall();
   await follower.until(({ status }) => status === "waiting");
   expect(readFileSync(join(home, "file"), "utf8")).toBe("two\n");
   const messages = (await listMessages(owner, id)).map(({ role, content }) => [
@@ -54,13 +53,13 @@ test("[CA-1][CA-2] an agent's text, thoughts and calls are stored and streamed l
   ]);
 });
 
-test("[CA-30] secrets that the server knows are redacted in an agent's text, thoughts and plans, also when split in two", () => {
+test("[CA-30] redacts known secrets in an agent's text, thoughts and plans, even when they arrive in two pieces", () => {
   const secret = "SUPERSECRETVALUE123";
-  const shown: unknown[] = [];
+  const shownParts: unknown[] = [];
   const mask = new SecretMask({ texts: [secret], agent_tokens: new Set(), keys: new Map() });
   const step = new AgentStep(
     mask,
-    (part) => shown.push(structuredClone(part)),
+    (part) => shownParts.push(structuredClone(part)),
     () => undefined,
     () => undefined,
   );
@@ -73,7 +72,7 @@ test("[CA-30] secrets that the server knows are redacted in an agent's text, tho
   applyUpdate({ sessionUpdate: "plan", entries: [{ content: `tell ${secret}`, status: "pending", priority: "high" }] });
   sendText("agent_message_chunk", "bye SUPER");
   const messages = step.messages(0, { error: "over" });
-  expect(JSON.stringify([shown, messages])).not.toContain("SECRET");
+  expect(JSON.stringify([shownParts, messages])).not.toContain("SECRET");
   expect(messages[0]?.content.map(({ text }) => text)).toEqual([
     "so it is [hidden]",
     "it is [hidden], and SUPER",

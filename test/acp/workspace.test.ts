@@ -1,4 +1,4 @@
-// The workspace of a chat with a coding agent: while it is stopped, and when it is no longer shared with the owner of the chat.
+// A stopped workspace of a chat with a coding agent, and a workspace that is no longer shared with the chat's owner.
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ import { listMessages } from "#test/tools/world.ts";
 
 const TEMPLATE = "provisioner: local\nresources: [{name: a, agents: [{name: main}]}]\n";
 
-test("[CA-15] a message starts a stopped workspace and the chat says so; an agent that may not do this reports that the workspace is stopped", async () => {
+test("[CA-15] a message starts a stopped workspace and the chat shows it, unless the agent is configured not to start it", async () => {
   await using world = await openWorld({ clock: systemClock });
   const { admin: owner } = world;
   await configureAgent(world, "test");
@@ -43,7 +43,7 @@ test("[CA-15] a message starts a stopped workspace and the chat says so; an agen
 
   const { id } = await startChat("say hello", "test");
   using follower = await Follower.open(owner, id);
-  await follower.until(({ status: now }) => now === "waiting");
+  await follower.until(({ status }) => status === "waiting");
   expect(await getWorkspaceStatus()).toBe("running");
   expect((await listMessages(owner, id)).at(-1)?.content.at(-1)?.text).toBe("hello");
   const warnings = follower.events.flatMap((event) => (event.type === "status" ? (event.status.warnings ?? []) : []));
@@ -53,7 +53,7 @@ test("[CA-15] a message starts a stopped workspace and the chat says so; an agen
   await until(async () => (await listMessages(owner, careful.id)).at(-1)?.content.at(-1)?.text?.endsWith("now"));
 });
 
-test("[CA-20] a chat's processes in a workspace end when its owner loses access", async () => {
+test("[CA-20] ends a chat's processes in a workspace when its owner loses access", async () => {
   const models = new ScriptedModels();
   await using world = await openWorld({ clock: systemClock, models });
   using folder = tempDirectory();
@@ -63,33 +63,36 @@ test("[CA-20] a chat's processes in a workspace end when its owner loses access"
   const eve = await seedUser(world.server, { organization_id });
   const shareAs = (role: string) =>
     world.admin.patch(`/api/v2/workspaces/${workspace_id}/acl`, { user_roles: { [eve.user_id]: role } });
-  const isUp = ({ latest_build }: Workspace) =>
+  const hasConnectedAgent = ({ latest_build }: Workspace) =>
     latest_build.resources.some(({ agents }) => agents.some(({ status }) => status === "connected"));
-  await awaitWorkspace(world.admin, workspace_id, isUp);
+  await awaitWorkspace(world.admin, workspace_id, hasConnectedAgent);
   await shareAs("use");
   const owner = new Client(world.server.url, eve.token);
-  const startChat = (text: string, more: Record<string, unknown>) =>
-    createChat({ owner, organization_id }, text, { workspace_id, permissions: null, ...more });
-  const toWriteCommand = (file: string, pid: string) => `echo ${pid} > ${join(folder.path, file)}`;
+  const startChat = (text: string, fields: Record<string, unknown>) =>
+    createChat({ owner, organization_id }, text, { workspace_id, permissions: null, ...fields });
+  const writePidCommand = (file: string, pid: string) => `echo ${pid} > ${join(folder.path, file)}`;
   const readPid = async (file: string): Promise<number> => {
     const path = join(folder.path, file);
     await until(() => existsSync(path) && readFileSync(path, "utf8").endsWith("\n"));
     return Number(readFileSync(path, "utf8"));
   };
 
-  const idle = await startChat(`free ${toWriteCommand("idle", "$PPID")}`, { coding_agent: "test" });
-  const busy = await startChat(`free ${toWriteCommand("busy", "$PPID")}; sleep 1000`, { coding_agent: "test" });
-  const own = await startChat("go", {});
+  const idle = await startChat(`free ${writePidCommand("idle", "$PPID")}`, { coding_agent: "test" });
+  const busy = await startChat(`free ${writePidCommand("busy", "$PPID")}; sleep 1000`, { coding_agent: "test" });
+  const withModel = await startChat("go", {});
   const modelCall = await models.next();
-  modelCall.callTool("call", "execute", { command: `${toWriteCommand("own", "$$")}; exec sleep 1000`, timeout: "1h" });
+  modelCall.callTool("call", "execute", {
+    command: `${writePidCommand("model", "$$")}; exec sleep 1000`,
+    timeout: "1h",
+  });
   modelCall.finish("tool_calls");
   const getChat = (id: string) => owner.get<Chat>(`/api/v2/chats/${id}`);
   await until(async () => (await getChat(idle.id)).status === "waiting");
-  const pids = await Promise.all(["idle", "busy", "own"].map(readPid));
+  const pids = await Promise.all(["idle", "busy", "model"].map(readPid));
   expect(pids.map(isRunning)).toEqual([true, true, true]);
   await shareAs("");
   await until(() => !pids.some(isRunning));
-  for (const { id } of [busy, own]) await until(async () => (await getChat(id)).status === "waiting");
+  for (const { id } of [busy, withModel]) await until(async () => (await getChat(id)).status === "waiting");
 });
 
 const isRunning = (pid: number): boolean => {
