@@ -1,5 +1,5 @@
-// Incomplete answers: the provider fails mid-stream, is unreachable, rate limits, says nothing, or reaches its output limit. Over a real
-// socket, through the public chat API.
+// Incomplete answers: the provider fails during a stream, is unreachable, limits requests, sends nothing, or reaches its output limit.
+// Over a real socket, through the public API.
 import { expect, test } from "bun:test";
 import type { Chat, MessagePage } from "#schema/chats/chat.ts";
 import { Client } from "#src/client.ts";
@@ -10,38 +10,34 @@ import { ModelServer } from "#test/support/models/model-server.ts";
 import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
 import { ADMIN, startTestServer, tempDirectory } from "#test/support/server.ts";
 
-const error = (message: string) => `data: ${JSON.stringify({ error: { message, type: "some_error" } })}\n\n`;
+const toErrorEvent = (message: string) => `data: ${JSON.stringify({ error: { message, type: "some_error" } })}\n\n`;
 
 const TOOLS = [{ name: "lookup", description: "Looks up", input_schema: { type: "object", properties: {} } }];
 
-const awaitChatError = async (follower: Follower) => {
+const waitForError = async (follower: Follower) => {
   await follower.until(({ status }) => status === "error");
   const event = follower.events.findLast(({ type }) => type === "error");
   return event?.type === "error" ? event.error : undefined;
 };
 
-const awaitRetries = async (follower: Follower, times: number) => {
-  const retries = () => follower.events.flatMap((event) => (event.type === "retry" ? [event.retry] : []));
-  await follower.until(() => retries().length === times);
-  return retries().at(-1);
-};
-
-const awaitSecondRetry = async (follower: Follower) => {
-  const second = () =>
-    follower.events.flatMap((event) => (event.type === "retry" && event.retry.attempt === 2 ? [event.retry] : []))[0];
-  await follower.until(() => second() !== undefined);
-  return second();
+const waitForRetry = async (follower: Follower, attempt = 1) => {
+  const findRetry = () =>
+    follower.events
+      .flatMap((event) => (event.type === "retry" ? [event.retry] : []))
+      .find((retry) => retry.attempt === attempt);
+  await follower.until(() => findRetry() !== undefined);
+  return findRetry();
 };
 
 describeInside("an incomplete answer", () => {
-  test("[MO-40] output from before a permanent failure stays in the history, and the next turn gets it", async () => {
+  test("[MO-40] output before a permanent failure stays in the history, and the next turn includes it", async () => {
     await using world = await openModelWorld();
     await addModel(world);
     const chat = await createChat(world, "look it up");
     using follower = await Follower.open(world.owner, chat.id);
     const call = await world.upstream.next();
-    call.say({ text: "I will look" }).sendRaw(error("quota used up")).end();
-    expect(await awaitChatError(follower)).toMatchObject({
+    call.say({ text: "I will look" }).sendRaw(toErrorEvent("quota used up")).end();
+    expect(await waitForError(follower)).toMatchObject({
       kind: "usage_limit",
       message: "The quota at the model provider My openai-compat is used up.",
     });
@@ -52,7 +48,7 @@ describeInside("an incomplete answer", () => {
     expect(messages).toContain("I will look");
   });
 
-  test("[MO-13] one unreadable chunk affects only itself; within a call the answer is requested again", async () => {
+  test("[MO-13] skips an unreadable chunk in text, and requests the answer again if the chunk was part of a call", async () => {
     const clock = new ManualClock();
     await using world = await openModelWorld({ clock });
     await addModel(world);
@@ -69,7 +65,7 @@ describeInside("an incomplete answer", () => {
       .sendRaw(toToolChunk({ index: 0, function: { arguments: 'ea"}' } }))
       .say({ finish: "tool_calls" })
       .end();
-    expect(await awaitRetries(follower, 1)).toMatchObject({
+    expect(await waitForRetry(follower)).toMatchObject({
       kind: "timeout",
       error: expect.stringContaining("broke off"),
     });
@@ -81,7 +77,7 @@ describeInside("an incomplete answer", () => {
     expect(follower.history).toEqual(["user: look it up", "assistant: Tea it is."]);
   });
 
-  test("[MO-13] a server's own error format during a stream is recognized", async () => {
+  test("[MO-13] recognizes a server's own error format during a stream", async () => {
     await using world = await openModelWorld();
     await addModel(world);
     const chat = await createChat(world, "hello");
@@ -91,21 +87,21 @@ describeInside("an incomplete answer", () => {
       .say({ text: "Well" })
       .sendRaw(`data: ${JSON.stringify(output)}\n\n`)
       .end();
-    expect(await awaitChatError(follower)).toMatchObject({ kind: "usage_limit", status_code: 400 });
+    expect(await waitForError(follower)).toMatchObject({ kind: "usage_limit", status_code: 400 });
   });
 
-  test("[MO-13] an unreachable provider is reported as unreachable, not as a timeout", async () => {
+  test("[MO-13] reports an unreachable provider as unreachable, not as a timeout", async () => {
     const clock = new ManualClock();
     await using world = await openModelWorld({ clock });
     const { provider } = await addModel(world);
-    const closed = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
-    const { port } = closed;
-    closed.stop(true);
+    const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+    const { port } = listener;
+    listener.stop(true);
     const base_url = `http://127.0.0.1:${port}/v1`;
     await world.owner.patch(`/api/v2/chats/providers/${provider.id}`, { base_url, api_key: "" });
     const chat = await createChat(world, "hello");
     using follower = await Follower.open(world.owner, chat.id);
-    expect(await awaitRetries(follower, 1)).toMatchObject({
+    expect(await waitForRetry(follower)).toMatchObject({
       kind: "timeout",
       error: "The model provider My openai-compat cannot be reached: its address refuses connections.",
     });
@@ -118,7 +114,7 @@ describeInside("an incomplete answer", () => {
     using follower = await Follower.open(world.owner, chat.id);
     const message = "This model's maximum context length is 10 tokens";
     (await world.upstream.next()).answer(400, { error: { message, type: "invalid_request_error" } });
-    expect(await awaitChatError(follower)).toMatchObject({
+    expect(await waitForError(follower)).toMatchObject({
       kind: "config",
       retryable: false,
       detail: expect.stringContaining(message),
@@ -126,21 +122,21 @@ describeInside("an incomplete answer", () => {
     });
   });
 
-  test("[MO-11] a retry delay of more than five minutes ends the turn and says until when", async () => {
+  test("[MO-11] a retry delay above five minutes ends the turn with an error that names the time", async () => {
     const clock = new ManualClock();
     await using world = await openModelWorld({ clock });
     await addModel(world);
     const chat = await createChat(world, "hello");
     using follower = await Follower.open(world.owner, chat.id);
-    const back_at = new Date(clock.now() + 3_600_000).toISOString();
+    const retryTime = new Date(clock.now() + 3_600_000).toISOString();
     (await world.upstream.next()).answer(503, { error: { message: "busy" } }, { "retry-after": "3600" });
-    const error = await awaitChatError(follower);
+    const error = await waitForError(follower);
     expect(error).toMatchObject({ kind: "rate_limit", retryable: true, status_code: 503 });
-    expect(error?.message).toContain(`It asks to retry after ${back_at}.`);
+    expect(error?.message).toContain(`It asks to retry after ${retryTime}.`);
     expect((await world.owner.get<Chat>(`/api/v2/chats/${chat.id}`)).status).toBe("error");
   });
 
-  test("[MO-11] a restarted server still waits as long as the provider requested", async () => {
+  test("[MO-11] a restarted server waits for the rest of the delay that the provider requested", async () => {
     const clock = new ManualClock();
     using directory = tempDirectory();
     await using upstream = await ModelServer.start();
@@ -153,7 +149,7 @@ describeInside("an incomplete answer", () => {
       const chat = await createChat({ owner, organization_id: organization?.id ?? "" }, "hello");
       using follower = await Follower.open(owner, chat.id);
       (await upstream.next()).answer(429, { error: { message: "slow down" } }, { "retry-after": "200" });
-      expect(await awaitRetries(follower, 1)).toMatchObject({ kind: "rate_limit", delay_ms: 200_000 });
+      expect(await waitForRetry(follower)).toMatchObject({ kind: "rate_limit", delay_ms: 200_000 });
       return chat.id;
     })();
     clock.advance(50_000);
@@ -165,21 +161,21 @@ describeInside("an incomplete answer", () => {
     clock.advance(150_000);
     (await upstream.next()).answer(429, { error: { message: "slow down" } });
     // The attempt counter of the first server continues.
-    expect(await awaitSecondRetry(follower)).toMatchObject({ attempt: 2, delay_ms: 2_000 });
+    expect(await waitForRetry(follower, 2)).toMatchObject({ attempt: 2, delay_ms: 2_000 });
   });
 
-  test("[MO-38] an empty answer is requested again; a second one ends the turn with a message", async () => {
+  test("[MO-38] requests an empty answer again; a second one ends the turn with an error", async () => {
     const clock = new ManualClock();
     await using world = await openModelWorld({ clock });
     await addModel(world);
     const chat = await createChat(world, "hello");
     using follower = await Follower.open(world.owner, chat.id);
     (await world.upstream.next()).say({ text: "\n" }, { finish: "stop" }).end();
-    expect(await awaitRetries(follower, 1)).toMatchObject({ kind: "generic", attempt: 1 });
+    expect(await waitForRetry(follower)).toMatchObject({ kind: "generic", attempt: 1 });
     await clock.timerIn(1_000);
     clock.advance(1_000);
     (await world.upstream.next()).say({ finish: "stop" }).end();
-    expect(await awaitChatError(follower)).toMatchObject({
+    expect(await waitForError(follower)).toMatchObject({
       kind: "generic",
       message: "The model provider My openai-compat sent an empty answer, twice in a row.",
     });
@@ -188,19 +184,19 @@ describeInside("an incomplete answer", () => {
     await follower.until(({ status, history }) => status === "waiting" && history.at(-1) === "assistant: Here.");
   });
 
-  test("[MO-39] an answer that reaches the output limit is shown as truncated and continued, at most three times", async () => {
+  test("[MO-39] marks an answer that reaches the output limit, and continues it at most three times", async () => {
     await using world = await openModelWorld();
     await addModel(world);
     const chat = await createChat(world, "tell me all");
     using follower = await Follower.open(world.owner, chat.id);
     (await world.upstream.next()).say({ text: "one " }, { finish: "length" }).end();
-    const second = await world.upstream.next();
-    const sentMessages = (second.body.messages as { role: string; content: string }[]).filter(
+    const continuation = await world.upstream.next();
+    const sentMessages = (continuation.body.messages as { role: string; content: string }[]).filter(
       ({ role }) => role !== "system",
     );
     expect(sentMessages.map(({ role }) => role)).toEqual(["user", "assistant", "user"]);
     expect(sentMessages.at(-1)?.content).toContain("Go on exactly where it stopped");
-    second.say({ text: "two " }, { finish: "length" }).end();
+    continuation.say({ text: "two " }, { finish: "length" }).end();
     (await world.upstream.next()).say({ text: "three " }, { finish: "length" }).end();
     (await world.upstream.next()).say({ text: "four " }, { finish: "length" }).end();
     await follower.until(({ status }) => status === "waiting");
@@ -214,13 +210,13 @@ describeInside("an incomplete answer", () => {
     expect(world.upstream.calls).toHaveLength(4);
   });
 
-  test("[MO-39] a model that spends its whole limit on thinking is not called again: the message says what to change", async () => {
+  test("[MO-39] a model that spends its whole limit on reasoning is not called again; the error says what to change", async () => {
     await using world = await openModelWorld();
     await addModel(world);
     const chat = await createChat(world, "think");
     using follower = await Follower.open(world.owner, chat.id);
     (await world.upstream.next()).say({ reasoning: "hm, " }, { finish: "length" }).end();
-    expect(await awaitChatError(follower)).toMatchObject({
+    expect(await waitForError(follower)).toMatchObject({
       kind: "config",
       retryable: false,
       message: expect.stringContaining("Raise the limit or lower"),

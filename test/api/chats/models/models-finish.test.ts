@@ -1,5 +1,5 @@
-// How answers end, over a real socket: a partial answer is never shown as complete, a paused one continues, and a prompt that is too long
-// is recognized in any wording.
+// The ends of answers, over a real socket: a partial answer is never shown as complete, a paused one continues, and a prompt that is too
+// long is recognized in any wording.
 import { describe, expect, test } from "bun:test";
 import type { Chat, ChatMessage, MessagePage } from "#schema/chats/chat.ts";
 import { createChat, Follower, sendMessage } from "#test/support/chats.ts";
@@ -9,9 +9,9 @@ import type { ModelCall } from "#test/support/models/model-server.ts";
 import { addModel, type ModelWorld, openModelWorld } from "#test/support/models/model-world.ts";
 
 type Json = Record<string, unknown>;
-const line = (data: unknown): string => `data: ${JSON.stringify(data)}\n\n`;
-const chunk = (delta: unknown, finish_reason: string | null = null): string =>
-  line({ id: "c1", choices: [{ index: 0, delta, finish_reason }] });
+const toEvent = (data: unknown): string => `data: ${JSON.stringify(data)}\n\n`;
+const toChunk = (delta: unknown, finish_reason: string | null = null): string =>
+  toEvent({ id: "c1", choices: [{ index: 0, delta, finish_reason }] });
 
 const openAnthropic = async (options: Parameters<typeof openModelWorld>[0] = {}): Promise<ModelWorld> => {
   const world = await openModelWorld(options);
@@ -22,8 +22,8 @@ const openAnthropic = async (options: Parameters<typeof openModelWorld>[0] = {})
 
 describeInside("an answer whose end is a failure", () => {
   test.each(["network_error", "timeout", "engine_overloaded", "insufficient_system_resource"])(
-    "[MO-62] %s: the first half is discarded and the answer requested again",
-    async (word) => {
+    "[MO-62] with the finish reason %s, discards the first half and requests the answer again",
+    async (finishReason) => {
       const clock = new ManualClock();
       await using world = await openModelWorld({ clock });
       await addModel(world);
@@ -31,8 +31,8 @@ describeInside("an answer whose end is a failure", () => {
       using follower = await Follower.open(world.owner, id);
       const call = await world.upstream.next();
       call
-        .sendRaw(chunk({ content: "half an ans" }))
-        .sendRaw(chunk({}, word))
+        .sendRaw(toChunk({ content: "half an ans" }))
+        .sendRaw(toChunk({}, finishReason))
         .sendRaw("data: [DONE]\n\n")
         .end();
       await follower.until(() => follower.events.some(({ type }) => type === "retry"));
@@ -45,15 +45,15 @@ describeInside("an answer whose end is a failure", () => {
   );
 });
 
-test("[MO-62] an answer with an unknown finish reason is kept and shown as incomplete", async () => {
+test("[MO-62] keeps an answer with an unknown finish reason, and shows it as incomplete", async () => {
   await using world = await openModelWorld();
   await addModel(world);
   const { id } = await createChat(world, "hello");
   using follower = await Follower.open(world.owner, id);
   const call = await world.upstream.next();
   call
-    .sendRaw(chunk({ content: "half an ans" }))
-    .sendRaw(chunk({}, "some_new_word"))
+    .sendRaw(toChunk({ content: "half an ans" }))
+    .sendRaw(toChunk({}, "some_new_word"))
     .sendRaw("data: [DONE]\n\n")
     .end();
   await follower.until(() => follower.status === "waiting");
@@ -64,63 +64,65 @@ test("[MO-62] an answer with an unknown finish reason is kept and shown as incom
   ]);
 });
 
-const search = (index: number): string =>
-  line({
+const toSearchCall = (index: number): string =>
+  toEvent({
     type: "content_block_start",
     index,
     content_block: { type: "server_tool_use", id: "srvtoolu_1", name: "web_search", input: {} },
   }) +
-  line({
+  toEvent({
     type: "content_block_delta",
     index,
     delta: { type: "input_json_delta", partial_json: '{"query":"tea"}' },
   }) +
-  line({ type: "content_block_stop", index });
+  toEvent({ type: "content_block_stop", index });
 const toSearchResult = (index: number): string => {
   const page = { type: "web_search_result", url: "https://tea.example", title: "Tea", encrypted_content: "sealed" };
   const content_block = { type: "web_search_tool_result", tool_use_id: "srvtoolu_1", content: [page] };
-  return line({ type: "content_block_start", index, content_block }) + line({ type: "content_block_stop", index });
+  return (
+    toEvent({ type: "content_block_start", index, content_block }) + toEvent({ type: "content_block_stop", index })
+  );
 };
 const toMessageEnd = (stop_reason: string): string =>
-  line({ type: "message_delta", delta: { stop_reason, stop_sequence: null }, usage: { output_tokens: 5 } }) +
-  line({ type: "message_stop" });
+  toEvent({ type: "message_delta", delta: { stop_reason, stop_sequence: null }, usage: { output_tokens: 5 } }) +
+  toEvent({ type: "message_stop" });
 
 describe("an answer that Anthropic has paused", () => {
-  test("[MO-62] is sent back unchanged and continues", async () => {
+  test("[MO-62] is sent back unchanged, and continues", async () => {
     await using world = await openAnthropic();
     const { id } = await createChat(world, "what is tea?");
     using follower = await Follower.open(world.owner, id);
-    const first = await world.upstream.next();
-    first.say({ text: "Let me search." }).sendRaw(search(1)).sendRaw(toMessageEnd("pause_turn")).end();
-    const second = await world.upstream.next();
-    const last = (second.body.messages as Json[]).at(-1);
-    expect(last).toMatchObject({
+    const firstCall = await world.upstream.next();
+    firstCall.say({ text: "Let me search." }).sendRaw(toSearchCall(1)).sendRaw(toMessageEnd("pause_turn")).end();
+    const continuation = await world.upstream.next();
+    const lastMessage = (continuation.body.messages as Json[]).at(-1);
+    expect(lastMessage).toMatchObject({
       role: "assistant",
       content: [
         { type: "text", text: "Let me search." },
         { type: "server_tool_use", id: "srvtoolu_1", name: "web_search", input: { query: "tea" } },
       ],
     });
-    second.sendRaw(toSearchResult(0)).say({ text: "It is a plant." }, { finish: "stop" }).end();
+    continuation.sendRaw(toSearchResult(0)).say({ text: "It is a plant." }, { finish: "stop" }).end();
     await follower.until(() => follower.status === "waiting");
     const { messages } = await world.owner.get<MessagePage>(`/api/v2/chats/${id}/messages`);
     expect(JSON.stringify(messages)).toContain("It is a plant.");
 
     await sendMessage(world, id, "and coffee?");
-    const third = await world.upstream.next();
-    const sent = JSON.stringify(third.body.messages);
-    expect(sent).toContain("server_tool_use");
-    expect(sent).toContain("web_search_tool_result");
-    third.say({ text: "Another." }, { finish: "stop" }).end();
+    const nextCall = await world.upstream.next();
+    const sentMessages = JSON.stringify(nextCall.body.messages);
+    expect(sentMessages).toContain("server_tool_use");
+    expect(sentMessages).toContain("web_search_tool_result");
+    nextCall.say({ text: "Another." }, { finish: "stop" }).end();
   });
 
-  test("[MO-62] at most ten times in a row: then the turn ends and says that it is incomplete", async () => {
+  test("[MO-62] continues at most ten times in a row; then the turn ends with a note that it is incomplete", async () => {
     await using world = await openAnthropic();
     const { id } = await createChat(world, "what is tea?");
     using follower = await Follower.open(world.owner, id);
     for (let times = 0; times < 11; times += 1) {
       const call = await world.upstream.next();
-      call.say({ text: "More." }).sendRaw(search(1)).sendRaw(toMessageEnd("pause_turn")).end();
+      call.say({ text: "More." }).sendRaw(toSearchCall(1)).sendRaw(toMessageEnd("pause_turn")).end();
     }
     await follower.until(() => follower.status === "waiting");
     expect(world.upstream.calls).toHaveLength(11);
@@ -129,16 +131,17 @@ describe("an answer that Anthropic has paused", () => {
 });
 
 const LONG_TEXT = "word ".repeat(3_000);
-const summarizeAfter = async (world: ModelWorld, refuse: (call: ModelCall) => void): Promise<string[]> => {
+/** Lets a chat exceed its context at the second message, expects a summary, and returns the history. */
+const compactAfter = async (world: ModelWorld, refuse: (call: ModelCall) => void): Promise<string[]> => {
   const { id } = await createChat(world, LONG_TEXT);
   using follower = await Follower.open(world.owner, id);
   (await world.upstream.next()).say({ text: "One." }, { finish: "stop" }).end();
   await follower.until(() => follower.status === "waiting");
   await sendMessage(world, id, LONG_TEXT);
   refuse(await world.upstream.next());
-  const summary = await world.upstream.next();
-  expect(JSON.stringify(summary.body)).toContain("notes");
-  summary.say({ text: "The notes." }, { finish: "stop" }).end();
+  const summaryCall = await world.upstream.next();
+  expect(JSON.stringify(summaryCall.body)).toContain("notes");
+  summaryCall.say({ text: "The notes." }, { finish: "stop" }).end();
   const nextCall = await world.upstream.next();
   expect(JSON.stringify(nextCall.body)).toContain("The notes.");
   nextCall.say({ text: "Two." }, { finish: "stop" }).end();
@@ -147,21 +150,21 @@ const summarizeAfter = async (world: ModelWorld, refuse: (call: ModelCall) => vo
 };
 
 describe("a prompt that is too long", () => {
-  test("[MO-62] an answer that has filled the context triggers a compaction and is requested again", async () => {
+  test("[MO-62] an answer that fills the context triggers a compaction, and is requested again", async () => {
     await using world = await openAnthropic();
-    const history = await summarizeAfter(world, (call) =>
+    const history = await compactAfter(world, (call) =>
       call.say({ text: "half" }).sendRaw(toMessageEnd("model_context_window_exceeded")).end(),
     );
     expect(history).not.toContain("assistant: half");
   });
 
-  test("[CM-12] an unknown refusal compacts a history that is near the limit", async () => {
+  test("[CM-12] an unknown refusal triggers a compaction of a history near the limit", async () => {
     await using world = await openModelWorld();
     await addModel(world, "openai-compat", { context_limit: 12_000 });
-    await summarizeAfter(world, (call) => call.answer(400, { error: { message: "La demande est refusee. (E-17)" } }));
+    await compactAfter(world, (call) => call.answer(400, { error: { message: "La demande est refusee. (E-17)" } }));
   });
 
-  test("[CM-12] a short history is unchanged, and the same refusal a second time ends the turn", async () => {
+  test("[CM-12] an unknown refusal of a short history ends the turn without a compaction", async () => {
     await using world = await openModelWorld();
     await addModel(world, "openai-compat", { context_limit: 200_000 });
     const { id } = await createChat(world, LONG_TEXT);
@@ -174,46 +177,49 @@ describe("a prompt that is too long", () => {
 });
 
 describe("malformed streams of Anthropic's protocol", () => {
-  const start = (message: Json): string => line({ type: "message_start", message });
-  const text = (index: number, words: string): string =>
-    line({ type: "content_block_start", index, content_block: { type: "text", text: "" } }) +
-    line({ type: "content_block_delta", index, delta: { type: "text_delta", text: words } }) +
-    line({ type: "content_block_stop", index });
-  const odd: [string, string][] = [
-    ["no usage", start({ id: "m" }) + text(0, "hello there") + toMessageEnd("end_turn")],
+  const toMessageStart = (message: Json): string => toEvent({ type: "message_start", message });
+  const toTextBlock = (index: number, text: string): string =>
+    toEvent({ type: "content_block_start", index, content_block: { type: "text", text: "" } }) +
+    toEvent({ type: "content_block_delta", index, delta: { type: "text_delta", text } }) +
+    toEvent({ type: "content_block_stop", index });
+  const MALFORMED_STREAMS: [string, string][] = [
+    ["no usage", toMessageStart({ id: "m" }) + toTextBlock(0, "hello there") + toMessageEnd("end_turn")],
     [
-      "a usage of nulls",
-      start({ id: "m", usage: { input_tokens: null, output_tokens: null } }) +
-        text(0, "hello there") +
+      "a usage with null values",
+      toMessageStart({ id: "m", usage: { input_tokens: null, output_tokens: null } }) +
+        toTextBlock(0, "hello there") +
         toMessageEnd("end_turn"),
     ],
     [
       "an end without usage",
-      start({ id: "m", usage: { input_tokens: 1 } }) +
-        text(0, "hello there") +
-        line({ type: "message_delta", delta: { stop_reason: "end_turn" } }) +
-        line({ type: "message_stop" }),
+      toMessageStart({ id: "m", usage: { input_tokens: 1 } }) +
+        toTextBlock(0, "hello there") +
+        toEvent({ type: "message_delta", delta: { stop_reason: "end_turn" } }) +
+        toEvent({ type: "message_stop" }),
     ],
-    ["no end but the last event", start({ id: "m" }) + text(0, "hello there") + line({ type: "message_stop" })],
-    ["no beginning", text(0, "hello there") + toMessageEnd("end_turn")],
     [
-      "a block that never began, of null pieces",
-      start({ id: "m" }) +
-        line({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text: null } }) +
-        line({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "hello there" } }) +
+      "an end of only the last event",
+      toMessageStart({ id: "m" }) + toTextBlock(0, "hello there") + toEvent({ type: "message_stop" }),
+    ],
+    ["no start event", toTextBlock(0, "hello there") + toMessageEnd("end_turn")],
+    [
+      "a block without a start, with null pieces",
+      toMessageStart({ id: "m" }) +
+        toEvent({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text: null } }) +
+        toEvent({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "hello there" } }) +
         toMessageEnd("end_turn"),
     ],
     [
-      "an event that begins twice, and a block that never ends",
-      start({ id: "m" }) +
-        start({ id: "m" }) +
-        line({ type: "content_block_start", content_block: { type: "text" } }) +
-        line({ type: "content_block_delta", delta: { type: "text_delta", text: "hello there" } }) +
+      "two start events, and a block without an end",
+      toMessageStart({ id: "m" }) +
+        toMessageStart({ id: "m" }) +
+        toEvent({ type: "content_block_start", content_block: { type: "text" } }) +
+        toEvent({ type: "content_block_delta", delta: { type: "text_delta", text: "hello there" } }) +
         toMessageEnd("end_turn"),
     ],
   ];
 
-  test.each(odd)("[MO-44] %s: the answer is complete, and requested once", async (_, stream) => {
+  test.each(MALFORMED_STREAMS)("[MO-44] accepts %s, and requests the answer once", async (_, stream) => {
     await using world = await openAnthropic();
     const { id } = await createChat(world, "hello");
     using follower = await Follower.open(world.owner, id);
@@ -224,20 +230,20 @@ describe("malformed streams of Anthropic's protocol", () => {
     expect(world.upstream.calls).toHaveLength(1);
   });
 
-  test("[MO-44] calls with null arguments, string arguments, a missing or unusable ID, or interleaved are run as intended", async () => {
+  test("[MO-44] runs interleaved calls, and calls with null or string arguments or without a usable ID, as intended", async () => {
     const toToolStart = (index: number, block: Json): string =>
-      line({
+      toEvent({
         type: "content_block_start",
         index,
         content_block: { type: "tool_use", name: "list_templates", ...block },
       });
     const toToolDelta = (index: number, partial_json: string): string =>
-      line({ type: "content_block_delta", index, delta: { type: "input_json_delta", partial_json } });
+      toEvent({ type: "content_block_delta", index, delta: { type: "input_json_delta", partial_json } });
     await using world = await openAnthropic();
     const { id } = await createChat(world, "hello");
     using follower = await Follower.open(world.owner, id);
     const stream =
-      start({ id: "m" }) +
+      toMessageStart({ id: "m" }) +
       toToolStart(0, { id: `toolu_${"1".repeat(2_000)}`, input: null }) +
       toToolStart(1, { id: "toolu_\u00002", input: {} }) +
       toToolDelta(1, '{"query":') +
@@ -253,14 +259,14 @@ describe("malformed streams of Anthropic's protocol", () => {
     expect(calls.map(({ input }) => input)).toEqual([{}, { query: "a" }, { query: "b" }]);
     expect(new Set(calls.map(({ id }) => id)).size).toBe(3);
     const { messages } = await world.owner.get<{ messages: ChatMessage[] }>(`/api/v2/chats/${id}/messages`);
-    const ids = messages.flatMap(({ content }) => content).flatMap(({ tool_call_id: one }) => one ?? []);
+    const ids = messages.flatMap(({ content }) => content).flatMap(({ tool_call_id }) => tool_call_id ?? []);
     expect(ids).toHaveLength(6);
-    for (const one of ids) expect(one).toMatch(/^[\w-]{1,256}$/);
+    for (const callId of ids) expect(callId).toMatch(/^[\w-]{1,256}$/);
     next.say({ text: "Done" }, { finish: "stop" }).end();
     await follower.until(() => follower.status === "waiting");
   });
 
-  test("[MO-44] a complete answer instead of a stream is accepted", async () => {
+  test("[MO-44] accepts a complete answer instead of a stream", async () => {
     await using world = await openAnthropic();
     const { id } = await createChat(world, "hello");
     using follower = await Follower.open(world.owner, id);
@@ -277,7 +283,7 @@ describe("malformed streams of Anthropic's protocol", () => {
   });
 });
 
-test("[MO-44] U+2028 and U+2029 are kept in text, also in a chunk with malformed members", async () => {
+test("[MO-44] keeps U+2028 and U+2029 in text, even in a chunk with malformed members", async () => {
   await using world = await openModelWorld();
   await addModel(world);
   const { id } = await createChat(world, "hello");
@@ -286,7 +292,7 @@ test("[MO-44] U+2028 and U+2029 are kept in text, also in a chunk with malformed
   const call = await world.upstream.next();
   call
     .sendRaw(`data: {"id":"c1",${delta},"usage":{"prompt_tokens":"5","completion_tokens":1}}\n\n`)
-    .sendRaw(chunk({}, "stop"))
+    .sendRaw(toChunk({}, "stop"))
     .sendRaw("data: [DONE]\n\n")
     .end();
   await follower.until(() => follower.status === "waiting");

@@ -1,4 +1,4 @@
-// Slightly malformed answers of chat-completions servers, over a real socket: their content is kept, and incomplete calls are never run.
+// Slightly malformed answers of chat-completions servers, over a real socket. Their content is kept, and incomplete calls never run.
 import { describe, expect, test } from "bun:test";
 import type { Chat } from "#schema/chats/chat.ts";
 import { createChat, Follower, openChatWorld, sendMessage } from "#test/support/chats.ts";
@@ -6,19 +6,19 @@ import type { ModelCall } from "#test/support/models/model-server.ts";
 import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
 
 const DONE = "data: [DONE]\n\n";
-const line = (chunk: unknown): string => `data: ${JSON.stringify(chunk)}\n\n`;
-const chunk = (delta: unknown, more: object = {}): string =>
-  line({ id: "c1", choices: [{ index: 0, delta, ...more }] });
-const toEndChunk = (finish_reason: unknown): string => chunk({}, { finish_reason });
-const usage = (counts: object): string =>
-  line({ id: "c1", choices: [{ index: 0, delta: {}, finish_reason: "stop" }], usage: counts });
-const call = (args: unknown): string =>
-  chunk({
+const toEvent = (chunk: unknown): string => `data: ${JSON.stringify(chunk)}\n\n`;
+const toChunk = (delta: unknown, fields: object = {}): string =>
+  toEvent({ id: "c1", choices: [{ index: 0, delta, ...fields }] });
+const toEndChunk = (finish_reason: unknown): string => toChunk({}, { finish_reason });
+const toUsageChunk = (counts: object): string =>
+  toEvent({ id: "c1", choices: [{ index: 0, delta: {}, finish_reason: "stop" }], usage: counts });
+const toCallChunk = (args: unknown): string =>
+  toChunk({
     tool_calls: [{ index: 0, id: "call-1", type: "function", function: { name: "list_templates", arguments: args } }],
   });
 
-/** Returns the chat once its turn has ended, with the follower that has seen it. */
-const runTurn = async (answer: (call: ModelCall) => void, look: (chat: Chat, follower: Follower) => void) => {
+/** Runs a turn with one model call, and checks the chat and its follower after the turn. */
+const runTurn = async (answer: (call: ModelCall) => void, check: (chat: Chat, follower: Follower) => void) => {
   await using world = await openModelWorld();
   await addModel(world);
   const { id } = await createChat(world, "hello");
@@ -26,21 +26,24 @@ const runTurn = async (answer: (call: ModelCall) => void, look: (chat: Chat, fol
   answer(await world.upstream.next());
   await follower.until(({ status }) => status === "waiting" || status === "error");
   expect(world.upstream.calls).toHaveLength(1);
-  look(await world.owner.get<Chat>(`/api/v2/chats/${id}`), follower);
+  check(await world.owner.get<Chat>(`/api/v2/chats/${id}`), follower);
 };
 
-describe("an odd end", () => {
+describe("an unusual end", () => {
   test.each([
     ["no finish reason", DONE],
-    ["counts as texts", usage({ prompt_tokens: "10", completion_tokens: "2" }) + DONE],
-    ["details that are a list", usage({ prompt_tokens: 10, completion_tokens: 2, prompt_tokens_details: [] }) + DONE],
-    ["a finish reason that is a number", toEndChunk(5) + DONE],
-    ["a usage that is a text", line({ id: "c1", choices: [], usage: "10" }) + toEndChunk("stop") + DONE],
-  ])("[MO-44] %s: the answer is complete, and requested once", (_, end) =>
+    ["token counts as strings", toUsageChunk({ prompt_tokens: "10", completion_tokens: "2" }) + DONE],
+    [
+      "token details as a list",
+      toUsageChunk({ prompt_tokens: 10, completion_tokens: 2, prompt_tokens_details: [] }) + DONE,
+    ],
+    ["a number as the finish reason", toEndChunk(5) + DONE],
+    ["a string as the usage", toEvent({ id: "c1", choices: [], usage: "10" }) + toEndChunk("stop") + DONE],
+  ])("[MO-44] accepts an answer with %s as complete, and requests it once", (_, end) =>
     runTurn(
-      (one) =>
-        one
-          .sendRaw(chunk({ content: "hello there" }))
+      (call) =>
+        call
+          .sendRaw(toChunk({ content: "hello there" }))
           .sendRaw(end)
           .end(),
       (chat, follower) => {
@@ -51,26 +54,26 @@ describe("an odd end", () => {
   );
 });
 
-test("[MO-44] chunks that are split anywhere are decoded correctly", async () => {
+test("[MO-44] decodes chunks correctly wherever they are split", async () => {
   await using world = await openModelWorld();
   await addModel(world);
   const { id } = await createChat(world, "hello");
   using follower = await Follower.open(world.owner, id);
-  const requested = await world.upstream.next();
+  const call = await world.upstream.next();
   const text = 'Zażółć "finish_reason":"stop" gęślą';
-  const response = chunk({ content: text }) + usage({ prompt_tokens: "10" }) + DONE;
-  for (let at = 0; at < response.length; at += 7) requested.sendRaw(response.slice(at, at + 7));
-  requested.end();
+  const response = toChunk({ content: text }) + toUsageChunk({ prompt_tokens: "10" }) + DONE;
+  for (let start = 0; start < response.length; start += 7) call.sendRaw(response.slice(start, start + 7));
+  call.end();
   await follower.until(({ status }) => status === "waiting");
   expect(follower.history[1]).toBe(`assistant: ${text}`);
 });
 
-test("[MO-44] object arguments are accepted, and a web page instead of an answer ends the turn with a message", async () => {
+test("[MO-44] accepts arguments as an object, and ends the turn with an error when the answer is a web page", async () => {
   await using world = await openModelWorld();
   await addModel(world);
   const { id } = await createChat(world, "hello");
   using follower = await Follower.open(world.owner, id);
-  (await world.upstream.next()).sendRaw(call({ query: "nothing" }) + toEndChunk("tool_calls") + DONE).end();
+  (await world.upstream.next()).sendRaw(toCallChunk({ query: "nothing" }) + toEndChunk("tool_calls") + DONE).end();
   const next = await world.upstream.next();
   expect(JSON.stringify(next.body)).toContain('{\\"query\\":\\"nothing\\"}');
   next.answer(200, "<html>Please sign in</html>", { "content-type": "text/html; charset=utf-8" });
@@ -79,17 +82,17 @@ test("[MO-44] object arguments are accepted, and a web page instead of an answer
   expect(last_error).toMatchObject({ kind: "config", message: expect.stringContaining("web page"), retryable: false });
 });
 
-test("[MO-44] one JSON object instead of a stream is accepted as the answer, including calls; an error instead ends the turn", async () => {
+test("[MO-44] accepts one JSON object instead of a stream, including its calls; an error object ends the turn", async () => {
   await using world = await openModelWorld();
   await addModel(world);
   const { id } = await createChat(world, "hello");
   using follower = await Follower.open(world.owner, id);
-  const requested = { id: "call-1", type: "function", function: { name: "no_such_tool", arguments: "{}" } };
+  const toolCall = { id: "call-1", type: "function", function: { name: "no_such_tool", arguments: "{}" } };
   const json = { "content-type": "application/json" };
   const toCompletion = (message: object, finish_reason: string) => ({ id: "1", choices: [{ message, finish_reason }] });
   (await world.upstream.next()).answer(
     200,
-    toCompletion({ role: "assistant", tool_calls: [requested] }, "tool_calls"),
+    toCompletion({ role: "assistant", tool_calls: [toolCall] }, "tool_calls"),
     json,
   );
   const next = await world.upstream.next();
@@ -111,13 +114,13 @@ test("[MO-44] one JSON object instead of a stream is accepted as the answer, inc
 });
 
 test.each(["length", "tool_calls", "stop"])(
-  "[TO-7] a call that breaks off before its last brace is not run: %s",
+  "[TO-7] does not run a call that breaks off before its last brace (finish reason %s)",
   async (reason) => {
     await using world = await openModelWorld();
     await addModel(world);
     const { id } = await createChat(world, "hello");
     using follower = await Follower.open(world.owner, id);
-    (await world.upstream.next()).sendRaw(call('{"query":"half of it"') + toEndChunk(reason) + DONE).end();
+    (await world.upstream.next()).sendRaw(toCallChunk('{"query":"half of it"') + toEndChunk(reason) + DONE).end();
     const next = await world.upstream.next();
     expect(JSON.stringify(next.body)).toMatch(/cut off|not complete JSON|not valid/i);
     next.say({ text: "I see." }, { finish: "stop" }).end();
@@ -125,46 +128,46 @@ test.each(["length", "tool_calls", "stop"])(
   },
 );
 
-test("[MO-45] an answer that the filter ends is kept and marked as cut off; a limit that left no text is reported as such", async () => {
+test("[MO-45] keeps and marks an answer that the filter cuts off; an empty answer at the output limit ends with an error", async () => {
   await runTurn(
-    (one) => one.say({ text: "half" }, { finish: "content_filter" }).end(),
+    (call) => call.say({ text: "half" }, { finish: "content_filter" }).end(),
     (chat, follower) => {
       expect(chat.status).toBe("waiting");
       expect(follower.history.slice(1)).toEqual(["assistant: half", expect.stringContaining("content filter cut off")]);
     },
   );
   await runTurn(
-    (one) => one.say({ finish: "length" }).end(),
+    (call) => call.say({ finish: "length" }).end(),
     ({ last_error }) =>
       expect(last_error).toMatchObject({ kind: "config", message: expect.stringContaining("output limit") }),
   );
 });
 
-test("[CH-48] a chat that waits for a slot says so on its stream, also to late joiners, and clears it", async () => {
+test("[CH-48] the stream shows that a chat waits for a slot, also to late followers, and clears that", async () => {
   await using world = await openChatWorld({ env: { SLIPWAY_CHAT_SLOTS: "1" } });
   await createChat(world, "one");
-  const first = await world.models.next();
+  const firstCall = await world.models.next();
   const { id } = await createChat(world, "two");
   using follower = await Follower.open(world.owner, id);
-  const listQueuedFor = ({ events }: Follower) =>
+  const listCapacityChanges = ({ events }: Follower) =>
     events.flatMap((event) => (event.type === "status" ? (event.status.queued_for_capacity ?? []) : []));
-  await follower.until((one) => listQueuedFor(one).length === 1);
+  await follower.until((state) => listCapacityChanges(state).length === 1);
   const warnings = follower.events.flatMap((event) => (event.type === "status" ? (event.status.warnings ?? []) : []));
   expect(warnings).toEqual([expect.stringContaining("waits for a free slot")]);
   expect((await world.owner.get<Chat>(`/api/v2/chats/${id}`)).queued_for_capacity).toBe(true);
-  first.finish();
-  await follower.until((one) => listQueuedFor(one).length === 2);
-  expect(listQueuedFor(follower)).toEqual([true, false]);
+  firstCall.finish();
+  await follower.until((state) => listCapacityChanges(state).length === 2);
+  expect(listCapacityChanges(follower)).toEqual([true, false]);
   (await world.models.next()).finish();
   await follower.until(({ status }) => status === "waiting");
 
-  // A turn stopped while waiting also takes it back.
+  // Interrupting a turn that waits also clears it.
   await createChat(world, "three");
-  const third = await world.models.next();
-  const stopped = await createChat(world, "four");
-  using other = await Follower.open(world.owner, stopped.id);
-  await other.until((one) => listQueuedFor(one).length === 1);
-  await world.owner.post(`/api/v2/chats/${stopped.id}/interrupt`);
-  await other.until((one) => listQueuedFor(one).length === 2 && one.status === "waiting");
-  third.finish();
+  const thirdCall = await world.models.next();
+  const interruptedChat = await createChat(world, "four");
+  using interruptedFollower = await Follower.open(world.owner, interruptedChat.id);
+  await interruptedFollower.until((state) => listCapacityChanges(state).length === 1);
+  await world.owner.post(`/api/v2/chats/${interruptedChat.id}/interrupt`);
+  await interruptedFollower.until((state) => listCapacityChanges(state).length === 2 && state.status === "waiting");
+  thirdCall.finish();
 });

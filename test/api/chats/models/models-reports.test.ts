@@ -1,5 +1,4 @@
-// Faults that people who host coding agents reported publicly, simulated by what their model servers send and reject. Each test names its
-// report.
+// Publicly reported faults of model servers, simulated by the streams and rejections in the reports. Each title names its reports.
 import { describe, expect, test } from "bun:test";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { ChatErrorKind } from "#schema/chats/chat-error.ts";
@@ -9,50 +8,49 @@ import type { ModelCall } from "#test/support/models/model-server.ts";
 import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
 
 type Json = Record<string, unknown>;
-const line = (data: unknown): string => `data: ${JSON.stringify(data)}\n\n`;
-const chunk = (delta: Json, finish_reason: string | null = null): string =>
-  line({ id: "c1", object: "chat.completion.chunk", choices: [{ index: 0, delta, finish_reason }] });
-const toToolChunk = (call: Json): string => chunk({ tool_calls: [call] });
-const DONE = `${chunk({}, "tool_calls")}data: [DONE]\n\n`;
-const toNamedCall = (args: unknown): Json => ({ name: "list_templates", arguments: args });
-const toMoreArguments = (args: string): Json => ({ arguments: args });
+const toEvent = (data: unknown): string => `data: ${JSON.stringify(data)}\n\n`;
+const toChunk = (delta: Json, finish_reason: string | null = null): string =>
+  toEvent({ id: "c1", object: "chat.completion.chunk", choices: [{ index: 0, delta, finish_reason }] });
+const toToolChunk = (call: Json): string => toChunk({ tool_calls: [call] });
+const DONE = `${toChunk({}, "tool_calls")}data: [DONE]\n\n`;
+const toFunction = (args: unknown): Json => ({ name: "list_templates", arguments: args });
 const ONE_QUERY = [{ query: "a" }];
 const TWO_QUERIES = [{ query: "a" }, { query: "b" }];
 
-type Calls = { readonly report: string; readonly stream: string; readonly args: readonly unknown[] };
-const CALLS: readonly Calls[] = [
+type CallReport = { readonly report: string; readonly stream: string; readonly args: readonly unknown[] };
+const CALLS: readonly CallReport[] = [
   {
     report: "shiaho777/web-to-app#395, open-webui#27195: null arguments in the first piece",
     stream:
-      toToolChunk({ index: 0, id: "c", type: "function", function: toNamedCall(null) }) +
-      toToolChunk({ index: 0, function: toMoreArguments('{"query":"a"}') }),
+      toToolChunk({ index: 0, id: "c", type: "function", function: toFunction(null) }) +
+      toToolChunk({ index: 0, function: { arguments: '{"query":"a"}' } }),
     args: ONE_QUERY,
   },
   {
     report: "chatanywhere/GPT_API_free#254, AstrBot#6692: pieces without an index",
     stream:
-      toToolChunk({ id: "c", type: "function", function: toNamedCall("") }) +
-      toToolChunk({ function: toMoreArguments('{"query":"a"}') }),
+      toToolChunk({ id: "c", type: "function", function: toFunction("") }) +
+      toToolChunk({ function: { arguments: '{"query":"a"}' } }),
     args: ONE_QUERY,
   },
   {
     report: "SamSaffron/term-llm#314: several calls without an index",
     stream:
-      toToolChunk({ id: "c", type: "function", function: toNamedCall('{"query":"a"}') }) +
-      toToolChunk({ id: "d", type: "function", function: toNamedCall('{"query":"b"}') }),
+      toToolChunk({ id: "c", type: "function", function: toFunction('{"query":"a"}') }) +
+      toToolChunk({ id: "d", type: "function", function: toFunction('{"query":"b"}') }),
     args: TWO_QUERIES,
   },
   {
     report: "LibreChat#13987: the index of later pieces differs from that of the first",
     stream:
-      toToolChunk({ index: 0, id: "c", type: "function", function: toNamedCall("") }) +
-      toToolChunk({ index: 1, function: toMoreArguments('{"query":"a"}') }),
+      toToolChunk({ index: 0, id: "c", type: "function", function: toFunction("") }) +
+      toToolChunk({ index: 1, function: { arguments: '{"query":"a"}' } }),
     args: ONE_QUERY,
   },
   {
     report: "run-llama/llama_index#17927: name and id are null in later pieces",
     stream:
-      toToolChunk({ index: 0, id: "c", type: "function", function: toNamedCall("") }) +
+      toToolChunk({ index: 0, id: "c", type: "function", function: toFunction("") }) +
       toToolChunk({ index: 0, id: null, type: null, function: { name: null, arguments: '{"query":' } }) +
       toToolChunk({ index: 0, id: "", function: { name: "", arguments: '"a"}' } }),
     args: ONE_QUERY,
@@ -60,25 +58,25 @@ const CALLS: readonly Calls[] = [
   {
     report: "sigoden/aichat#1296: calls whose id is null",
     stream:
-      toToolChunk({ index: 0, id: null, type: "function", function: toNamedCall('{"query":"a"}') }) +
-      toToolChunk({ index: 1, id: null, type: "function", function: toNamedCall('{"query":"b"}') }),
+      toToolChunk({ index: 0, id: null, type: "function", function: toFunction('{"query":"a"}') }) +
+      toToolChunk({ index: 1, id: null, type: "function", function: toFunction('{"query":"b"}') }),
     args: TWO_QUERIES,
   },
   {
     report: "lmstudio-bug-tracker#649: the index is 0 for every call",
     stream:
-      toToolChunk({ index: 0, id: "c", type: "function", function: toNamedCall('{"query":"a"}') }) +
-      toToolChunk({ index: 0, id: "d", type: "function", function: toNamedCall('{"query":"b"}') }),
+      toToolChunk({ index: 0, id: "c", type: "function", function: toFunction('{"query":"a"}') }) +
+      toToolChunk({ index: 0, id: "d", type: "function", function: toFunction('{"query":"b"}') }),
     args: TWO_QUERIES,
   },
   {
     report: "marimo-team/marimo#7330: the first index is not 0",
-    stream: toToolChunk({ index: 1, id: "c", type: "function", function: toNamedCall('{"query":"a"}') }),
+    stream: toToolChunk({ index: 1, id: "c", type: "function", function: toFunction('{"query":"a"}') }),
     args: ONE_QUERY,
   },
   {
     report: "QwenLM/qwen-code#6249, vercel/ai#6687: the arguments of a call without any are an empty string",
-    stream: toToolChunk({ index: 0, id: "c", type: "function", function: toNamedCall("") }),
+    stream: toToolChunk({ index: 0, id: "c", type: "function", function: toFunction("") }),
     args: [{}],
   },
   {
@@ -98,10 +96,10 @@ describe("calls of chat-completions servers", () => {
     using follower = await Follower.open(world.owner, id);
     (await world.upstream.next()).sendRaw(stream + DONE).end();
     const next = await world.upstream.next();
-    const requested = (
-      next.body.messages as { tool_calls?: { id: string; function: { arguments: string } }[] }[]
-    ).flatMap(({ tool_calls = [] }) => tool_calls);
-    expect(requested.map((one) => JSON.parse(one.function.arguments))).toEqual([...args] as never);
+    const calls = (next.body.messages as { tool_calls?: { id: string; function: { arguments: string } }[] }[]).flatMap(
+      ({ tool_calls = [] }) => tool_calls,
+    );
+    expect(calls.map((call) => JSON.parse(call.function.arguments))).toEqual([...args] as never);
     expect(JSON.stringify(next.body)).not.toMatch(/no result of this call|There is no tool/);
     next.say({ text: "Done" }, { finish: "stop" }).end();
     await follower.until(({ status }) => status === "waiting");
@@ -149,13 +147,13 @@ const FAILURES: readonly Failure[] = [
   },
 ];
 test.each([...FAILURES])(
-  "[MO-12] $report: an error in a stream of status 200 is shown instead of an empty answer",
+  "[MO-12] $report: shows an error in a stream of status 200 instead of an empty answer",
   async ({ kind, error, expected, detail }) => {
     await using world = await openModelWorld();
     await addModel(world, kind);
     const { id } = await createChat(world, "hello");
     using follower = await Follower.open(world.owner, id);
-    const stream = `${line(error)}data: [DONE]\n\n`;
+    const stream = `${toEvent(error)}data: [DONE]\n\n`;
     (await world.upstream.next()).answer(200, stream, { "content-type": "text/event-stream" });
     await follower.until(({ status }) => status === "error");
     const { last_error } = await world.owner.get<Chat>(`/api/v2/chats/${id}`);
@@ -164,12 +162,12 @@ test.each([...FAILURES])(
   },
 );
 
-test("[MO-44] BaseIntelligence/bounty-challenge#49580: arguments that are not JSON return an error, and no other arguments are used", async () => {
+test("[MO-44] BaseIntelligence/bounty-challenge#49580: arguments that are not JSON return an error, and are not replaced", async () => {
   await using world = await openModelWorld();
   await addModel(world);
   const { id } = await createChat(world, "look");
   using follower = await Follower.open(world.owner, id);
-  const brokenCall = toToolChunk({ index: 0, id: "c", type: "function", function: toNamedCall("query=foo") });
+  const brokenCall = toToolChunk({ index: 0, id: "c", type: "function", function: toFunction("query=foo") });
   (await world.upstream.next()).sendRaw(brokenCall + DONE).end();
   const next = await world.upstream.next();
   const answers = (next.body.messages as Json[]).filter(({ role }) => role === "tool");
@@ -180,67 +178,70 @@ test("[MO-44] BaseIntelligence/bounty-challenge#49580: arguments that are not JS
   await follower.until(({ status }) => status === "waiting");
 });
 
-test("[MO-44] earendil-works/pi#7441: accepts an answer that ends with token counts, without a finish reason and a last line", async () => {
+test("[MO-44] earendil-works/pi#7441: accepts an answer that ends with token counts, without a finish reason or a last line", async () => {
   await using world = await openModelWorld();
   await addModel(world);
   const { id } = await createChat(world, "hello");
   using follower = await Follower.open(world.owner, id);
-  const usageChunk = line({
+  const usageChunk = toEvent({
     id: "c1",
     choices: [],
     usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 },
   });
-  (await world.upstream.next()).sendRaw(chunk({ content: "hello there" }) + usageChunk).end();
+  (await world.upstream.next()).sendRaw(toChunk({ content: "hello there" }) + usageChunk).end();
   await follower.until(({ status }) => status === "waiting");
   expect(follower.history).toEqual(["user: hello", "assistant: hello there"]);
 });
 
-type CutStream = {
+type TruncatedStream = {
   readonly report: string;
   readonly kind: ProviderKind;
   readonly model?: Json;
   readonly stream: string;
 };
-const CUTS: readonly CutStream[] = [
-  { report: "opencode#39968: chat completions", kind: "openai-compat", stream: chunk({ content: "half" }) },
+const TRUNCATED_STREAMS: readonly TruncatedStream[] = [
+  { report: "opencode#39968: chat completions", kind: "openai-compat", stream: toChunk({ content: "half" }) },
   {
     report: "openclaw#108989: OpenAI's responses",
     kind: "openai",
     stream:
-      line({ type: "response.created", response: { id: "r", created_at: 1, model: "m" } }) +
-      line({ type: "response.output_item.added", output_index: 0, item: { type: "message", id: "i" } }) +
-      line({ type: "response.output_text.delta", item_id: "i", delta: "half" }),
+      toEvent({ type: "response.created", response: { id: "r", created_at: 1, model: "m" } }) +
+      toEvent({ type: "response.output_item.added", output_index: 0, item: { type: "message", id: "i" } }) +
+      toEvent({ type: "response.output_text.delta", item_id: "i", delta: "half" }),
   },
   {
     report: "BerriAI/litellm#32159: Anthropic's messages, in the middle of a call",
     kind: "anthropic",
     stream:
-      line({ type: "message_start", message: { id: "m", usage: { input_tokens: 1 } } }) +
-      line({
+      toEvent({ type: "message_start", message: { id: "m", usage: { input_tokens: 1 } } }) +
+      toEvent({
         type: "content_block_start",
         index: 0,
         content_block: { type: "tool_use", id: "toolu_1", name: "list_templates", input: {} },
       }) +
-      line({ type: "content_block_delta", index: 0, delta: { type: "input_json_delta", partial_json: '{"que' } }),
+      toEvent({ type: "content_block_delta", index: 0, delta: { type: "input_json_delta", partial_json: '{"que' } }),
   },
   {
     report: "the same with Gemini",
     kind: "google",
     model: { model: "gemini-3-pro" },
-    stream: line({ candidates: [{ index: 0, content: { role: "model", parts: [{ text: "half" }] } }] }),
+    stream: toEvent({ candidates: [{ index: 0, content: { role: "model", parts: [{ text: "half" }] } }] }),
   },
 ];
-test.each([...CUTS])("[MO-13] $report: a stream that breaks off is not an answer", async ({ kind, model, stream }) => {
-  await using world = await openModelWorld();
-  await addModel(world, kind, model);
-  const { id } = await createChat(world, "hello");
-  using follower = await Follower.open(world.owner, id);
-  (await world.upstream.next()).answer(200, stream, { "content-type": "text/event-stream" });
-  await follower.until(({ events }) => events.some(({ type }) => type === "retry"));
-  (await world.upstream.next()).say({ text: "whole" }, { finish: "stop" }).end();
-  await follower.until(({ status }) => status === "waiting");
-  expect(follower.history).toEqual(["user: hello", "assistant: whole"]);
-});
+test.each([...TRUNCATED_STREAMS])(
+  "[MO-13] $report: retries after a stream that breaks off",
+  async ({ kind, model, stream }) => {
+    await using world = await openModelWorld();
+    await addModel(world, kind, model);
+    const { id } = await createChat(world, "hello");
+    using follower = await Follower.open(world.owner, id);
+    (await world.upstream.next()).answer(200, stream, { "content-type": "text/event-stream" });
+    await follower.until(({ events }) => events.some(({ type }) => type === "retry"));
+    (await world.upstream.next()).say({ text: "whole" }, { finish: "stop" }).end();
+    await follower.until(({ status }) => status === "waiting");
+    expect(follower.history).toEqual(["user: hello", "assistant: whole"]);
+  },
+);
 
 test("[MO-62] agentjido/req_llm#638: accepts a last event of Gemini with a finish reason and without parts", async () => {
   await using world = await openModelWorld();
@@ -248,14 +249,18 @@ test("[MO-62] agentjido/req_llm#638: accepts a last event of Gemini with a finis
   const { id } = await createChat(world, "hello");
   using follower = await Follower.open(world.owner, id);
   const stream =
-    line({ candidates: [{ content: { role: "model", parts: [{ text: "hello there" }] } }] }) +
-    line({ candidates: [{ finishReason: "STOP" }], usageMetadata: { promptTokenCount: 5, candidatesTokenCount: 2 } });
+    toEvent({ candidates: [{ content: { role: "model", parts: [{ text: "hello there" }] } }] }) +
+    toEvent({
+      candidates: [{ finishReason: "STOP" }],
+      usageMetadata: { promptTokenCount: 5, candidatesTokenCount: 2 },
+    });
   (await world.upstream.next()).answer(200, stream, { "content-type": "text/event-stream" });
   await follower.until(({ status }) => status === "waiting");
   expect(follower.history).toEqual(["user: hello", "assistant: hello there"]);
 });
 
-const stopTurn = async (kind: ProviderKind, model: Json, base?: string): Promise<ModelCall> => {
+/** Interrupts a turn after a tool call, and returns the model call of the next message. */
+const callAfterInterruption = async (kind: ProviderKind, model: Json, base?: string): Promise<ModelCall> => {
   await using world = await openModelWorld();
   await addModel(world, kind, model, "Mine", base);
   const { id } = await createChat(world, "hello", {
@@ -265,8 +270,8 @@ const stopTurn = async (kind: ProviderKind, model: Json, base?: string): Promise
   const call = await world.upstream.next();
   call.say({ reasoning: "hm" }, { call: { id: "call_1", name: "ask", args: "{}" } }, { finish: "tool_calls" }).end();
   await follower.until(({ status }) => status === "requires_action");
-  const requested = follower.events.find((event) => event.type === "action_required")?.action_required.tool_calls ?? [];
-  const results = requested.map(({ tool_call_id }) => ({ tool_call_id, output: "no" }));
+  const calls = follower.events.find((event) => event.type === "action_required")?.action_required.tool_calls ?? [];
+  const results = calls.map(({ tool_call_id }) => ({ tool_call_id, output: "no" }));
   await world.owner.post(`/api/v2/chats/${id}/tool-results`, { results });
   await world.upstream.next();
   await world.owner.post(`/api/v2/chats/${id}/interrupt`);
@@ -279,21 +284,21 @@ const stopTurn = async (kind: ProviderKind, model: Json, base?: string): Promise
   return next;
 };
 
-test("[MO-63] mistralai/mistral-vibe#578, charmbracelet/crush#279: an answer that was stopped after a tool call keeps the order of messages", async () => {
-  const { body } = await stopTurn("openai-compat", { model: "mistral-small-4" }, "/mistral/v1");
+test("[MO-63] mistralai/mistral-vibe#578, charmbracelet/crush#279: an interruption after a tool call keeps the order of messages", async () => {
+  const { body } = await callAfterInterruption("openai-compat", { model: "mistral-small-4" }, "/mistral/v1");
   const roles = (body.messages as Json[]).map(({ role }) => role);
   expect(roles).toEqual(["system", "user", "assistant", "tool", "assistant", "user"]);
 });
 
-test("[MO-63] thClaws#144, microsoft/vscode#299295: the same call keeps its result with Gemini", async () => {
-  const { body } = await stopTurn("google", { model: "gemini-3-pro" });
+test("[MO-63] thClaws#144, microsoft/vscode#299295: an interrupted turn with Gemini keeps the result of its call", async () => {
+  const { body } = await callAfterInterruption("google", { model: "gemini-3-pro" });
   expect(JSON.stringify(body.contents)).toMatch(/functionCall[\s\S]*functionResponse/);
 });
 
 test.each([
   ["tailcallhq/forgecode#3071: an answer with only reasoning", [{ reasoning: "hm" }]],
   ["anthropics/claude-code#20705: text before reasoning", [{ text: "Well. " }, { reasoning: "hm" }]],
-])("[MO-63] %s, and was interrupted", async (_, parts) => {
+])("[MO-63] %s can be interrupted and continued", async (_, parts) => {
   await using world = await openModelWorld();
   await addModel(world, "anthropic", { model: "claude-x" });
   const { id } = await createChat(world, "hello");
@@ -301,7 +306,7 @@ test.each([
   const call = await world.upstream.next();
   call.say(...(parts as Parameters<ModelCall["say"]>));
   await follower.until(({ events }) =>
-    events.some((one) => one.type === "message_part" && one.message_part.part.text === "hm"),
+    events.some((event) => event.type === "message_part" && event.message_part.part.text === "hm"),
   );
   await world.owner.post(`/api/v2/chats/${id}/interrupt`);
   await follower.until(({ status }) => status === "waiting");

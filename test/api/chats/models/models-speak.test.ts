@@ -1,4 +1,4 @@
-// Conversations with models of each kind, over a real socket in the provider's protocol, through the public chat API.
+// Conversations with models of each kind, over a real socket in the provider's protocol, through the public API.
 import { describe, expect, test } from "bun:test";
 import type { MessagePage } from "#schema/chats/chat.ts";
 import type { ProviderKind } from "#schema/chats/model-provider.ts";
@@ -7,7 +7,7 @@ import { addModel, MODEL_KEY, openModelWorld } from "#test/support/models/model-
 
 const KINDS: ProviderKind[] = ["openai-compat", "openai", "anthropic", "google"];
 /** A model known as an OpenAI reasoning model. */
-const KNOWN = { model: "gpt-5" };
+const REASONING_MODEL = { model: "gpt-5" };
 const TOOLS = [{ name: "lookup", description: "Looks up", input_schema: { type: "object", properties: {} } }];
 type ModelWorld = Awaited<ReturnType<typeof openModelWorld>>;
 
@@ -15,9 +15,9 @@ const getLastMessage = async ({ owner }: ModelWorld, id: string) =>
   (await owner.get<MessagePage>(`/api/v2/chats/${id}/messages`)).messages[0];
 
 describe.each(KINDS)("a model of the kind %s", (kind) => {
-  test("[MO-30] streams text and reasoning, and its tokens are counted with the model's context", async () => {
+  test("[MO-30] streams text and reasoning, and reports its tokens and the model's context limit", async () => {
     await using world = await openModelWorld();
-    const { model } = await addModel(world, kind, KNOWN);
+    const { model } = await addModel(world, kind, REASONING_MODEL);
     const chat = await createChat(world, "hello", { system_prompt: "be brief" });
     expect(chat.last_model_config_id).toBe(model.id);
     using follower = await Follower.open(world.owner, chat.id);
@@ -38,9 +38,9 @@ describe.each(KINDS)("a model of the kind %s", (kind) => {
     expect(JSON.stringify([message, follower.events])).not.toContain("provider_metadata");
   });
 
-  test("[MO-31] gets the client's tools; its call waits for the client, whose result is sent back", async () => {
+  test("[MO-31] gets the client's tools; a call waits for the client, and its result is sent back", async () => {
     await using world = await openModelWorld();
-    await addModel(world, kind, KNOWN);
+    await addModel(world, kind, REASONING_MODEL);
     const chat = await createChat(world, "look it up", { unsafe_dynamic_tools: TOOLS });
     using follower = await Follower.open(world.owner, chat.id);
     const call = await world.upstream.next();
@@ -62,7 +62,7 @@ describe.each(KINDS)("a model of the kind %s", (kind) => {
     expect(follower.history.at(-1)).toBe("assistant: It is a leaf.");
   });
 
-  test("[MO-32] an interrupt ends its answer immediately, and its output is kept", async () => {
+  test("[MO-32] is interrupted immediately, and its output is kept", async () => {
     await using world = await openModelWorld();
     await addModel(world, kind);
     const chat = await createChat(world, "talk");
@@ -78,7 +78,7 @@ describe.each(KINDS)("a model of the kind %s", (kind) => {
 });
 
 describe("a conversation", () => {
-  test("[MO-33] sends the model the current history: earlier answers, later messages, the requested effort", async () => {
+  test("[MO-33] sends the model the current history and the requested effort", async () => {
     await using world = await openModelWorld();
     await addModel(world, "openai-compat", {
       model_config: { reasoning: { max: "medium" }, temperature: 0.5, max_output_tokens: 99 },

@@ -1,4 +1,4 @@
-// A chat's history is sent only to its own model: what happens when that model is no longer available.
+// A chat whose model is no longer available: its history is sent to another provider only if the user asks.
 import { expect, test } from "bun:test";
 import type { Chat } from "#schema/chats/chat.ts";
 import { createChat, Follower, sendMessage } from "#test/support/chats.ts";
@@ -7,124 +7,124 @@ import { addModel, MODEL_KEY, openModelWorld } from "#test/support/models/model-
 const MODELS = "/api/v2/chats/model-configs";
 const PROVIDERS = "/api/v2/chats/providers";
 
-/** A chat with a private history on its own model; the default model belongs to another provider. */
+/** Opens a chat with a private history on its own model, while the default model belongs to another provider. */
 const openPrivateChat = async () => {
   const world = await openModelWorld();
-  const fallback = await addModel(world);
+  const defaultModel = await addModel(world);
   const ownModel = await addModel(world, "anthropic", { is_default: false });
   const chat = await createChat(world, "a secret", { model_config_id: ownModel.model.id });
   const follower = await Follower.open(world.owner, chat.id);
   const call = await world.upstream.next();
   call.say({ text: "kept" }, { finish: "stop" }).end();
   await follower.until(({ status, history }) => status === "waiting" && history.length === 2);
-  const provider = `${PROVIDERS}/${ownModel.provider.id}`;
-  const model = `${MODELS}/${ownModel.model.id}`;
+  const providerPath = `${PROVIDERS}/${ownModel.provider.id}`;
+  const modelPath = `${MODELS}/${ownModel.model.id}`;
   return {
     world,
     chat,
     follower,
-    fallback,
-    mine: ownModel,
-    provider,
-    model,
+    defaultModel,
+    ownModel,
+    providerPath,
+    modelPath,
     async [Symbol.asyncDispose]() {
       follower[Symbol.dispose]();
       await world[Symbol.asyncDispose]();
     },
   };
 };
-type Story = Awaited<ReturnType<typeof openPrivateChat>>;
+type PrivateChat = Awaited<ReturnType<typeof openPrivateChat>>;
 
 const CASES: {
   name: string;
-  lose: (story: Story) => Promise<unknown>;
+  disable: (opened: PrivateChat) => Promise<unknown>;
   error: Record<string, unknown>;
 }[] = [
   {
     name: "its provider is disabled",
-    lose: ({ world, provider }) => world.owner.patch(provider, { enabled: false }),
+    disable: ({ world, providerPath }) => world.owner.patch(providerPath, { enabled: false }),
     error: { kind: "provider_disabled", provider: "anthropic" },
   },
   {
     name: "its key is removed",
-    lose: ({ world, provider }) => world.owner.patch(provider, { api_key: "" }),
+    disable: ({ world, providerPath }) => world.owner.patch(providerPath, { api_key: "" }),
     error: { kind: "missing_key", provider: "anthropic" },
   },
   {
     name: "it is disabled",
-    lose: ({ world, model }) => world.owner.patch(model, { enabled: false }),
+    disable: ({ world, modelPath }) => world.owner.patch(modelPath, { enabled: false }),
     error: { kind: "provider_disabled", message: expect.stringContaining("model of this chat is disabled") },
   },
   {
     name: "it is removed",
-    lose: ({ world, model }) => world.owner.fetch("DELETE", model),
+    disable: ({ world, modelPath }) => world.owner.fetch("DELETE", modelPath),
     error: { kind: "config", message: expect.stringContaining("has been removed") },
   },
   {
     name: "its provider is removed",
-    lose: ({ world, provider }) => world.owner.fetch("DELETE", provider),
+    disable: ({ world, providerPath }) => world.owner.fetch("DELETE", providerPath),
     error: { kind: "config", message: expect.stringContaining("has been removed") },
   },
 ];
 
 test.each(CASES)(
-  "[MO-34] when $name the turn ends, and no other provider sees the chat, not for its title either",
-  async ({ lose, error }) => {
-    await using story = await openPrivateChat();
-    const { world, chat, follower, mine } = story;
-    const before = world.upstream.calls.length;
-    await lose(story);
+  "[MO-34] when $name, the turn ends, and no other provider gets the chat, not even for a title",
+  async ({ disable, error }) => {
+    await using opened = await openPrivateChat();
+    const { world, chat, follower, ownModel } = opened;
+    const callsBefore = world.upstream.calls.length;
+    await disable(opened);
     await sendMessage(world, chat.id, "another secret");
     await follower.until(({ status }) => status === "error");
-    const now = await world.owner.get<Chat>(`/api/v2/chats/${chat.id}`);
-    expect(now.last_error).toMatchObject({ ...error, retryable: false });
-    expect(now.last_model_config_id).toBe(mine.model.id);
+    const failed = await world.owner.get<Chat>(`/api/v2/chats/${chat.id}`);
+    expect(failed.last_error).toMatchObject({ ...error, retryable: false });
+    expect(failed.last_model_config_id).toBe(ownModel.model.id);
     await world.owner.post<unknown>(`/api/v2/chats/${chat.id}/title/propose`, {});
-    const later = world.upstream.calls.slice(before).map(({ body }) => JSON.stringify(body));
-    expect(later.filter((body) => body.includes("secret"))).toEqual([]);
-    const named = { content: [{ type: "text", text: "x" }], model_config_id: mine.model.id };
-    expect((await world.owner.fetch("POST", `/api/v2/chats/${chat.id}/messages`, named)).status).toBe(400);
+    const laterBodies = world.upstream.calls.slice(callsBefore).map(({ body }) => JSON.stringify(body));
+    expect(laterBodies.filter((body) => body.includes("secret"))).toEqual([]);
+    const message = { content: [{ type: "text", text: "x" }], model_config_id: ownModel.model.id };
+    expect((await world.owner.fetch("POST", `/api/v2/chats/${chat.id}/messages`, message)).status).toBe(400);
   },
 );
 
-test("[MO-34] choosing another model continues with it, and the original model answers again once it can", async () => {
-  await using story = await openPrivateChat();
-  const { world, chat, follower, fallback, mine, provider } = story;
-  await world.owner.patch(provider, { api_key: "" });
+test("[MO-34] a chat continues with its own model once it is available again, or with another one that the user chooses", async () => {
+  await using opened = await openPrivateChat();
+  const { world, chat, follower, defaultModel, ownModel, providerPath } = opened;
+  await world.owner.patch(providerPath, { api_key: "" });
   await sendMessage(world, chat.id, "one");
   await follower.until(({ status }) => status === "error");
-  await world.owner.patch(provider, { api_key: MODEL_KEY });
+  await world.owner.patch(providerPath, { api_key: MODEL_KEY });
   await sendMessage(world, chat.id, "two");
   (await world.upstream.next()).say({ text: "own" }, { finish: "stop" }).end();
   await follower.until(({ status, history }) => status === "waiting" && history.at(-1) === "assistant: own");
-  await sendMessage(world, chat.id, "three", { model_config_id: fallback.model.id });
+  await sendMessage(world, chat.id, "three", { model_config_id: defaultModel.model.id });
   const call = await world.upstream.next();
   expect(call.body).toMatchObject({ model: "test-model" });
   call.say({ text: "other" }, { finish: "stop" }).end();
   await follower.until(({ status, history }) => status === "waiting" && history.at(-1) === "assistant: other");
-  expect(mine.model.id).not.toBe(fallback.model.id);
+  expect(ownModel.model.id).not.toBe(defaultModel.model.id);
 });
 
-test("[MO-34] a queued message whose model was deleted uses the default model, and a warning is shown until the next message", async () => {
-  await using story = await openPrivateChat();
-  const { world, chat, follower, fallback, mine, model } = story;
-  const warnings = async () => (await world.owner.get<Chat>(`/api/v2/chats/${chat.id}`)).warnings;
+test("[MO-34] a queued message whose model was disabled uses the default model; a warning stays until the next message", async () => {
+  await using opened = await openPrivateChat();
+  const { world, chat, follower, defaultModel, ownModel, modelPath } = opened;
+  const getWarnings = async () => (await world.owner.get<Chat>(`/api/v2/chats/${chat.id}`)).warnings;
   await sendMessage(world, chat.id, "first");
-  const running = await world.upstream.next();
+  const runningCall = await world.upstream.next();
   await sendMessage(world, chat.id, "waits");
-  await world.owner.patch(model, { enabled: false });
-  running.say({ text: "done" }, { finish: "stop" }).end();
+  await world.owner.patch(modelPath, { enabled: false });
+  runningCall.say({ text: "done" }, { finish: "stop" }).end();
   const call = await world.upstream.next();
   expect(call.body).toMatchObject({ model: "test-model" });
-  const now = await world.owner.get<Chat>(`/api/v2/chats/${chat.id}`);
-  expect(now.last_model_config_id).toBe(fallback.model.id);
-  expect(now.warnings).toEqual([expect.stringContaining("asked for the model")]);
+  const switched = await world.owner.get<Chat>(`/api/v2/chats/${chat.id}`);
+  expect(switched.last_model_config_id).toBe(defaultModel.model.id);
+  expect(switched.warnings).toEqual([expect.stringContaining("asked for the model")]);
   call.say({ text: "by default" }, { finish: "stop" }).end();
   await follower.until(({ status, history }) => status === "waiting" && history.at(-1) === "assistant: by default");
-  expect(await warnings()).toHaveLength(1);
+  expect(await getWarnings()).toHaveLength(1);
   await sendMessage(world, chat.id, "next");
   (await world.upstream.next()).say({ text: "yes" }, { finish: "stop" }).end();
   await follower.until(({ status, history }) => status === "waiting" && history.at(-1) === "assistant: yes");
-  expect(await warnings()).toEqual([]);
-  expect(mine.model.id).not.toBe(now.last_model_config_id);
+  expect(await getWarnings()).toEqual([]);
+  expect(ownModel.model.id).not.toBe(switched.last_model_config_id);
 });

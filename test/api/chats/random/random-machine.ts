@@ -1,6 +1,5 @@
 // Runs the pure state machine alongside a live chat. For every published commit, one command (or a step and the command that follows it)
 // must lead to the published state. Used by random-run.ts.
-
 import type { ChatState } from "#actors/chat/machine/chat-state.ts";
 import type { Command, Execution, Message, NewMessage } from "#actors/chat/machine/decision.ts";
 import { transition } from "#actors/chat/machine/state.ts";
@@ -10,31 +9,37 @@ import { readChat } from "#actors/chat/storage/read.ts";
 import type { ApiContext } from "#src/api/context.ts";
 
 type PendingCommand = Command extends infer C ? (C extends Command ? Omit<C, "now" | "first_id"> : never) : never;
-type Transitioned = { readonly state: ChatState; readonly inserted: readonly Message[]; readonly reset: boolean };
+type TransitionResult = { readonly state: ChatState; readonly inserted: readonly Message[]; readonly reset: boolean };
 
 const toNewMessage = ({ id: _, created_at: __, revision: ___, ...message }: Message): NewMessage => message;
 
 /** Yields every command, or pair of commands in one commit, that could lead from `before` to this notice. */
-function* input(
+function* listPossibleCommands(
   before: Execution,
   { queue, messages, reset, retry_state, last_error }: ChatNotice,
 ): Iterable<PendingCommand[]> {
   const { history_version, generation_attempt, pending_calls } = before;
   const fence = { history_version, generation_attempt };
-  const added = queue.find(({ id }) => !before.queue.some((one) => one.id === id));
-  const gone = before.queue.find(({ id }) => !queue.some((one) => one.id === id));
-  const last = messages.at(-1);
-  const user = last?.role === "user" ? last : undefined;
-  if (reset && user) yield [{ type: "edit", from: 1, last_assistant_id: 0, message: toNewMessage(user) }];
+  const addedMessage = queue.find(({ id }) => !before.queue.some((queued) => queued.id === id));
+  const removedMessage = before.queue.find(({ id }) => !queue.some((queued) => queued.id === id));
+  const lastMessage = messages.at(-1);
+  const userMessage = lastMessage?.role === "user" ? lastMessage : undefined;
+  if (reset && userMessage) yield [{ type: "edit", from: 1, last_assistant_id: 0, message: toNewMessage(userMessage) }];
   if (reset) return;
-  const sent = added ?? user;
-  if (sent) {
-    const { content, created_by, model_config_id } = sent;
-    const message = { id: sent.id, content, created_by: created_by ?? "", model_config_id, reasoning_effort: "" };
+  const sentMessage = addedMessage ?? userMessage;
+  if (sentMessage) {
+    const { content, created_by, model_config_id } = sentMessage;
+    const message = {
+      id: sentMessage.id,
+      content,
+      created_by: created_by ?? "",
+      model_config_id,
+      reasoning_effort: "",
+    };
     yield [{ type: "send", behavior: "queue", message }];
     yield [{ type: "send", behavior: "interrupt", message }];
   }
-  if (gone) yield [{ type: "delete_queued", queued_id: gone.id }];
+  if (removedMessage) yield [{ type: "delete_queued", queued_id: removedMessage.id }];
   const results = messages
     .flatMap(({ content }) => content)
     .filter(({ tool_call_id }) => pending_calls.some((call) => call.tool_call_id === tool_call_id))
@@ -46,33 +51,33 @@ function* input(
   if (retry_state) yield [{ type: "record_retry", fence, retry: retry_state }];
   if (last_error) yield [{ type: "finish_error", fence, error: last_error, messages: messages.map(toNewMessage) }];
   for (let count = messages.length; count >= 0; count--) {
-    const text = messages.slice(0, count).map(toNewMessage);
-    const step = { type: "commit_step", fence, messages: text } as const;
+    const stored = messages.slice(0, count).map(toNewMessage);
+    const step = { type: "commit_step", fence, messages: stored } as const;
     yield [step];
     yield [step, { type: "enter_requires_action", history_version: 0 }];
     yield [step, { type: "finish_turn", history_version: 0 }];
-    yield [{ type: "finish_interruption", history_version, partial: text }];
+    yield [{ type: "finish_interruption", history_version, partial: stored }];
   }
-  for (const one of [gone, queue[0]]) if (one) yield [{ type: "promote_queued", queued_id: one.id }];
+  for (const queued of [removedMessage, queue[0]]) if (queued) yield [{ type: "promote_queued", queued_id: queued.id }];
   yield [{ type: "archive" }];
   yield [{ type: "unarchive" }];
 }
 
 const applyCommands = (
   before: ChatState,
-  request: PendingCommand[],
+  pending: PendingCommand[],
   { messages, queue }: ChatNotice,
-): Transitioned | undefined => {
+): TransitionResult | undefined => {
   let [state, inserted, reset]: [ChatState, Message[], boolean] = [before, [], false];
-  for (const one of request) {
+  for (const pendingCommand of pending) {
     // Each command of a commit has its own time.
-    const next = messages[inserted.length];
-    const now = (next ?? messages.at(-1) ?? queue.at(-1))?.created_at ?? 0;
-    const first_id = next?.id ?? 0;
+    const nextMessage = messages[inserted.length];
+    const now = (nextMessage ?? messages.at(-1) ?? queue.at(-1))?.created_at ?? 0;
+    const first_id = nextMessage?.id ?? 0;
     // The command after a step applies to the history version that the step created.
-    const usesCurrentHistory = one.type === "enter_requires_action" || one.type === "finish_turn";
+    const usesCurrentHistory = pendingCommand.type === "enter_requires_action" || pendingCommand.type === "finish_turn";
     const command = {
-      ...one,
+      ...pendingCommand,
       ...(usesCurrentHistory ? { history_version: state.history_version } : {}),
       first_id,
       now,
@@ -86,7 +91,7 @@ const applyCommands = (
   return { state, inserted, reset };
 };
 
-const toNotice = ({ state, inserted, reset }: Transitioned): ChatNotice => ({
+const toNotice = ({ state, inserted, reset }: TransitionResult): ChatNotice => ({
   ...toPicture(state),
   messages: inserted,
   reset,
@@ -110,20 +115,20 @@ const removeLoadedColumns = (notice: ChatNotice): ChatNotice => ({
 export class Machine implements Disposable {
   readonly problems: string[] = [];
   /** Counts of transitions by "STATE COMMAND STATE". */
-  readonly moves = new Map<string, number>();
+  readonly transitions = new Map<string, number>();
   readonly commands = new Map<string, number>();
   #state: ChatState | undefined;
-  readonly #early: ChatNotice[] = [];
-  readonly #leave: () => void;
+  readonly #earlyNotices: ChatNotice[] = [];
+  readonly #unsubscribe: () => void;
 
   private constructor({ topics }: ApiContext, id: string) {
-    this.#leave = topics.subscribe("chat", id, (notice) => this.#onNotice(removeLoadedColumns(notice)));
+    this.#unsubscribe = topics.subscribe("chat", id, (notice) => this.#onNotice(removeLoadedColumns(notice)));
   }
 
   static async follow(context: ApiContext, id: string): Promise<Machine> {
     const machine = new Machine(context, id);
     machine.#state = await readChat(context.store, id);
-    for (const notice of machine.#early.splice(0)) machine.#onNotice(notice);
+    for (const notice of machine.#earlyNotices.splice(0)) machine.#onNotice(notice);
     return machine;
   }
 
@@ -132,20 +137,20 @@ export class Machine implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#leave();
+    this.#unsubscribe();
   }
 
   #onNotice(notice: ChatNotice): void {
     const before = this.#state;
-    if (!before) return void this.#early.push(notice);
+    if (!before) return void this.#earlyNotices.push(notice);
     if (notice.snapshot_version <= before.snapshot_version) return;
-    for (const request of input(before, notice)) {
-      const after = applyCommands(before, request, notice);
+    for (const commands of listPossibleCommands(before, notice)) {
+      const after = applyCommands(before, commands, notice);
       if (!after || !Bun.deepEquals(removeLoadedColumns(toNotice(after)), notice)) continue;
       this.#state = after.state;
-      const name = request.map(({ type }) => type).join("+");
-      const move = `${toStateName(before)} ${name} ${toStateName(after.state)}`;
-      this.moves.set(move, (this.moves.get(move) ?? 0) + 1);
+      const name = commands.map(({ type }) => type).join("+");
+      const transitionName = `${toStateName(before)} ${name} ${toStateName(after.state)}`;
+      this.transitions.set(transitionName, (this.transitions.get(transitionName) ?? 0) + 1);
       this.commands.set(name, (this.commands.get(name) ?? 0) + 1);
       return;
     }

@@ -9,7 +9,7 @@ const COMMANDS = Number(process.env.SLIPWAY_TEST_COMMANDS ?? 300);
 const SEED = Number(process.env.SLIPWAY_TEST_SEED ?? Date.now() % 2_147_483_647);
 
 testInside(
-  `[CH-37] whatever several clients do concurrently, every commit is a transition of the table and every follower ends with the state of the database (seed ${SEED})`,
+  `[CH-37] concurrent clients cause only commits from the transition table; every follower ends with the state of the database (seed ${SEED})`,
   async () => {
     expect(await randomChats({ commands: COMMANDS, seed: SEED })).toContain("all in the table");
   },
@@ -17,10 +17,10 @@ testInside(
 );
 
 testInside(
-  `[CH-10] twenty clients race for one queue: each message is processed once, in the order of the table (seed ${SEED})`,
+  `[CH-10] twenty clients race for one queue, and each message is processed once, in the order of the table (seed ${SEED})`,
   async () => {
-    const message = await randomChats({ commands: COMMANDS, seed: SEED, chats: 1, clients: 20, queueOnly: true });
-    expect(message).toContain("all in the table");
+    const summary = await randomChats({ commands: COMMANDS, seed: SEED, chats: 1, clients: 20, queueOnly: true });
+    expect(summary).toContain("all in the table");
   },
   scaleTimeout(240_000),
 );

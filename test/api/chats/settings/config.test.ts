@@ -1,4 +1,4 @@
-// Chat settings of administrators and users, and which of them reach the model.
+// Chat settings of administrators and users, and the settings that reach the model.
 import { expect, test } from "bun:test";
 import { Client } from "#src/client.ts";
 import { type ChatWorld, createChat, Follower, openChatWorld, sendMessage } from "#test/support/chats.ts";
@@ -15,7 +15,7 @@ const member = new Client(server.url, (await seedUser(server)).token);
 const fetchStatus = async (client: Client, method: string, path: string, body?: unknown): Promise<number> =>
   (await client.fetch(method, `${CONFIG}/${path}`, body)).status;
 
-test.each<[path: string, member: string, fresh: unknown, good: unknown[], bad: unknown[], open: boolean]>([
+test.each<[path: string, field: string, initial: unknown, valid: unknown[], invalid: unknown[], isReadable: boolean]>([
   ["auto-archive-days", "auto_archive_days", 0, [1, 3650, 0], [-1, 3651, 1.5, "1"], true],
   ["debug-retention-days", "debug_retention_days", 30, [0, 3650], [-1, 3651], false],
   ["retention-days", "retention_days", 30, [0, 3650], [-1, 3651], true],
@@ -24,32 +24,31 @@ test.each<[path: string, member: string, fresh: unknown, good: unknown[], bad: u
   ["plan-mode-instructions", "plan_mode_instructions", "", ["Plan well."], [7, "x".repeat(131_073)], false],
 ])(
   "[CC-1] [CC-2] %s has a default, enforces its bounds, and checks who can read and write it",
-  async (path, name, fresh, good, bad, open) => {
-    const read = async (client: Client) => (await client.get<Record<string, unknown>>(`${CONFIG}/${path}`))[name];
-    expect(await read(admin)).toEqual(fresh);
-    for (const value of good) {
-      expect(await fetchStatus(admin, "PUT", path, { [name]: value })).toBe(204);
-      expect(await read(admin)).toEqual(value);
+  async (path, field, initial, valid, invalid, isReadable) => {
+    const readValue = async () => (await admin.get<Record<string, unknown>>(`${CONFIG}/${path}`))[field];
+    expect(await readValue()).toEqual(initial);
+    for (const value of valid) {
+      expect(await fetchStatus(admin, "PUT", path, { [field]: value })).toBe(204);
+      expect(await readValue()).toEqual(value);
     }
-    const last = good.at(-1);
-    for (const value of bad) expect(await fetchStatus(admin, "PUT", path, { [name]: value })).toBe(400);
+    for (const value of invalid) expect(await fetchStatus(admin, "PUT", path, { [field]: value })).toBe(400);
     expect(await fetchStatus(admin, "PUT", path, {})).toBe(400);
-    expect(await fetchStatus(member, "PUT", path, { [name]: good[0] })).toBe(403);
-    expect(await fetchStatus(member, "GET", path)).toBe(open ? 200 : 404);
-    expect(await read(admin)).toEqual(last);
+    expect(await fetchStatus(member, "PUT", path, { [field]: valid[0] })).toBe(403);
+    expect(await fetchStatus(member, "GET", path)).toBe(isReadable ? 200 : 404);
+    expect(await readValue()).toEqual(valid.at(-1));
   },
 );
 
 test("[CC-3] the first custom system prompt replaces Slipway's own, unless both are requested", async () => {
-  const read = () => admin.get<Record<string, unknown>>(`${CONFIG}/system-prompt`);
-  const fresh = await read();
-  expect(fresh).toMatchObject({ system_prompt: "", include_default_system_prompt: true });
-  expect(fresh.default_system_prompt).toContain("Slipway");
+  const readPrompt = () => admin.get<Record<string, unknown>>(`${CONFIG}/system-prompt`);
+  const initial = await readPrompt();
+  expect(initial).toMatchObject({ system_prompt: "", include_default_system_prompt: true });
+  expect(initial.default_system_prompt).toContain("Slipway");
   await admin.put(`${CONFIG}/system-prompt`, { system_prompt: "Be\u200b brief.\u202e " });
-  expect(await read()).toMatchObject({ system_prompt: "Be brief.", include_default_system_prompt: false });
+  expect(await readPrompt()).toMatchObject({ system_prompt: "Be brief.", include_default_system_prompt: false });
   await admin.put(`${CONFIG}/system-prompt`, { system_prompt: "Be brief.", include_default_system_prompt: true });
   await admin.put(`${CONFIG}/system-prompt`, { system_prompt: "Be very brief." });
-  expect(await read()).toMatchObject({ system_prompt: "Be very brief.", include_default_system_prompt: true });
+  expect(await readPrompt()).toMatchObject({ system_prompt: "Be very brief.", include_default_system_prompt: true });
   expect(await fetchStatus(admin, "PUT", "system-prompt", { system_prompt: "é".repeat(65_537) })).toBe(400);
   expect(await fetchStatus(admin, "PUT", "system-prompt", { system_prompt: "x".repeat(262_144) })).toBe(413);
   expect(await fetchStatus(member, "GET", "system-prompt")).toBe(404);
@@ -68,8 +67,8 @@ test("[CC-4] a user's prompt is private and returned as stored", async () => {
 });
 
 test("[CC-5] a user can record their model calls only after an administrator allows it", async () => {
-  const read = () => member.get(`${CONFIG}/user-debug-logging`);
-  expect(await read()).toEqual({
+  const readSetting = () => member.get(`${CONFIG}/user-debug-logging`);
+  expect(await readSetting()).toEqual({
     debug_logging_enabled: false,
     user_toggle_allowed: false,
     forced_by_deployment: false,
@@ -78,14 +77,14 @@ test("[CC-5] a user can record their model calls only after an administrator all
   expect(await fetchStatus(member, "PUT", "debug-logging", { allow_users: true })).toBe(403);
   await admin.put(`${CONFIG}/debug-logging`, { allow_users: true });
   await member.put(`${CONFIG}/user-debug-logging`, { debug_logging_enabled: true });
-  expect(await read()).toMatchObject({ debug_logging_enabled: true, user_toggle_allowed: true });
+  expect(await readSetting()).toMatchObject({ debug_logging_enabled: true, user_toggle_allowed: true });
   await admin.put(`${CONFIG}/debug-logging`, { allow_users: false });
-  expect(await read()).toMatchObject({ debug_logging_enabled: false, user_toggle_allowed: false });
+  expect(await readSetting()).toMatchObject({ debug_logging_enabled: false, user_toggle_allowed: false });
 });
 
 test("[CC-5] a server that records all model calls rejects changes with 409", async () => {
-  await using forced = await startTestServer({ env: { SLIPWAY_CHAT_DEBUG_LOGGING: "true" } });
-  const owner = await new Client(forced.url).signIn(ADMIN.email, ADMIN.password);
+  await using recordingServer = await startTestServer({ env: { SLIPWAY_CHAT_DEBUG_LOGGING: "true" } });
+  const owner = await new Client(recordingServer.url).signIn(ADMIN.email, ADMIN.password);
   expect(await owner.get(`${CONFIG}/debug-logging`)).toEqual({
     allow_users: false,
     forced_by_deployment: true,
@@ -99,27 +98,26 @@ test("[CC-5] a server that records all model calls rejects changes with 409", as
   expect(await fetchStatus(owner, "PUT", "user-debug-logging", { debug_logging_enabled: false })).toBe(409);
 });
 
-test("[CC-6] compaction thresholds are stored per model, also when two are set concurrently", async () => {
-  const { models } = await createModels();
-  const path = (id: string) => `user-compaction-thresholds/${id}`;
-  const [first, second] = models as [string, string];
-  const set = [
-    fetchStatus(member, "PUT", path(first), { threshold_percent: 70 }),
-    fetchStatus(member, "PUT", path(second), { threshold_percent: 100 }),
+test("[CC-6] stores compaction thresholds per model, even when two are set concurrently", async () => {
+  const [first, second] = await createModels();
+  const toPath = (id: string) => `user-compaction-thresholds/${id}`;
+  const updates = [
+    fetchStatus(member, "PUT", toPath(first), { threshold_percent: 70 }),
+    fetchStatus(member, "PUT", toPath(second), { threshold_percent: 100 }),
   ];
-  expect(await Promise.all(set)).toEqual([204, 204]);
-  const read = () => member.get<{ thresholds: unknown[] }>(`${CONFIG}/user-compaction-thresholds`);
-  expect((await read()).thresholds).toHaveLength(2);
-  expect((await read()).thresholds).toContainEqual({ model_config_id: first, threshold_percent: 70 });
-  expect(await fetchStatus(member, "PUT", path(first), { threshold_percent: 101 })).toBe(400);
-  expect(await fetchStatus(member, "PUT", path(crypto.randomUUID()), { threshold_percent: 1 })).toBe(404);
-  expect(await fetchStatus(member, "DELETE", path(first))).toBe(204);
-  expect(await read()).toEqual({ thresholds: [{ model_config_id: second, threshold_percent: 100 }] });
+  expect(await Promise.all(updates)).toEqual([204, 204]);
+  const readThresholds = () => member.get<{ thresholds: unknown[] }>(`${CONFIG}/user-compaction-thresholds`);
+  expect((await readThresholds()).thresholds).toHaveLength(2);
+  expect((await readThresholds()).thresholds).toContainEqual({ model_config_id: first, threshold_percent: 70 });
+  expect(await fetchStatus(member, "PUT", toPath(first), { threshold_percent: 101 })).toBe(400);
+  expect(await fetchStatus(member, "PUT", toPath(crypto.randomUUID()), { threshold_percent: 1 })).toBe(404);
+  expect(await fetchStatus(member, "DELETE", toPath(first))).toBe(204);
+  expect(await readThresholds()).toEqual({ thresholds: [{ model_config_id: second, threshold_percent: 100 }] });
   expect(await admin.get(`${CONFIG}/user-compaction-thresholds`)).toEqual({ thresholds: [] });
 });
 
-/** Two models of a provider that is never called. */
-const createModels = async (): Promise<{ models: string[] }> => {
+/** Creates two models of a provider that is never called, and returns their IDs. */
+const createModels = async (): Promise<[string, string]> => {
   const provider = await admin.post<{ id: string }>("/api/v2/chats/providers", {
     provider: "openai-compat",
     display_name: "Unused",
@@ -127,22 +125,25 @@ const createModels = async (): Promise<{ models: string[] }> => {
     api_key: "k",
     enabled: true,
   });
-  const make = (model: string) =>
-    admin.post<{ id: string }>("/api/v2/chats/model-configs", {
+  const createModel = async (model: string): Promise<string> => {
+    const created = await admin.post<{ id: string }>("/api/v2/chats/model-configs", {
       provider_id: provider.id,
       model,
       display_name: model,
       enabled: true,
       context_limit: 1000,
     });
-  return { models: [(await make("one")).id, (await make("two")).id] };
+    return created.id;
+  };
+  return [await createModel("one"), await createModel("two")];
 };
 
-testInside("[CC-7] a model gets the current prompts of the deployment, its owner and the mode", async () => {
+testInside("[CC-7] a model gets the current prompts of the deployment, the owner and the mode", async () => {
   await using world = await openChatWorld();
-  const boss = await new Client(world.server.url).signIn(ADMIN.email, ADMIN.password);
-  const nextPrompt = async (act: () => Promise<unknown>): Promise<string> => {
-    await act();
+  const deploymentOwner = await new Client(world.server.url).signIn(ADMIN.email, ADMIN.password);
+  /** Performs an action that calls the model, and returns the system prompt of the call. */
+  const readSystemPrompt = async (action: () => Promise<unknown>): Promise<string> => {
+    await action();
     const call = await world.models.next();
     call.say("ok");
     call.finish();
@@ -150,24 +151,23 @@ testInside("[CC-7] a model gets the current prompts of the deployment, its owner
     return system?.role === "system" ? system.content.map(({ text }) => text ?? "").join("") : "";
   };
   const chat = { id: "" };
-  const first = await nextPrompt(async () => Object.assign(chat, await createChat(world)));
-  expect(first).toContain("Slipway");
-  expect(first).toContain("not bound to a workspace");
-  await awaitTurn(world, chat.id);
-  await boss.put(`${CONFIG}/system-prompt`, { system_prompt: "House rule: be kind." });
-  await boss.put(`${CONFIG}/plan-mode-instructions`, { plan_mode_instructions: "Plans have three steps." });
+  const firstPrompt = await readSystemPrompt(async () => Object.assign(chat, await createChat(world)));
+  expect(firstPrompt).toContain("Slipway");
+  expect(firstPrompt).toContain("not bound to a workspace");
+  await waitForTurnEnd(world, chat.id);
+  await deploymentOwner.put(`${CONFIG}/system-prompt`, { system_prompt: "House rule: be kind." });
+  await deploymentOwner.put(`${CONFIG}/plan-mode-instructions`, { plan_mode_instructions: "Plans have three steps." });
   await world.owner.put(`${CONFIG}/user-prompt`, { custom_prompt: "Speak Welsh." });
-  const second = await nextPrompt(() => sendMessage(world, chat.id, "again"));
-  expect(second).toStartWith("House rule: be kind.");
-  expect(second).toContain("Speak Welsh.");
-  expect(second).not.toContain("three steps");
-  await awaitTurn(world, chat.id);
+  const secondPrompt = await readSystemPrompt(() => sendMessage(world, chat.id, "again"));
+  expect(secondPrompt).toStartWith("House rule: be kind.");
+  expect(secondPrompt).toContain("Speak Welsh.");
+  expect(secondPrompt).not.toContain("three steps");
+  await waitForTurnEnd(world, chat.id);
   await world.owner.patch(`/api/v2/chats/${chat.id}`, { plan_mode: "plan" });
-  expect(await nextPrompt(() => sendMessage(world, chat.id, "plan"))).toEndWith("Plans have three steps.");
+  expect(await readSystemPrompt(() => sendMessage(world, chat.id, "plan"))).toEndWith("Plans have three steps.");
 });
 
-/** Waits for the end of the turn. */
-const awaitTurn = async (world: ChatWorld, id: string): Promise<void> => {
+const waitForTurnEnd = async (world: ChatWorld, id: string): Promise<void> => {
   using follower = await Follower.open(world.owner, id);
   await follower.until(({ status }) => status === "waiting");
 };

@@ -1,4 +1,4 @@
-// Models that people choose for their own chats: when they apply, and who may choose.
+// Models that users choose for their own chats: when they apply, and who can choose.
 import { expect, test } from "bun:test";
 import { Client } from "#src/client.ts";
 import { DEMO } from "#src/llm/demo.ts";
@@ -9,15 +9,15 @@ import { ADMIN } from "#test/support/server.ts";
 
 const toOverridesPath = (organization: string, user = "me"): string =>
   `/api/v2/organizations/${organization}/members/${user}/chats/model-overrides`;
-const allow = async (world: ChatWorld, allow_users: boolean) => {
+const setOverridesAllowed = async (world: ChatWorld, allow_users: boolean) => {
   const admin = await new Client(world.server.url).signIn(ADMIN.email, ADMIN.password);
   await admin.put("/api/v2/chats/config/personal-model-overrides", { allow_users });
   return admin;
 };
 
-test("[MW-1] a chat is created with its owner's own choice while that is allowed, unless the request says otherwise", async () => {
+test("[MW-1] a new chat uses its owner's choice while that is allowed, unless the request names a model or effort", async () => {
   await using world = await openChatWorld();
-  await allow(world, true);
+  await setOverridesAllowed(world, true);
   const path = toOverridesPath(world.organization_id);
   expect(await world.owner.get(path)).toEqual({
     overrides: [
@@ -36,23 +36,23 @@ test("[MW-1] a chat is created with its owner's own choice while that is allowed
       { context: "explore", mode: "chat_default" },
     ],
   });
-  const efforts = async (more = {}) => (await createChat(world, "x", more)).last_reasoning_effort;
-  expect(await efforts()).toBe("high");
-  expect(await efforts({ reasoning_effort: "low" })).toBe("low");
-  expect(await efforts({ model_config_id: SCRIPTED.id })).toBeUndefined();
-  await allow(world, false);
-  expect(await efforts()).toBeUndefined();
+  const createAndGetEffort = async (fields = {}) => (await createChat(world, "x", fields)).last_reasoning_effort;
+  expect(await createAndGetEffort()).toBe("high");
+  expect(await createAndGetEffort({ reasoning_effort: "low" })).toBe("low");
+  expect(await createAndGetEffort({ model_config_id: SCRIPTED.id })).toBeUndefined();
+  await setOverridesAllowed(world, false);
+  expect(await createAndGetEffort()).toBeUndefined();
 });
 
-test("[MW-2] users choose for themselves, if allowed; an invalid choice is refused and changes nothing", async () => {
+test("[MW-2] users choose only their own models, if allowed; an invalid choice is refused and changes nothing", async () => {
   await using world = await openChatWorld();
   const path = toOverridesPath(world.organization_id);
-  const fetchStatus = async (client: Client, method: string, to: string, body?: unknown) =>
-    (await client.fetch(method, to, body)).status;
+  const fetchStatus = async (client: Client, method: string, path: string, body?: unknown) =>
+    (await client.fetch(method, path, body)).status;
   expect(await fetchStatus(world.owner, "GET", path)).toBe(403);
   expect(await fetchStatus(world.owner, "PUT", `${path}/root`, { mode: "chat_default" })).toBe(403);
-  const admin = await allow(world, true);
-  const before = await world.owner.get(path);
+  const admin = await setOverridesAllowed(world, true);
+  const overridesBefore = await world.owner.get(path);
   for (const [context, body] of [
     ["root", { mode: "deployment_default" }],
     ["root", { mode: "model" }],
@@ -67,10 +67,10 @@ test("[MW-2] users choose for themselves, if allowed; an invalid choice is refus
       400,
     ]);
   }
-  expect(await world.owner.get(path)).toEqual(before);
-  const { token, organization_id: elsewhere } = await seedUser(world.server);
+  expect(await world.owner.get(path)).toEqual(overridesBefore);
+  const { token, organization_id: otherOrganization } = await seedUser(world.server);
   const outsider = new Client(world.server.url, token);
   expect(await fetchStatus(outsider, "GET", path)).toBe(404);
-  expect(await fetchStatus(world.owner, "GET", toOverridesPath(elsewhere))).toBe(404);
+  expect(await fetchStatus(world.owner, "GET", toOverridesPath(otherOrganization))).toBe(404);
   expect(await fetchStatus(admin, "GET", toOverridesPath(world.organization_id, world.user_id))).toBe(403);
 });

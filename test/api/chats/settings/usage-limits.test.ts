@@ -1,4 +1,4 @@
-// Spending limits on models: who sets them, whose limit applies, and what happens when it is reached, over the public API.
+// Spending limits on models over the public API: who sets them, whose limit applies, and the effect of reaching one.
 import { describe, expect, test } from "bun:test";
 import { toPeriod } from "#actors/chat/spending/limits.ts";
 import type { Chat } from "#schema/chats/chat.ts";
@@ -31,15 +31,14 @@ const openWorld = async (options: { clock?: ManualClock } = {}) => {
 };
 
 /** Answers the next call with this text and cost. */
-const answer = async ({ models }: Pick<ChatWorld, "models">, text: string, input_tokens: number): Promise<void> => {
+const answerCall = async ({ models }: Pick<ChatWorld, "models">, text: string, input_tokens: number): Promise<void> => {
   (await models.next()).say(text).push({ type: "usage", usage: { input_tokens } }).finish();
 };
 const getLimitStatus = (client: Client) => client.get<UsageLimitStatus>(`${LIMITS}/status`);
-const setAll = (client: Client, spend_limit_micros: number | null, period = "month") =>
+const setDefaultLimit = (client: Client, spend_limit_micros: number | null, period = "month") =>
   client.put<unknown>(LIMITS, { spend_limit_micros, period });
 
 describe("[SP-5] periods are days, weeks from Monday and months in UTC", () => {
-  const at = Date.parse;
   test.each([
     ["day", "2026-11-22T12:00:00Z", "2026-11-22", "2026-11-23"],
     ["day", "2026-12-31T23:59:59.999Z", "2026-12-31", "2027-01-01"],
@@ -49,12 +48,15 @@ describe("[SP-5] periods are days, weeks from Monday and months in UTC", () => {
     ["month", "2026-12-05T00:00:00Z", "2026-12-01", "2027-01-01"],
     ["month", "2028-02-29T12:00:00Z", "2028-02-01", "2028-03-01"],
   ] as const)("%s of %s", (period, now, from, to) => {
-    expect(toPeriod(period, at(now))).toEqual({ from: at(`${from}T00:00:00Z`), to: at(`${to}T00:00:00Z`) });
+    expect(toPeriod(period, Date.parse(now))).toEqual({
+      from: Date.parse(`${from}T00:00:00Z`),
+      to: Date.parse(`${to}T00:00:00Z`),
+    });
   });
 });
 
 testInside(
-  "[SP-6] a user who has reached the limit is refused, with its figures, also for edits and new chats; a new period starts over",
+  "[SP-6] refuses messages, edits and new chats above the limit, with its figures, until the next period",
   async () => {
     const clock = new ManualClock(Date.UTC(2030, 0, 1, 23));
     await using world = await openWorld({ clock });
@@ -64,14 +66,14 @@ testInside(
       spend_limit_micros: null,
       current_spend: 0,
     });
-    await setAll(admin, 100, "day");
+    await setDefaultLimit(admin, 100, "day");
     const { id } = await createChat(world, "one");
     using follower = await Follower.open(owner, id);
-    await answer(world, "first", 99);
+    await answerCall(world, "first", 99);
     await follower.until(({ status }) => status === "waiting");
-    // One micro is left: a call that starts below the limit may end above it.
+    // One micro remains: a call that starts below the limit may end above it.
     await sendMessage(world, id, "two");
-    await answer(world, "second", 50);
+    await answerCall(world, "second", 50);
     await follower.until(({ status, history }) => status === "waiting" && history.length === 4);
     const day = { period: "day", period_start: "2030-01-01T00:00:00.000Z", period_end: "2030-01-02T00:00:00.000Z" };
     expect(await getLimitStatus(owner)).toEqual({
@@ -80,26 +82,26 @@ testInside(
       spend_limit_micros: 100,
       current_spend: 149,
     } as never);
-    const refused = {
+    const refusal = {
       message: "The spend limit is reached.",
       spent_micros: 149,
       limit_micros: 100,
       resets_at: day.period_end,
     };
-    const [first] = follower.messages.keys();
+    const [firstId] = follower.messages.keys();
     for (const [method, path, body] of [
       ["POST", `/api/v2/chats/${id}/messages`, { content: toTextContent("three") }],
-      ["PATCH", `/api/v2/chats/${id}/messages/${first}`, { content: toTextContent("three") }],
+      ["PATCH", `/api/v2/chats/${id}/messages/${firstId}`, { content: toTextContent("three") }],
       ["POST", "/api/v2/chats", { organization_id: world.organization_id, content: toTextContent("three") }],
     ] as const) {
       const response = await owner.fetch(method, path, body);
       expect(response.status).toBe(409);
-      expect(await response.json()).toMatchObject(refused);
+      expect(await response.json()).toMatchObject(refusal);
     }
     expect(follower.history.length).toBe(4);
     clock.advance(3_600_000);
     await sendMessage(world, id, "three");
-    await answer(world, "third", 1);
+    await answerCall(world, "third", 1);
     await follower.until(({ status, history }) => status === "waiting" && history.length === 6);
     expect(await getLimitStatus(owner)).toMatchObject({ current_spend: 1 });
   },
@@ -110,7 +112,7 @@ testInside(
   async () => {
     await using world = await openWorld();
     const { owner, admin, models } = world;
-    await setAll(admin, 100);
+    await setDefaultLimit(admin, 100);
     const { id } = await createChat(world, "one");
     using follower = await Follower.open(owner, id);
     const call = await models.next();
@@ -124,24 +126,24 @@ testInside(
     const { budget_pause } = await owner.get<Chat>(`/api/v2/chats/${id}`);
     expect(budget_pause).toMatchObject({ scope: "person", period: "month", unit: "usd", limit: 100, spent: 100 });
     expect(follower.history).toEqual(["user: one", "assistant: first", "user: two"]);
-    await setAll(admin, 200);
-    await answer(world, "second", 1);
+    await setDefaultLimit(admin, 200);
+    await answerCall(world, "second", 1);
     await follower.until(({ status }) => status === "waiting");
     expect(follower.history.at(-1)).toBe("assistant: second");
   },
 );
 
 testInside(
-  "[SP-5] a user's own limit applies, else the lowest of the organizations, else everyone's; calls without a price are not included",
+  "[SP-5] a user's own limit applies, or else the lowest of the organizations, or else everyone's; calls without a price don't count",
   async () => {
     await using world = await openWorld();
     const { owner, admin, user_id, organization_id, models } = world;
     const getLimit = async () => (await getLimitStatus(owner)).spend_limit_micros;
     const ownLimit = `${LIMITS}/overrides/${user_id}`;
-    const group = `${LIMITS}/group-overrides/${organization_id}`;
-    await setAll(admin, 300);
+    const groupLimit = `${LIMITS}/group-overrides/${organization_id}`;
+    await setDefaultLimit(admin, 300);
     expect(await getLimit()).toBe(300);
-    await admin.put(group, { spend_limit_micros: 500 });
+    await admin.put(groupLimit, { spend_limit_micros: 500 });
     expect(await getLimit()).toBe(500);
     await admin.put(ownLimit, { spend_limit_micros: 900 });
     expect(await getLimit()).toBe(900);
@@ -151,7 +153,7 @@ testInside(
     expect(limits.group_overrides).toMatchObject([{ group_id: organization_id, spend_limit_micros: 500 }]);
     await admin.delete(ownLimit);
     expect(await getLimit()).toBe(500);
-    await admin.delete(group);
+    await admin.delete(groupLimit);
     expect(await getLimit()).toBe(300);
     await expect(admin.delete(ownLimit)).rejects.toMatchObject({ status: 404 });
     for (const body of [
@@ -170,11 +172,11 @@ testInside(
       await expect(admin.put<unknown>(LIMITS, body)).rejects.toMatchObject({ status: 400 });
     }
     const getDetail = async (path: string, body: unknown) => {
-      const answer = (await (await admin.fetch("PUT", path, body)).json()) as { validations?: { detail: string }[] };
-      return answer.validations?.[0]?.detail;
+      const response = (await (await admin.fetch("PUT", path, body)).json()) as { validations?: { detail: string }[] };
+      return response.validations?.[0]?.detail;
     };
-    const range = "must be a whole number from 0 to 1000000000000000, or null";
-    expect(await getDetail(LIMITS, { spend_limit_micros: -5, period: "day" })).toBe(range);
+    const message = "must be a whole number from 0 to 1000000000000000, or null";
+    expect(await getDetail(LIMITS, { spend_limit_micros: -5, period: "day" })).toBe(message);
     expect(await getDetail(ownLimit, { spend_limit_micros: -5 })).toBe(
       "must be a whole number from 1 to 1000000000000000",
     );
@@ -186,49 +188,49 @@ testInside(
     models.cost = undefined;
     const { id } = await createChat(world, "one");
     using follower = await Follower.open(owner, id);
-    await answer(world, "first", 1_000);
+    await answerCall(world, "first", 1_000);
     await follower.until(({ status }) => status === "waiting");
     expect(await getLimitStatus(owner)).toMatchObject({ current_spend: 0 });
-    await setAll(admin, 0);
+    await setDefaultLimit(admin, 0);
     await expect(sendMessage(world, id, "two")).rejects.toMatchObject({ status: 409 });
-    await setAll(admin, null);
+    await setDefaultLimit(admin, null);
     await sendMessage(world, id, "two");
-    await answer(world, "second", 1);
+    await answerCall(world, "second", 1);
     await follower.until(({ status, history }) => status === "waiting" && history.length === 4);
   },
 );
 
-testInside("[SP-6] while the amount spent cannot be read, messages are refused and no calls are made", async () => {
+testInside("[SP-6] refuses messages and makes no calls while the amount spent cannot be read", async () => {
   await using world = await openWorld();
   const { owner, admin, models, server } = world;
-  await setAll(admin, 1_000);
+  await setDefaultLimit(admin, 1_000);
   const { id } = await createChat(world, "one");
   using follower = await Follower.open(owner, id);
   const call = await models.next();
   const { store } = getContext(server);
   const scan = store.scan.bind(store);
   let failures = 0;
-  store.scan = (async (requested) => {
-    if (failures < 2 && requested.sql.includes("model_spend")) {
+  store.scan = (async (query) => {
+    if (failures < 2 && query.sql.includes("model_spend")) {
       failures += 1;
       throw new Error("the disk failed");
     }
-    return scan(requested);
+    return scan(query);
   }) as typeof store.scan;
   await expect(sendMessage(world, id, "two")).rejects.toMatchObject({ status: 500 });
   call
     .callTool("c1", "no_such_tool")
     .push({ type: "usage", usage: { input_tokens: 1 } })
     .finish("tool_calls");
-  // The second call comes from the second attempt: the first could not read the amount spent.
-  await answer(world, "at last", 1);
+  // The first attempt at the second call could not read the amount spent; the second attempt makes the call.
+  await answerCall(world, "at last", 1);
   await follower.until(({ status }) => status === "waiting");
   expect({ failures, calls: models.calls.length }).toEqual({ failures: 2, calls: 2 });
 });
 
-testInside("[SP-5] administrators manage others' limits; users see their own", async () => {
+testInside("[SP-5] only administrators manage limits; users see their own", async () => {
   await using world = await openWorld();
-  const other = new Client(world.server.url, (await seedUser(world.server)).token);
-  await expect(other.get(LIMITS)).rejects.toMatchObject({ status: 403 });
-  expect(await getLimitStatus(other)).toMatchObject({ is_limited: false });
+  const member = new Client(world.server.url, (await seedUser(world.server)).token);
+  await expect(member.get(LIMITS)).rejects.toMatchObject({ status: 403 });
+  expect(await getLimitStatus(member)).toMatchObject({ is_limited: false });
 });
