@@ -47,7 +47,7 @@ const startHanging = () => {
         if (requestCount >= count) resolve();
         else waiters.push({ count, resolve });
       }),
-    /** Answers new requests; those that wait keep waiting. */
+    /** Answers new requests, and keeps earlier ones waiting. */
     answerNew: () => {
       isHanging = false;
     },

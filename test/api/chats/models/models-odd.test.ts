@@ -54,7 +54,7 @@ describe("an unusual end", () => {
   );
 });
 
-test("[MO-44] decodes chunks correctly wherever they are split", async () => {
+test("[MO-44] decodes chunks correctly at any split", async () => {
   await using world = await openModelWorld();
   await addModel(world);
   const { id } = await createChat(world, "hello");
