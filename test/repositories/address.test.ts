@@ -8,7 +8,7 @@ import {
 
 const SHA = "0123456789abcdef0123456789abcdef01234567";
 
-/** A pasted link, its clone URL, and the other facts that the link contains. */
+/** Pasted links, each with its clone URL and the other information in the link. */
 const LINKS: readonly (readonly [string, string, object?])[] = [
   ["https://github.com/acme/app", "https://github.com/acme/app"],
   ["  https://github.com/acme/app.git\n", "https://github.com/acme/app.git"],
@@ -71,19 +71,19 @@ const LINKS: readonly (readonly [string, string, object?])[] = [
   ["http://127.0.0.1:3000/app.git", "http://127.0.0.1:3000/app.git"],
 ];
 
-test.each(LINKS as [string, string, object?][])("[RW-1] reads the link %s", (link, url, facts = {}) => {
+test.each(LINKS as [string, string, object?][])("[RW-1] parses the link %s", (link, url, details = {}) => {
   const name =
     url
       .split("/")
       .at(-1)
       ?.replace(/\.git$/, "") ?? "";
-  expect(parseRepositoryAddress(link)).toEqual({ url, name, ...(facts as object) });
+  expect(parseRepositoryAddress(link)).toEqual({ url, name, ...(details as object) });
   expect(new URL(url).href).toBe(url);
 });
 
 const INVALID_LINKS = [
   "ssh://-oProxyCommand=x/acme/app",
-  // Hosts that an ssh link can name and a web address can't.
+  // Hosts that are possible in an ssh link, but not in a web URL.
   ...["ssh://a%0ab/x/y", "ssh://a%20b/x/y", "ssh://127.0.0.1%3a22/x/y", "ssh://256.0.0.1/x/y", "git@1.2.3.999:x/y"],
   "git@-o.example.com:acme/app",
   "",
@@ -125,11 +125,11 @@ test("[DK-5] distinguishes a link with a password or token from one with a usern
   ]);
 });
 
-test.each(INVALID_LINKS)("[RW-1] refuses %j", (link) => {
+test.each(INVALID_LINKS)("[RW-1] rejects %j", (link) => {
   expect(parseRepositoryAddress(link)).toBeUndefined();
 });
 
-test("[RW-1] tries the shortest branch first if a link does not separate branch and folder", () => {
+test("[RW-1] tries the shortest branch name first if a link does not separate branch and folder", () => {
   const branches = listCandidateRefs({ branch_and_path: "fix/login/docs" }).filter(({ kind }) => kind === "branch");
   expect(branches).toEqual([
     { ref: "refs/heads/fix", kind: "branch", path: "login/docs" },

@@ -1,4 +1,4 @@
-// `slipway create --repo`: one command creates a running workspace from a link.
+// `slipway create --repo` creates a running workspace from a link.
 import { afterAll, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -16,7 +16,7 @@ await signInAs(world);
 
 testNeeding(
   [needs.git, requireSingleServer("local")],
-  "[RW-6] the command line opens a repository under its own name and waits until it is ready",
+  "[RW-6] slipway create --repo creates a workspace with the name of the repository and waits until it is ready",
   async () => {
     await git.publish("my.app", { "docs/a.txt": "a" });
     const created = await world.runOk([
@@ -46,8 +46,8 @@ const INVALID_ARGUMENTS: readonly (readonly [string, string])[] = [
 
 test.each(INVALID_ARGUMENTS as [string, string][])(
   "[RW-6] slipway create %s explains the error",
-  async (line, message) => {
-    const { code, err } = await world.run(["create", ...line.split(" ")]);
+  async (args, message) => {
+    const { code, err } = await world.run(["create", ...args.split(" ")]);
     expect([code, err]).toEqual([2, expect.stringContaining(message)]);
   },
 );

@@ -1,5 +1,5 @@
-// Deploy keys: a user creates one for a private repository and adds it at the repository's host; the server and git in workspaces use it
-// until it is revoked. The host is OpenSSH's server with git-shell.
+// Deploy keys: a user creates a key for a private repository and adds it at the repository's host. The server and git in workspaces use the
+// key until the user revokes it. The host in these tests is OpenSSH's server with git-shell.
 import { expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -28,7 +28,7 @@ const DEPLOY_KEYS = "/api/v2/users/me/deploy-keys";
 
 testNeeding(
   [needs.git, needs.ssh, needs.sshd, needs.sshKeygen, requireSingleServer("local")],
-  "[DK-1] [DK-2] [DK-3] a deploy key opens one private repository over ssh, for the server and for workspaces, until it is revoked",
+  "[DK-1] [DK-2] [DK-3] until it is revoked, a deploy key lets the server and workspaces read one private repository",
   async () => {
     using git = openGitWorld(() => false);
     await git.publish("lib", { "lib.txt": "lib" });
@@ -62,13 +62,13 @@ testNeeding(
     const { plan, problem } = await readRepository();
     expect([problem, plan?.ssh_url]).toEqual(["", url]);
     const created = await admin.post<Workspace>("/api/v2/users/me/workspaces", { name: "app", repository: { url } });
-    await awaitWorkspace(admin, created.id, (one) => getAgent(one)?.lifecycle_state === "ready");
+    await awaitWorkspace(admin, created.id, (workspace) => findAgent(workspace)?.lifecycle_state === "ready");
     const clone = join(world.server.directory, "workspaces", created.id, "home", "app");
     const texts = ["README.md", "lib/lib.txt"].map((path) => readFileSync(join(clone, path), "utf8"));
     expect(texts).toEqual(["app", "lib"]);
     expect(await runProgram([needs.git.file, "-C", clone, "rev-parse", "--is-shallow-repository"])).toBe("true");
     expect(await runProgram([needs.git.file, "-C", clone, "remote", "get-url", "origin"])).toBe(url);
-    // No copy of the repository is left on the server's disk.
+    // The server has deleted its copy of the repository.
     const copies = join(world.server.directory, "repositories", "owners", "read");
     expect(existsSync(copies) ? readdirSync(copies) : []).toEqual([]);
     expect((await readStoredTexts(world.server.directory)).filter((text) => text.includes("BEGIN OPENSSH"))).toEqual(
@@ -89,7 +89,7 @@ testNeeding(
   },
 );
 
-test("[DK-3] [DK-5] an agent gets its owner's deploy key only for that repository and port; users see only their own; no link with a password is stored", async () => {
+test("[DK-3] [DK-5] an agent gets its owner's deploy key only for that repository; links with passwords are rejected", async () => {
   await using world = await openWorld();
   const { server } = world;
   const seeded = await seedAgent(server);
@@ -109,23 +109,23 @@ test("[DK-3] [DK-5] an agent gets its owner's deploy key only for that repositor
   expect([deployKey.public_key, deployKey.is_deploy_key]).toEqual([key.public_key, true]);
   expect(deployKey.private_key).not.toBe(accountKey.private_key);
   expect(await fetchKeyPair("ssh://github.com:22/Acme/app.git")).toEqual(deployKey);
-  for (const other of [
+  for (const otherRemote of [
     ...["ssh://github.com/Acme/app2", "ssh://gitlab.com/Acme/app", "ssh://github.com:2222/Acme/app"],
     ...["https://github.com/Acme/app", "no"],
   ])
-    expect([other, await fetchKeyPair(other)]).toEqual([other, accountKey]);
+    expect([otherRemote, await fetchKeyPair(otherRemote)]).toEqual([otherRemote, accountKey]);
   await owner.delete(`/api/v2/users/me/deploy-keys/${key.id}`);
   expect(await fetchKeyPair("ssh://github.com/Acme/app.git")).toEqual(accountKey);
   const secondKey = await owner.post<DeployKey>(DEPLOY_KEYS, { url: "git@github.com:Acme/app" });
   const otherAgent = await seedAgent(server);
   expect((await fetchKeyPair("ssh://github.com/Acme/app.git", otherAgent.agent_token)).is_deploy_key).toBeUndefined();
   const withoutUserData = await seedAgent(server, { agent: { api_key_scope: "no_user_data" } });
-  const refused = await fetchKeyPair("ssh://github.com/x/y", withoutUserData.agent_token).catch(
+  const rejectedStatus = await fetchKeyPair("ssh://github.com/x/y", withoutUserData.agent_token).catch(
     (error: ApiError) => error.status,
   );
-  expect(refused as unknown).toBe(403);
-  const other = new Client(server.url, otherAgent.owner_token);
-  expect(await fetchStatus(other, "DELETE", `/users/me/deploy-keys/${secondKey.id}`)).toBe(404);
+  expect(rejectedStatus as unknown).toBe(403);
+  const otherOwner = new Client(server.url, otherAgent.owner_token);
+  expect(await fetchStatus(otherOwner, "DELETE", `/users/me/deploy-keys/${secondKey.id}`)).toBe(404);
   for (const url of [
     "https://me:s3cret@h.example/a/b",
     "ssh://me:s3cret@h.example/a/b",
@@ -134,10 +134,10 @@ test("[DK-3] [DK-5] an agent gets its owner's deploy key only for that repositor
     const { status, body } = (await owner.post(DEPLOY_KEYS, { url }).catch((error: ApiError) => error)) as ApiError;
     expect([status, body.validations]).toEqual([400, [{ field: "url", detail: CREDENTIALS_PROBLEM }]]);
     expect(JSON.stringify([body, await owner.get<DeployKey[]>(DEPLOY_KEYS)])).not.toContain("s3cret");
-    const requested = (await owner
+    const error = (await owner
       .post("/api/v2/repositories/read", { repository: { url } })
       .catch((error: ApiError) => error)) as ApiError;
-    expect([requested.status, requested.body.validations]).toEqual([
+    expect([error.status, error.body.validations]).toEqual([
       400,
       [{ field: "repository.url", detail: CREDENTIALS_PROBLEM }],
     ]);
@@ -153,7 +153,7 @@ test("[DK-3] [DK-5] an agent gets its owner's deploy key only for that repositor
     expect([url, await fetchStatus(owner, "POST", "/users/me/deploy-keys", { url })]).toEqual([url, 400]);
 });
 
-test("[DK-4] a URL determines where ssh reaches the repository, and the kind of host where keys are added", () => {
+test("[DK-4] a link determines the repository's ssh URL and the page of its host where keys are added", () => {
   const locations: readonly (readonly [string, string, string?])[] = [
     ["git@github.com:acme/app.git", "ssh://git@github.com/acme/app.git", "/acme/app/settings/keys/new"],
     [
@@ -174,7 +174,7 @@ test("[DK-4] a URL determines where ssh reaches the repository, and the kind of 
   }
   expect(toDeploySettingsUrl("https://git.example.com/a/b", "gitea")).toBe("https://git.example.com/a/b/settings/keys");
   expect(toRepositoryName("ssh://git@Host:22//a/b.git/")).toBe("host/a/b");
-  const requests: readonly (readonly [readonly string[], string])[] = [
+  const sshCalls: readonly (readonly [readonly string[], string])[] = [
     [["-o", "SendEnv=GIT_PROTOCOL", "git@h.example", "git-upload-pack 'a/b.git'"], "ssh://h.example/a/b.git"],
     [["-p", "2222", "--", "h", "git-lfs-authenticate /a/b.git download"], "ssh://h:2222/a/b.git"],
     [["-4Tp2222", "me@h", "git-upload-pack '/a/b'"], "ssh://h:2222/a/b"],
@@ -186,7 +186,7 @@ test("[DK-4] a URL determines where ssh reaches the repository, and the kind of 
     [["-G", "h"], ""],
     [["h", "rm -rf x"], ""],
   ];
-  for (const [argv, remote] of requests) expect([argv, findRemote(argv)]).toEqual([argv, remote]);
+  for (const [argv, remote] of sshCalls) expect([argv, findRemote(argv)]).toEqual([argv, remote]);
 });
 
-const getAgent = ({ latest_build }: Workspace) => latest_build.resources[0]?.agents?.[0];
+const findAgent = ({ latest_build }: Workspace) => latest_build.resources[0]?.agents?.[0];

@@ -1,22 +1,22 @@
-// A feature registry on this machine: manifests and blobs as in the OCI distribution specification, with anonymous tokens, and the blobs at
-// another address.
+// A local registry of features: manifests and blobs as in the OCI distribution specification, with anonymous tokens and redirects of blobs
+// to another host.
 import { createTarEnd, createTarEntry, joinStreams } from "#base/program-tar.ts";
 
 const MANIFEST = "application/vnd.oci.image.manifest.v1+json";
 
 export class FeatureHost implements Disposable {
-  /** `manifest name`, `blob digest` and so on, of all requests. */
+  /** A description of each request: `manifests NAME`, `blobs NAME`, `stored`, or `a token` if the redirected request has one. */
   readonly requests: string[] = [];
   readonly #manifests = new Map<string, string>();
   readonly #blobs = new Map<string, Uint8Array>();
   readonly #server: Bun.Server<undefined>;
 
   constructor(tls?: Bun.TLSOptions) {
-    const answer = (request: Request): Response => this.#answer(request);
-    this.#server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: answer, ...(tls ? { tls } : {}) });
+    const respond = (request: Request): Response => this.#respond(request);
+    this.#server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: respond, ...(tls ? { tls } : {}) });
   }
 
-  /** The prefix of its features' IDs. */
+  /** The host and port, with which the IDs of its features begin. */
   get name(): string {
     return this.#server.url.host;
   }
@@ -39,14 +39,14 @@ export class FeatureHost implements Disposable {
     void this.#server.stop(true);
   }
 
-  #answer(request: Request): Response {
+  #respond(request: Request): Response {
     const { pathname, searchParams, origin } = new URL(request.url);
     const [, name = "", kind = "", reference = ""] = /^\/v2\/(.+)\/(manifests|blobs)\/(.+)$/.exec(pathname) ?? [];
     if (pathname === "/token") return Response.json({ token: `for ${searchParams.get("scope")}` });
     const stored = pathname.startsWith("/stored/") ? this.#blobs.get(pathname.slice("/stored/".length)) : undefined;
     if (stored) {
-      const isLeaked = request.headers.has("authorization");
-      this.requests.push(isLeaked ? "a token" : "stored");
+      const hasToken = request.headers.has("authorization");
+      this.requests.push(hasToken ? "a token" : "stored");
       return new Response(new Uint8Array(stored));
     }
     if (request.headers.get("authorization") !== `Bearer for repository:${name}:pull`) {
@@ -54,7 +54,7 @@ export class FeatureHost implements Disposable {
       return new Response("", { status: 401, headers: { "www-authenticate": header } });
     }
     this.requests.push(`${kind} ${name}`);
-    // Another name of this machine, as if it were another host.
+    // Redirects to another name of this machine, which counts as another host.
     if (kind === "blobs")
       return Response.redirect(`${origin.replace("127.0.0.1", "localhost")}/stored/${reference}`, 307);
     const manifest = this.#manifests.get(`${name}/${reference}`);

@@ -1,4 +1,4 @@
-// Features without a Docker Engine: their metadata, their order, and how they are fetched from a registry.
+// Features of dev containers, without a Docker Engine: their metadata, their order, and how the server fetches them from a registry.
 import { afterAll, expect, test } from "bun:test";
 import { gzipSync } from "node:zlib";
 import { systemClock } from "#base/clock.ts";
@@ -32,7 +32,7 @@ const makeFeature = (id: string, metadata: object, options: Record<string, strin
   metadata: readFeature(id, JSON.stringify(metadata)),
 });
 
-test("[RW-14] features are installed after their dependencies, without cycles", () => {
+test("[RW-14] features are installed after their dependencies, and cycles are rejected", () => {
   const features = [
     makeFeature("r.example.com/a/last:2", {
       installsAfter: ["r.example.com/a/middle"],
@@ -55,7 +55,7 @@ test("[RW-14] features are installed after their dependencies, without cycles", 
   expect(() => sortByInstallOrder(cycle)).toThrow("These features wait for each other: a/x/y, a/x/z.");
 });
 
-test("[RW-14] options reach the install script as quoted variables, and privileged options are left out", () => {
+test("[RW-14] the install script gets options as quoted variables, and privileged properties are dropped", () => {
   const metadata = {
     options: { version: { default: "latest" }, "2fast": { default: true }, "with-it's": { default: "a" } },
     containerEnv: { PATH: `/opt/bin:\${PATH}` },
@@ -84,7 +84,7 @@ test("[RW-14] options reach the install script as quoted variables, and privileg
   expect(() => readFeature("x", "[")).toThrow("not valid JSON");
 });
 
-test("[RW-17] a feature is fetched from a registry with an anonymous token, which no other host gets", async () => {
+test("[RW-17] the server fetches a feature with an anonymous token, which only the registry gets", async () => {
   const id = await host.publish("acme/tool", { id: "tool" }, "#!/bin/sh\n");
   const registry = new FeatureRegistry(localOutbound);
   const bytes = await registry.fetch(id, neverAborted);
@@ -92,7 +92,7 @@ test("[RW-17] a feature is fetched from a registry with an anonymous token, whic
   expect(host.requests).toEqual(["manifests acme/tool", "blobs acme/tool", "stored"]);
 });
 
-test("[RW-17] a feature that a registry refuses, does not have or sends in another form is reported by name", async () => {
+test("[RW-17] an error names a feature that the registry rejects, does not have or sends in another form", async () => {
   const registry = new FeatureRegistry(localOutbound);
   const publicOnly = new FeatureRegistry(new Outbound({ clock: systemClock, allowed: [] }));
   using wrongServer = Bun.serve({
@@ -103,20 +103,21 @@ test("[RW-17] a feature that a registry refuses, does not have or sends in anoth
         ? Response.json({ layers: [{ digest: `sha256:${"0".repeat(64)}` }] })
         : new Response("something else"),
   });
-  const problems: [FeatureRegistry, string, string][] = [
+  const invalidFeatures: [FeatureRegistry, string, string][] = [
     [registry, `${host.name}/acme/none:1`, "answered with status 404"],
     [registry, `127.0.0.1:${wrongServer.port}/a/b:1`, "sent content that doesn't match its digest"],
     [registry, "nothing", "is not a reference to a registry"],
     [registry, `${host.name}/../x:1`, "is not a reference to a registry"],
     [publicOnly, `${host.name}/acme/tool:1`, "is not a public address"],
   ];
-  for (const [from, id, words] of problems) await expect(from.fetch(id, neverAborted)).rejects.toThrow(words);
+  for (const [source, id, message] of invalidFeatures)
+    await expect(source.fetch(id, neverAborted)).rejects.toThrow(message);
 });
 
-test("[RW-31] the server signs in to an image's registry for the engine, at no address that may not be called", async () => {
+test("[RW-31] the server gets a pull token from an image's registry, and never calls a forbidden address", async () => {
   const registry = new FeatureRegistry(localOutbound);
   const publicOnly = new FeatureRegistry(new Outbound({ clock: systemClock, allowed: [] }));
-  const answers: Record<string, () => Response> = {
+  const responses: Record<string, () => Response> = {
     open: () => new Response("{}"),
     private: () =>
       new Response("", { status: 401, headers: { "www-authenticate": 'Bearer realm="http://10.1.2.3/token"' } }),
@@ -125,38 +126,38 @@ test("[RW-31] the server signs in to an image's registry for the engine, at no a
   using server = Bun.serve({
     hostname: "127.0.0.1",
     port: 0,
-    fetch: ({ url }) => answers[new URL(url).pathname.split("/")[2] ?? ""]?.() ?? new Response("", { status: 404 }),
+    fetch: ({ url }) => responses[new URL(url).pathname.split("/")[2] ?? ""]?.() ?? new Response("", { status: 404 }),
   });
-  const address = server.url.host;
+  const registryHost = server.url.host;
   expect(await registry.fetchPullToken(`${host.name}/acme/tool:1`, neverAborted)).toBe("for repository:acme/tool:pull");
-  expect(await registry.fetchPullToken(`${address}/open/x@sha256:${"0".repeat(64)}`, neverAborted)).toBe("none");
+  expect(await registry.fetchPullToken(`${registryHost}/open/x@sha256:${"0".repeat(64)}`, neverAborted)).toBe("none");
   for (const image of ["alpine", "library/alpine:3", "ghcr.io/acme/app:1", "docker.io/acme/app"])
     expect(await publicOnly.fetchPullToken(image, neverAborted)).toBeUndefined();
-  for (const [from, image, words] of [
-    [publicOnly, `${address}/open/x:1`, "127.0.0.1 is not a public address"],
+  for (const [source, image, message] of [
+    [publicOnly, `${registryHost}/open/x:1`, "127.0.0.1 is not a public address"],
     [publicOnly, "localhost/x", "localhost is not a public address"],
     [publicOnly, "0x7f.1:80/x", "127.0.0.1 is not a public address"],
-    [registry, `${address}/private/x`, "10.1.2.3 is not a public address"],
-    [registry, `${address}/moved/x`, "169.254.169.254 is not a public address"],
+    [registry, `${registryHost}/private/x`, "10.1.2.3 is not a public address"],
+    [registry, `${registryHost}/moved/x`, "169.254.169.254 is not a public address"],
     [registry, "xn--a.example.com/x", "is not a reference to a registry"],
   ] as const)
-    await expect(from.fetchPullToken(image, neverAborted)).rejects.toThrow(words);
+    await expect(source.fetchPullToken(image, neverAborted)).rejects.toThrow(message);
 });
 
-test("[RW-31] an engine is not asked to pull from a registry whose answer is too large or cannot be read", async () => {
+test("[RW-31] fetching a pull token fails if the registry's response is too large or cannot be read", async () => {
   const registry = new FeatureRegistry(localOutbound);
-  const bomb = gzipSync(Buffer.alloc(300 * 1024 * 1024), { level: 1 });
-  const challenge = (): Response =>
+  const compressedZeros = gzipSync(Buffer.alloc(300 * 1024 * 1024), { level: 1 });
+  const requireToken = (): Response =>
     new Response("", {
       status: 401,
       headers: { "www-authenticate": `Bearer realm="${new URL("/v2/bomb", server.url)}"` },
     });
-  const answers: Record<string, () => Response> = {
+  const responses: Record<string, () => Response> = {
     large: () => new Response(Buffer.alloc(5 * 1024 * 1024)),
     error: () => new Response(Buffer.alloc(5 * 1024 * 1024), { status: 500 }),
-    bomb: () => new Response(bomb, { headers: { "content-encoding": "gzip" } }),
+    bomb: () => new Response(compressedZeros, { headers: { "content-encoding": "gzip" } }),
     other: () => new Response("x", { headers: { "content-encoding": "br" } }),
-    token: challenge,
+    token: requireToken,
     basic: () => new Response("", { status: 401, headers: { "www-authenticate": "Basic" } }),
     loop: () => Response.redirect(new URL("/v2/loop", server.url).href, 307),
     small: () => new Response("missing", { status: 404 }),
@@ -164,29 +165,29 @@ test("[RW-31] an engine is not asked to pull from a registry whose answer is too
   using server = Bun.serve({
     hostname: "127.0.0.1",
     port: 0,
-    fetch: ({ url }) => answers[new URL(url).pathname.split("/")[2] ?? ""]?.() ?? new Response("", { status: 404 }),
+    fetch: ({ url }) => responses[new URL(url).pathname.split("/")[2] ?? ""]?.() ?? new Response("", { status: 404 }),
   });
-  const address = server.url.host;
+  const registryHost = server.url.host;
   const rssBefore = process.memoryUsage.rss();
-  for (const [name, words] of [
-    ["large", `the manifest from ${address} is larger than 4194304 bytes.`],
-    ["error", `the manifest from ${address} is larger than 4194304 bytes.`],
-    ["bomb", `the manifest from ${address} is larger than 4194304 bytes.`],
+  for (const [name, message] of [
+    ["large", `the manifest from ${registryHost} is larger than 4194304 bytes.`],
+    ["error", `the manifest from ${registryHost} is larger than 4194304 bytes.`],
+    ["bomb", `the manifest from ${registryHost} is larger than 4194304 bytes.`],
     ["other", "the content encoding br, which was not requested"],
-    ["token", `${address} gives no anonymous token.`],
+    ["token", `${registryHost} gives no anonymous token.`],
     ["basic", "the registry requires sign-in."],
-    ["loop", `${address} redirects too many times.`],
+    ["loop", `${registryHost} redirects too many times.`],
   ] as const)
-    await expect(registry.fetchPullToken(`${address}/${name}/x:1`, neverAborted)).rejects.toThrow(words);
+    await expect(registry.fetchPullToken(`${registryHost}/${name}/x:1`, neverAborted)).rejects.toThrow(message);
   expect(process.memoryUsage.rss() - rssBefore).toBeLessThan(200 * 1024 * 1024);
-  expect(await registry.fetchPullToken(`${address}/small/x:1`, neverAborted)).toBe("none");
-  // An engine may reach registries that the server cannot.
+  expect(await registry.fetchPullToken(`${registryHost}/small/x:1`, neverAborted)).toBe("none");
+  // An engine may be able to reach registries that the server cannot.
   expect(await registry.fetchPullToken("127.0.0.1:1/x:1", neverAborted)).toBe("none");
 });
 
 testNeeding(
   [needs.openssl],
-  "[RW-31] a registry whose certificate only the engine trusts gives its token, and no feature",
+  "[RW-31] with a certificate that only the engine trusts, a registry can give a token, but not a feature",
   async () => {
     using folder = tempDirectory();
     const { cert, key } = await makeCertificate(folder.path, "registry", "DNS:registry.example.com");
@@ -202,12 +203,14 @@ testNeeding(
   },
 );
 
-test("[RW-32] a feature that unpacks to gigabytes is refused before it is unpacked", async () => {
-  const bomb = gzipSync(Buffer.alloc(300 * 1024 * 1024), { level: 1 });
+test("[RW-32] a feature that unpacks to more than the limit is rejected before it is unpacked", async () => {
+  const compressedZeros = gzipSync(Buffer.alloc(300 * 1024 * 1024), { level: 1 });
   const rssBefore = process.memoryUsage.rss();
-  await expect(readFeatureArchive("r.example.com/a/b:1", bomb)).rejects.toThrow("unpacks to more than 67108864 bytes");
+  await expect(readFeatureArchive("r.example.com/a/b:1", compressedZeros)).rejects.toThrow(
+    "unpacks to more than 67108864 bytes",
+  );
   expect(process.memoryUsage.rss() - rssBefore).toBeLessThan(200 * 1024 * 1024);
-  await expect(readFeatureArchive("x", bomb.subarray(0, 99))).rejects.toThrow(
+  await expect(readFeatureArchive("x", compressedZeros.subarray(0, 99))).rejects.toThrow(
     "The archive of the feature x is damaged.",
   );
   const id = await host.publish("acme/packed", { id: "packed", name: "Packed" }, "#!/bin/sh\n");

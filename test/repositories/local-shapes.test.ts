@@ -1,4 +1,4 @@
-// Repositories that need nothing of an image become processes on this machine, with the same properties as in Docker.
+// Repositories that do not need an image become processes on this machine, with the same properties as in Docker.
 import { expect } from "bun:test";
 import { join } from "node:path";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
@@ -23,7 +23,7 @@ testNeeding(
       const body = { name, repository: { url: git.link(name) } };
       const { id, template_name } = await admin.post<Workspace>("/api/v2/users/me/workspaces", body);
       expect(template_name).toBe("repository-local");
-      const ready = await awaitWorkspace(admin, id, (one) => findAgent(one)?.lifecycle_state === "ready");
+      const ready = await awaitWorkspace(admin, id, (workspace) => findAgent(workspace)?.lifecycle_state === "ready");
       const apps = findAgent(ready)?.apps.map(({ display_name }) => display_name) ?? [];
       const clone = join(world.server.directory, "workspaces", id, "home", name);
       const output = await runInTerminal(admin, findAgent(ready)?.id ?? "", `cd ${clone}; ${command}`);

@@ -1,4 +1,4 @@
-// A repository becomes a running workspace without Docker, with a real git host, a real clone and real commands.
+// A running workspace from a repository without Docker, with a real git host, a real clone and real commands.
 import { expect } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,8 +12,8 @@ import { seedUser } from "#test/support/seed.ts";
 import { awaitBuild, awaitWorkspace, createBuild, openWorld } from "#test/support/workspaces.ts";
 import { openGitWorld, removeWorkspace } from "./world.ts";
 
-const getAgent = ({ latest_build }: Workspace) => latest_build.resources[0]?.agents?.[0];
-const isReady = (workspace: Workspace): boolean => getAgent(workspace)?.lifecycle_state === "ready";
+const findAgent = ({ latest_build }: Workspace) => latest_build.resources[0]?.agents?.[0];
+const isReady = (workspace: Workspace): boolean => findAgent(workspace)?.lifecycle_state === "ready";
 
 const DEVCONTAINER = JSON.stringify({
   name: "Everything",
@@ -32,7 +32,7 @@ const DEVCONTAINER = JSON.stringify({
 
 testNeeding(
   [needs.git, requireSingleServer("local")],
-  "[RW-6] [RW-7] [RW-19] a link becomes a workspace without a template: cloned once with submodules, commands in order, ports as apps; it is offered again",
+  "[RW-6] [RW-7] [RW-19] a workspace from a link has a clone with submodules, runs the commands in order, and shows ports as apps",
   async () => {
     using git = openGitWorld();
     await git.publish("lib", { "lib.txt": "lib" });
@@ -50,7 +50,9 @@ testNeeding(
     });
     expect(created.template_name).toBe("repository-local");
     const ready = await awaitWorkspace(admin, created.id, isReady);
-    expect(getAgent(ready)?.apps.map(({ slug, display_name }) => [slug, display_name])).toEqual([["port-3000", "Web"]]);
+    expect(findAgent(ready)?.apps.map(({ slug, display_name }) => [slug, display_name])).toEqual([
+      ["port-3000", "Web"],
+    ]);
     const home = join(world.server.directory, "workspaces", created.id, "home");
     const clone = join(home, "app");
     const readFile = (path: string): string => readFileSync(join(clone, path), "utf8");
@@ -60,8 +62,8 @@ testNeeding(
     expect(existsSync("/tmp/never")).toBe(false);
     const logs = await admin.get<{ output: string }[]>(`/api/v2/workspacebuilds/${created.latest_build.id}/logs`);
     const output = logs.map(({ output }) => output).join("\n");
-    for (const words of ["initializeCommand. Would run on the server's machine.", "image. Needs a container"]) {
-      expect(output).toContain(words);
+    for (const message of ["initializeCommand. Would run on the server's machine.", "image. Needs a container"]) {
+      expect(output).toContain(message);
     }
 
     writeFileSync(join(clone, "README.md"), "changed");

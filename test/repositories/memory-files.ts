@@ -1,4 +1,4 @@
-// A repository as a mapping of paths to texts, for tests of its configuration.
+// Repositories in memory, as a mapping of paths to texts, for tests of repository configurations.
 import { sha256 } from "#base/ids.ts";
 import type { RepositoryPlan } from "#schema/templates/repository.ts";
 import { planRepository, type RepositoryFiles } from "#src/provisioners/repository/plan.ts";
@@ -10,7 +10,7 @@ export const toMemoryFiles = (texts: Readonly<Record<string, string>>): Reposito
   files: Object.keys(texts),
   read: async (path) => texts[path],
   getObjectId: async (path) => {
-    const isFolder = path === "" || Object.keys(texts).some((one) => one.startsWith(`${path}/`));
+    const isFolder = path === "" || Object.keys(texts).some((file) => file.startsWith(`${path}/`));
     return texts[path] !== undefined || isFolder ? sha256(`${path}:${texts[path] ?? ""}`).slice(0, 40) : undefined;
   },
 });

@@ -1,4 +1,4 @@
-// The plans for several kinds of real repositories, reduced to a few files.
+// Plans for several kinds of real repositories, reduced to a few files.
 import { expect, test } from "bun:test";
 import { parsePlan, type RepositoryPlan } from "#schema/templates/repository.ts";
 import { makePlan } from "./memory-files.ts";
@@ -7,7 +7,7 @@ const DEV = ".devcontainer/devcontainer.json";
 const json = (value: unknown): string => JSON.stringify(value);
 const listDropped = ({ dropped }: RepositoryPlan): string[] => dropped.map(({ property }) => property);
 
-/** Kinds of public repositories: title, files, expected plan, and properties that are left out. */
+/** Kinds of public repositories: title, files, expected plan, and dropped properties. */
 const SHAPES: readonly (readonly [string, Record<string, string>, Partial<RepositoryPlan>, string[]?])[] = [
   [
     "an image and a name, with comments and trailing commas",
@@ -74,7 +74,7 @@ const SHAPES: readonly (readonly [string, Record<string, string>, Partial<Reposi
     ["localEnv:TOKEN", "containerEnv.SLIPWAY_AGENT_TOKEN", "mounts"],
   ],
   [
-    "commands as lists and side by side",
+    "commands as lists and in parallel",
     {
       [DEV]: json({
         image: "debian:13",
@@ -126,7 +126,7 @@ const SHAPES: readonly (readonly [string, Record<string, string>, Partial<Reposi
     ["build.options"],
   ],
   [
-    "dockerFile and context at the top, as it was written once",
+    "dockerFile and context at the top level, the old format",
     {
       [DEV]: json({ dockerFile: "../docker/dev.Dockerfile", context: "../docker" }),
       "docker/dev.Dockerfile": "FROM debian:13",
@@ -145,7 +145,7 @@ const SHAPES: readonly (readonly [string, Record<string, string>, Partial<Reposi
     ["dockerComposeFile", "app.volumes", "app.network_mode"],
   ],
   [
-    "nothing but ports and a command, so that the language decides",
+    "only ports and a command, so that the language selects the image",
     { [DEV]: json({ forwardPorts: [8000], postStartCommand: "python -m http.server" }), "requirements.txt": "" },
     {
       source: "devcontainer",
@@ -222,9 +222,9 @@ const SHAPES: readonly (readonly [string, Record<string, string>, Partial<Reposi
     { source: "devcontainer", image: expect.stringContaining("/base:") },
     [DEV],
   ],
-  ["a list in place of an object", { [DEV]: "[]" }, { image: expect.stringContaining("/base:") }, [DEV]],
+  ["a list instead of an object", { [DEV]: "[]" }, { image: expect.stringContaining("/base:") }, [DEV]],
   [
-    "YAML that is broken",
+    "invalid YAML",
     { ".gitpod.yml": "image: [", "go.mod": "" },
     { source: "gitpod", image: expect.stringContaining("/go:") },
     [".gitpod.yml"],
@@ -241,8 +241,8 @@ test.each(SHAPES as never[])(
   },
 );
 
-/** Settings that would affect the server's machine, and the property that is reported. */
-const HOSTILE: readonly (readonly [string, object])[] = [
+/** Settings that would affect the server's machine, each with the dropped property. */
+const HOSTILE_SETTINGS: readonly (readonly [string, object])[] = [
   ["initializeCommand", { image: "a", initializeCommand: "id" }],
   ["runArgs", { image: "a", runArgs: ["--privileged"] }],
   ["privileged", { image: "a", privileged: true }],
@@ -261,13 +261,13 @@ const HOSTILE: readonly (readonly [string, object])[] = [
   ["dockerComposeFile", { dockerComposeFile: "../../../compose.yaml", service: "a" }],
 ];
 
-test.each(HOSTILE as [string, object][])("[RW-3] leaves out %s of %j", async (property, devcontainer) => {
+test.each(HOSTILE_SETTINGS as [string, object][])("[RW-3] drops %s of %j", async (property, devcontainer) => {
   const plan = await makePlan({ [DEV]: json(devcontainer), ".devcontainer/Dockerfile": "" });
   expect(listDropped(plan)).toContain(property);
   expect(json(plan.volumes) + json(plan.build ?? {}) + json(plan.features)).not.toMatch(/\/host|passwd|\.\.|evil/);
 });
 
-test("[RW-3] a file crafted to be slow is parsed in a moment", async () => {
+test("[RW-3] parses files quickly that are crafted to be slow", async () => {
   const unclosed = await makePlan({
     [DEV]: json({ image: "a", containerEnv: { A: "${localEnv:".repeat(20_000), B: "b" } }),
   });
@@ -295,7 +295,7 @@ test("[RW-2] finds every devcontainer.json, reads the selected one, and searches
     "api/main.go": "",
   };
   const selected = ".devcontainer/b/devcontainer.json";
-  const [first, second, web, api, wrong] = await Promise.all([
+  const [first, second, web, api, missing] = await Promise.all([
     makePlan(files),
     makePlan(files, { configuration: selected }),
     makePlan(files, { path: "web" }),
@@ -303,13 +303,13 @@ test("[RW-2] finds every devcontainer.json, reads the selected one, and searches
     makePlan(files, { configuration: "api/devcontainer.json" }),
   ]);
   expect(first.choices).toEqual([".devcontainer/a/devcontainer.json", selected]);
-  expect([first, second, web, api, wrong].map(({ title }) => title)).toEqual(["a", "b", "web", "a", "a"]);
-  expect(listDropped(wrong)).toEqual(["configuration"]);
+  expect([first, second, web, api, missing].map(({ title }) => title)).toEqual(["a", "b", "web", "a", "a"]);
+  expect(listDropped(missing)).toEqual(["configuration"]);
 });
 
-test("[RW-5] refuses a plan with anything that a plan cannot contain", async () => {
+test("[RW-5] rejects a plan with invalid values", async () => {
   const plan = await makePlan({});
-  const broken: object[] = [
+  const invalidChanges: object[] = [
     { volumes: [{ name: "x", path: "relative" }] },
     { volumes: [{ name: "/", path: "/host" }] },
     { user: "root;id" },
@@ -323,6 +323,7 @@ test("[RW-5] refuses a plan with anything that a plan cannot contain", async () 
     { ports: [{ port: 0, label: "", protocol: "http" }] },
     { name: "../x" },
   ];
-  for (const one of broken) expect(parsePlan(JSON.stringify(Object.assign({}, plan, one)))).toBeUndefined();
+  for (const change of invalidChanges)
+    expect(parsePlan(JSON.stringify(Object.assign({}, plan, change)))).toBeUndefined();
   expect(parsePlan("{")).toBeUndefined();
 });

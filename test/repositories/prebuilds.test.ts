@@ -1,4 +1,4 @@
-// Images built in advance: a genuine engine, a git host, and push events as hosts send them.
+// Prebuilt images of repositories, with a real engine, a git host, and push events as hosts send them.
 import { afterAll, expect } from "bun:test";
 import { createHmac } from "node:crypto";
 import { writeFileSync } from "node:fs";
@@ -26,7 +26,7 @@ afterAll(() => {
   temp[Symbol.dispose]();
 });
 const program = join(temp.path, "slipway");
-// The beginning of a Linux program; it is never started here.
+// The first bytes of a Linux program, which these tests never start.
 writeFileSync(
   program,
   Buffer.concat([Buffer.from("\x7fELF"), Buffer.alloc(14), Buffer.from([62, 0]), Buffer.alloc(64)]),
@@ -42,63 +42,63 @@ const { admin } = world;
 const engine = new Engine(env.SLIPWAY_DOCKER_HOST, systemClock);
 if (needs.docker.found) await engine.connect();
 
-const dockerfile = (word: string): string => `FROM slipway-test:1\nRUN echo ${word} >/tmp/word\n`;
-const read = async (id: string): Promise<RepositoryPrebuild> => {
-  const found = (await admin.get<RepositoryPrebuild[]>(PATH)).find((one) => one.id === id);
-  if (!found) throw new Error("the prebuild was removed");
-  return found;
+const createDockerfile = (word: string): string => `FROM slipway-test:1\nRUN echo ${word} >/tmp/word\n`;
+const loadPrebuild = async (id: string): Promise<RepositoryPrebuild> => {
+  const prebuild = (await admin.get<RepositoryPrebuild[]>(PATH)).find((candidate) => candidate.id === id);
+  if (!prebuild) throw new Error("the prebuild was removed");
+  return prebuild;
 };
-/** Returns the prebuild once this commit has its image. */
+/** Waits until the image of this commit is built, and returns the prebuild. */
 const awaitBuilt = (id: string, commit: string): Promise<RepositoryPrebuild> =>
   until(async () => {
-    const found = await read(id);
-    if (found.status === "failed") throw new Error(found.error);
-    return found.status === "ready" && found.commit === commit && found;
+    const prebuild = await loadPrebuild(id);
+    if (prebuild.status === "failed") throw new Error(prebuild.error);
+    return prebuild.status === "ready" && prebuild.commit === commit && prebuild;
   });
 /** Returns the IDs of images built from a repository. */
 const listImages = async (url: string): Promise<string[]> => {
   const query = { filters: JSON.stringify({ label: [`slipway.repository=${url}`] }) };
   return ((await engine.json<{ Id: string }[]>("list", "GET", "/images/json", { query })) ?? []).map(({ Id }) => Id);
 };
-const push = (url: string, headers: Record<string, string>, body = "{}"): Promise<Response> =>
+const sendPush = (url: string, headers: Record<string, string>, body = "{}"): Promise<Response> =>
   fetch(url.replace(/^https?:\/\/[^/]+/, world.server.url.origin), { method: "POST", headers, body });
 
 testNeeding(
   [needs.docker, needs.git, requireSingleServer("engine")],
-  "[IB-4] [IB-6] [IB-8] the image of the newest commit is built before a user opens the repository, and again after a signed push; older ones are removed",
+  "[IB-4] [IB-6] [IB-8] the server prebuilds the image of the newest commit, again after a signed push, and removes older images",
   async () => {
-    const app = await git.publish("ahead", { Dockerfile: dockerfile(crypto.randomUUID()) });
-    const head = (): string => app.git("rev-parse", "HEAD").trim();
+    const app = await git.publish("ahead", { Dockerfile: createDockerfile(crypto.randomUUID()) });
+    const getHead = (): string => app.git("rev-parse", "HEAD").trim();
     const url = git.link("ahead");
     const { prebuild, secret } = await admin.post<CreatedRepositoryPrebuild>(PATH, { url, keep: 1 });
     expect(prebuild).toMatchObject({ url, name: "ahead", keep: 1, interval_hours: 0, owner_name: "admin" });
-    const first = await awaitBuilt(prebuild.id, head());
+    const first = await awaitBuilt(prebuild.id, getHead());
     expect([first.images, first.log]).toEqual([1, expect.stringContaining("Building the image of the repository.")]);
     const [before] = await listImages(url);
 
-    app.write("Dockerfile", dockerfile(crypto.randomUUID()));
+    app.write("Dockerfile", createDockerfile(crypto.randomUUID()));
     app.git("commit", "-q", "-a", "-m", "second");
     app.git("push", "-q", "hosted", "main");
     const body = JSON.stringify({ ref: "refs/heads/main", repository: { clone_url: "http://elsewhere.example.com" } });
-    const signBody = (key: string) => `sha256=${createHmac("sha256", key).update(body).digest("hex")}`;
+    const sign = (key: string) => `sha256=${createHmac("sha256", key).update(body).digest("hex")}`;
     const headers = { "x-github-event": "push", "content-type": "application/json" };
-    const refused = await push(first.webhook_url, { ...headers, "x-hub-signature-256": signBody("other") }, body);
-    const unknown = first.webhook_url.replace(prebuild.id, crypto.randomUUID());
-    const missing = await push(unknown, { ...headers, "x-hub-signature-256": signBody(secret) }, body);
-    expect([refused.status, missing.status]).toEqual([404, 404]);
-    expect(await refused.text()).toBe(await missing.text());
-    const good = { ...headers, "x-hub-signature-256": signBody(secret) };
-    expect((await push(first.webhook_url, good, body)).status).toBe(204);
-    const second = await awaitBuilt(prebuild.id, head());
+    const rejection = await sendPush(first.webhook_url, { ...headers, "x-hub-signature-256": sign("other") }, body);
+    const unknownUrl = first.webhook_url.replace(prebuild.id, crypto.randomUUID());
+    const unknownResponse = await sendPush(unknownUrl, { ...headers, "x-hub-signature-256": sign(secret) }, body);
+    expect([rejection.status, unknownResponse.status]).toEqual([404, 404]);
+    expect(await rejection.text()).toBe(await unknownResponse.text());
+    const signedHeaders = { ...headers, "x-hub-signature-256": sign(secret) };
+    expect((await sendPush(first.webhook_url, signedHeaders, body)).status).toBe(204);
+    const second = await awaitBuilt(prebuild.id, getHead());
     const after = await listImages(url);
     expect([second.images, after.length, after.includes(before ?? "")]).toEqual([1, 1, false]);
 
-    // A repeated event, and one that is not a push, build nothing.
-    expect((await push(first.webhook_url, good, body)).status).toBe(204);
-    expect((await push(first.webhook_url, { ...good, "x-github-event": "ping" }, body)).status).toBe(204);
+    // A repeated event does not start a build, and neither does an event that is not a push.
+    expect((await sendPush(first.webhook_url, signedHeaders, body)).status).toBe(204);
+    expect((await sendPush(first.webhook_url, { ...signedHeaders, "x-github-event": "ping" }, body)).status).toBe(204);
     expect((await listImages(url)).length).toBe(1);
     await admin.delete(`${PATH}/${prebuild.id}`);
-    expect((await push(first.webhook_url, good, body)).status).toBe(404);
+    expect((await sendPush(first.webhook_url, signedHeaders, body)).status).toBe(404);
     const { audit_logs } = await admin.get("/api/v2/audit?q=resource_type:repository_prebuild&limit=10");
     const entries = audit_logs.map(({ action, resource_target }) => [action, resource_target]);
     expect(entries).toEqual([
@@ -106,7 +106,7 @@ testNeeding(
       ["create", url],
     ]);
 
-    // A workspace's build finds it.
+    // A workspace's build uses the prebuilt image.
     const provisioner = new DockerProvisioner({
       host: env.SLIPWAY_DOCKER_HOST,
       clock: systemClock,
@@ -125,21 +125,21 @@ testNeeding(
 
 testNeeding(
   [needs.docker, needs.git, requireSingleServer("engine")],
-  "[IB-5] only template managers add a repository, once, with its default branch; failures are shown",
+  "[IB-5] only template managers can add a repository, once and with its default branch; a failed build shows its error",
   async () => {
     await git.publish("broken", { Dockerfile: "FROM slipway-test:1\nRUN exit 3\n" });
     const url = git.link("broken");
     const { prebuild } = await admin.post<CreatedRepositoryPrebuild>(PATH, { url, interval_hours: 1 });
     const failed = await until(async () => {
-      const found = await read(prebuild.id);
+      const found = await loadPrebuild(prebuild.id);
       return found.status === "failed" && found;
     });
     expect(failed.error).toContain("returned a non-zero code: 3");
     expect(failed.next_at).toBeDefined();
-    const again = admin.post(PATH, { url });
-    await expect(again).rejects.toMatchObject({ status: 409 });
-    const branch = { url: `${url}/tree/main` };
-    await expect(admin.post(PATH, branch)).rejects.toMatchObject({ status: 400 });
+    const duplicate = admin.post(PATH, { url });
+    await expect(duplicate).rejects.toMatchObject({ status: 409 });
+    const branchLink = { url: `${url}/tree/main` };
+    await expect(admin.post(PATH, branchLink)).rejects.toMatchObject({ status: 400 });
     const { client } = await newPerson(admin, "ada");
     await expect(client.post(PATH, { url })).rejects.toMatchObject({ status: 403 });
     expect(await client.get<RepositoryPrebuild[]>(PATH)).toEqual([]);
@@ -152,30 +152,30 @@ testNeeding(
 
 testNeeding(
   [needs.docker, needs.git, requireSingleServer("engine")],
-  "[IB-10] the deletion of its organization removes a prebuild and stops its build, so that the next one begins",
+  "[IB-10] deleting an organization removes its prebuilds and stops their builds, so that the next build starts",
   async () => {
     const { id: organization_id } = await admin.post<{ id: string }>("/api/v2/organizations", { name: "closing" });
     await git.publish("endless", { Dockerfile: "FROM slipway-test:1\nRUN sleep 3000\n" });
-    const added = { url: git.link("endless"), organization_id };
-    const { prebuild, secret } = await admin.post<CreatedRepositoryPrebuild>(PATH, added);
-    await until(async () => (await read(prebuild.id)).status === "building");
-    const app = await git.publish("waiting", { Dockerfile: dockerfile(crypto.randomUUID()) });
-    const next = await admin.post<CreatedRepositoryPrebuild>(PATH, { url: git.link("waiting") });
+    const request = { url: git.link("endless"), organization_id };
+    const { prebuild, secret } = await admin.post<CreatedRepositoryPrebuild>(PATH, request);
+    await until(async () => (await loadPrebuild(prebuild.id)).status === "building");
+    const app = await git.publish("waiting", { Dockerfile: createDockerfile(crypto.randomUUID()) });
+    const nextPrebuild = await admin.post<CreatedRepositoryPrebuild>(PATH, { url: git.link("waiting") });
     await admin.delete("/api/v2/organizations/closing");
     const headers = {
       "x-github-event": "push",
       "x-hub-signature-256": `sha256=${createHmac("sha256", secret).update("{}").digest("hex")}`,
     };
-    expect((await push(prebuild.webhook_url, headers)).status).toBe(404);
-    await awaitBuilt(next.prebuild.id, app.git("rev-parse", "HEAD").trim());
+    expect((await sendPush(prebuild.webhook_url, headers)).status).toBe(404);
+    await awaitBuilt(nextPrebuild.prebuild.id, app.git("rev-parse", "HEAD").trim());
     expect((await admin.get<RepositoryPrebuild[]>(PATH)).map(({ name }) => name)).toEqual(["waiting"]);
-    await admin.delete(`${PATH}/${next.prebuild.id}`);
+    await admin.delete(`${PATH}/${nextPrebuild.prebuild.id}`);
   },
 );
 
 testNeeding(
   [needs.docker, needs.git, requireSingleServer("engine"), requireSingleServer("localOfProcess")],
-  "[IB-9] a server that is killed at each failpoint has built the image once after its next start, and leaves nothing unfinished",
+  "[IB-9] after a kill at any failpoint, the next start of the server builds the image exactly once",
   async () => {
     const app = await git.publish("killed", { Dockerfile: "FROM slipway-test:1\n" });
     const url = git.link("killed");
@@ -186,20 +186,24 @@ testNeeding(
     const loadFirst = async () => (await owner.get<RepositoryPrebuild[]>(PATH))[0];
     await until(async () => (await loadFirst())?.status === "ready");
     for (const point of PREBUILD_FAILPOINTS) {
-      app.write("Dockerfile", dockerfile(point + crypto.randomUUID()));
+      app.write("Dockerfile", createDockerfile(point + crypto.randomUUID()));
       app.git("commit", "-q", "-a", "-m", point);
       app.git("push", "-q", "hosted", "main");
       await server.stop();
-      const killed = await server.start({ env: { ...env, SLIPWAY_FAILPOINT: point } });
+      const failing = await server.start({ env: { ...env, SLIPWAY_FAILPOINT: point } });
       await owner.post(`${PATH}/${prebuild.id}/build`).catch(() => {});
-      expect({ point, signal: (await killed.ended).signal }).toEqual({ point, signal: "SIGKILL" });
+      expect({ point, signal: (await failing.ended).signal }).toEqual({ point, signal: "SIGKILL" });
       await server.start({ env });
       const commit = app.git("rev-parse", "HEAD").trim();
-      const done = await until(async () => {
+      const built = await until(async () => {
         const found = await loadFirst();
         return found?.commit === commit && found.status === "ready" && found;
       });
-      expect({ point, kept: done.images, there: (await listImages(url)).length }).toEqual({ point, kept: 1, there: 1 });
+      expect({ point, kept: built.images, there: (await listImages(url)).length }).toEqual({
+        point,
+        kept: 1,
+        there: 1,
+      });
     }
     await owner.delete(`${PATH}/${prebuild.id}`);
     await server.stop();

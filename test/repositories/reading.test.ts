@@ -1,4 +1,4 @@
-// The files that the server reads from a repository, their source, and its errors when a host rejects it.
+// How the server reads repositories: which commit and folder, from which addresses, within which limits, and with which errors.
 import { afterAll, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
@@ -24,17 +24,17 @@ import { awaitBuild, awaitWorkspace, createBuild, openWorld } from "#test/suppor
 import { openGitWorld, removeWorkspace } from "./world.ts";
 
 const provider = new FakeProvider();
-/** Only people with a linked account can read here. */
-const closed = openGitWorld((token) => token !== "" && provider.isActiveToken(token));
-const open = openGitWorld();
+/** A git host that requires a token of a linked account. */
+const privateHost = openGitWorld((token) => token !== "" && provider.isActiveToken(token));
+const publicHost = openGitWorld();
 afterAll(() => {
-  for (const one of [provider, closed, open]) one[Symbol.dispose]();
+  for (const resource of [provider, privateHost, publicHost]) resource[Symbol.dispose]();
 });
-const setting = provider.setting("git", { regex: `^http://${closed.host}/` });
+const setting = provider.setting("git", { regex: `^http://${privateHost.host}/` });
 const world = await forFile(openWorld({ env: { ...LOCAL, SLIPWAY_EXTERNAL_AUTH: JSON.stringify([setting]) } }));
 const { admin } = world;
 
-const app = await open.publish("app", {
+const app = await publicHost.publish("app", {
   "go.mod": "module app",
   "web/.devcontainer.json": '{"image":"w"}',
   "web/a.txt": "a",
@@ -46,54 +46,55 @@ app.git("commit", "-q", "-m", "fix");
 app.git("push", "-q", "hosted", "fix/login", "HEAD:refs/pull/7/head", "HEAD:refs/merge-requests/9/head");
 app.git("tag", "v1.0");
 app.git("push", "-q", "hosted", "v1.0");
-const fix = app.git("rev-parse", "HEAD").trim();
-const main = app.git("rev-parse", "main").trim();
-await closed.publish("secret", { "package.json": "{}" });
+const fixCommit = app.git("rev-parse", "HEAD").trim();
+const mainCommit = app.git("rev-parse", "main").trim();
+await privateHost.publish("secret", { "package.json": "{}" });
 
-const read = (requested: RepositoryAsked): Promise<RepositoryFound> =>
+const readRepository = (requested: RepositoryAsked): Promise<RepositoryFound> =>
   admin.post<RepositoryFound>("/api/v2/repositories/read", { repository: requested });
-const url = open.link("app");
+const url = publicHost.link("app");
+const hasSucceeded = ({ latest_build }: Workspace): boolean => latest_build.job.status === "succeeded";
 
-/** Requests, and the commit and folder that are read. */
-const ASKED: readonly (readonly [object, string, string?])[] = [
-  [{ url }, main],
-  [{ url: `${url}.git` }, main],
-  [{ url, branch: "fix/login" }, fix],
-  [{ url: `${url}`, branch: "v1.0" }, fix],
-  [{ url, commit: fix }, fix],
-  [{ url, pull_request: 7 }, fix],
-  [{ url, pull_request: 9 }, fix],
-  [{ url, branch: "main", path: "/web/" }, main, "web"],
+/** Requests, each with the commit and the folder that the server reads. */
+const REQUESTS: readonly (readonly [object, string, string?])[] = [
+  [{ url }, mainCommit],
+  [{ url: `${url}.git` }, mainCommit],
+  [{ url, branch: "fix/login" }, fixCommit],
+  [{ url: `${url}`, branch: "v1.0" }, fixCommit],
+  [{ url, commit: fixCommit }, fixCommit],
+  [{ url, pull_request: 7 }, fixCommit],
+  [{ url, pull_request: 9 }, fixCommit],
+  [{ url, branch: "main", path: "/web/" }, mainCommit, "web"],
 ];
 
-test.each(ASKED.map(([requested, commit, path = ""]) => [requested, commit, path]) as never[])(
+test.each(REQUESTS.map(([requested, commit, path = ""]) => [requested, commit, path]) as never[])(
   "[RW-10] reads %j",
   async (requested: RepositoryAsked, commit: string, path: string) => {
-    const { plan, problem } = await read(requested);
+    const { plan, problem } = await readRepository(requested);
     expect([problem, plan?.commit, plan?.path]).toEqual(["", commit, path || undefined]);
     expect(plan?.image).toEqual(path ? "w" : expect.stringContaining("/go:"));
   },
 );
 
 /** Rejected requests and their errors. */
-const REFUSED: readonly (readonly [object, string])[] = [
-  [{ url, branch: "nothing" }, `The repository at ${open.host} has no branch or tag nothing.`],
-  [{ url, pull_request: 8 }, `The repository at ${open.host} has no pull request 8`],
+const REJECTED_REQUESTS: readonly (readonly [object, string])[] = [
+  [{ url, branch: "nothing" }, `The repository at ${publicHost.host} has no branch or tag nothing.`],
+  [{ url, pull_request: 8 }, `The repository at ${publicHost.host} has no pull request 8`],
   [{ url, commit: "0".repeat(40) }, "has no commit 000"],
-  [{ url: open.link("none") }, `${open.host} `],
+  [{ url: publicHost.link("none") }, `${publicHost.host} `],
   [
-    { url: closed.link("secret") },
-    `${closed.host} has no public repository secret (status 401). If it is private, link your account at ${closed.host} first, or create a deploy key for it.`,
+    { url: privateHost.link("secret") },
+    `${privateHost.host} has no public repository secret (status 401). If it is private, link your account at ${privateHost.host} first, or create a deploy key for it.`,
   ],
   [{ url: "http://127.0.0.1:1/app" }, "127.0.0.1:1 cannot be reached"],
 ];
 
-test.each(REFUSED as never[])(
-  "[RW-12] names the refusing host and the reason: %j",
-  async (requested: RepositoryAsked, words: string) => {
-    const { plan, problem } = await read(requested);
+test.each(REJECTED_REQUESTS as never[])(
+  "[RW-12] reports the host and the reason of a rejection: %j",
+  async (requested: RepositoryAsked, message: string) => {
+    const { plan, problem } = await readRepository(requested);
     expect(plan).toBeUndefined();
-    expect(problem).toContain(words);
+    expect(problem).toContain(message);
   },
 );
 
@@ -108,108 +109,114 @@ const INVALID_SELECTIONS: readonly object[] = [
 ];
 
 test.each(INVALID_SELECTIONS as RepositoryAsked[])(
-  "[RW-12] answers 400 and creates nothing for %j",
+  "[RW-12] returns 400 and creates nothing for %j",
   async (repository) => {
-    const answer = await admin.fetch("POST", "/api/v2/repositories/read", { repository });
-    expect(answer.status).toBe(400);
+    const response = await admin.fetch("POST", "/api/v2/repositories/read", { repository });
+    expect(response.status).toBe(400);
     const created = await admin.fetch("POST", "/api/v2/users/me/workspaces", { name: "none", repository });
     expect(created.status).toBe(400);
   },
 );
 
-test("[RW-10] reads a private repository with the account that its owner has linked, and tells which account is missing", async () => {
-  const requested = { url: closed.link("secret") };
-  expect(await read(requested)).toMatchObject({ account: { id: "git", linked: false } });
+test("[RW-10] reads a private repository with the user's linked account, or names the account to link", async () => {
+  const requested = { url: privateHost.link("secret") };
+  expect(await readRepository(requested)).toMatchObject({ account: { id: "git", linked: false } });
   await link(admin, provider, "git");
-  const { plan, account } = await read(requested);
+  const { plan, account } = await readRepository(requested);
   expect([account?.linked, plan?.source]).toEqual([true, "language"]);
 });
 
-test("[RW-11] one person reads two repositories at a time, so that a slow host does not keep other people from reading", async () => {
+test("[RW-11] reads only two repositories per person at a time, so that slow hosts do not delay other people", async () => {
   const { client: eve } = await newPerson(admin, "slow-eve");
   const { client: bob } = await newPerson(admin, "quick-bob");
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
-  let requested = 0;
-  using slow = Bun.serve({
+  let requestCount = 0;
+  using slowHost = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
     fetch: async () => {
-      requested++;
+      requestCount++;
       await released;
       return new Response("", { status: 404 });
     },
   });
-  const readAs = async (client: Client, at: string): Promise<number> =>
-    (await client.fetch("POST", "/api/v2/repositories/read", { repository: { url: at } })).status;
-  const positions = Array.from({ length: 19 }, (_, at) => at);
-  const reads = positions.map((at) => readAs(eve, `${slow.url}app-${at}`));
-  // Two are read, sixteen wait, and one is refused.
-  expect(await Promise.race(reads)).toBe(503);
+  const readAs = async (client: Client, url: string): Promise<number> =>
+    (await client.fetch("POST", "/api/v2/repositories/read", { repository: { url } })).status;
+  const positions = Array.from({ length: 19 }, (_, index) => index);
+  const responses = positions.map((index) => readAs(eve, `${slowHost.url}app-${index}`));
+  // Two requests are active, sixteen wait, and one is rejected.
+  expect(await Promise.race(responses)).toBe(503);
   expect(await readAs(bob, url)).toBe(200);
-  await until(() => requested >= 2);
-  expect(requested).toBe(2);
+  await until(() => requestCount >= 2);
+  expect(requestCount).toBe(2);
   release();
-  expect((await Promise.all(reads)).toSorted()).toEqual([...Array(18).fill(200), 503]);
+  expect((await Promise.all(responses)).toSorted()).toEqual([...Array(18).fill(200), 503]);
   expect(await readAs(eve, url)).toBe(200);
 });
 
-test("[RW-20] a member who does not own the deployment cannot read from the server's machine or its networks", async () => {
-  await using own = await openWorld();
-  const { client } = await newPerson(own.admin, "member");
-  let requested = 0;
+test("[RW-20] does not read from the server's machine or its networks for members who do not own the deployment", async () => {
+  await using ownWorld = await openWorld();
+  const { client } = await newPerson(ownWorld.admin, "member");
+  let requestCount = 0;
   using host = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
     fetch: () => {
-      requested++;
+      requestCount++;
       return new Response("secret", { status: 418 });
     },
   });
-  for (const at of [host.url.host, `localhost:${host.port}`, `[::1]:${host.port}`, "10.0.0.1", "169.254.169.254"]) {
-    const repository = { url: `http://${at}/app` };
+  for (const address of [
+    host.url.host,
+    `localhost:${host.port}`,
+    `[::1]:${host.port}`,
+    "10.0.0.1",
+    "169.254.169.254",
+  ]) {
+    const repository = { url: `http://${address}/app` };
     const { problem } = await client.post<RepositoryFound>("/api/v2/repositories/read", { repository });
-    // The message does not reveal the address that the name resolves to.
+    // The message does not reveal the IP address of a name.
     expect(problem).toContain(`${new URL(repository.url).hostname.replace(/^\[|\]$/g, "")} is not a public address.`);
   }
   const repository = { url: `${host.url.origin}/app` };
   const created = await client.fetch("POST", "/api/v2/users/me/workspaces", { name: "none", repository });
   expect([created.status, await created.text()]).toEqual([400, expect.stringContaining("is not a public address")]);
-  expect(requested).toBe(0);
-  const { problem } = await own.admin.post<RepositoryFound>("/api/v2/repositories/read", { repository });
+  expect(requestCount).toBe(0);
+  const { problem } = await ownWorld.admin.post<RepositoryFound>("/api/v2/repositories/read", { repository });
   expect(problem).toContain("418");
 });
 
-test("[RW-10] never calls a non-public address on a server that others use, and follows no redirect to one", async () => {
+test("[RW-10] never calls a private address on a server with several users, not even after a redirect", async () => {
   using temp = tempDirectory();
   const outbound = new Outbound({ clock: systemClock, allowed: [], resolve: async () => ["127.0.0.1"] });
   const reader = new RepositoryReader({ outbound, clock: systemClock, root: temp.path });
   const refs = listCandidateRefs({});
-  for (const one of [url, "http://git.example.com/app"]) {
-    const refused = reader.open({ url: one, refs });
-    await expect(refused).rejects.toThrow("is not a public address");
+  for (const privateUrl of [url, "http://git.example.com/app"]) {
+    const reading = reader.open({ url: privateUrl, refs });
+    await expect(reading).rejects.toThrow("is not a public address");
   }
-  let requested = 0;
+  let requestCount = 0;
   using host = Bun.serve({
     port: 0,
     fetch: () => {
-      requested++;
+      requestCount++;
       return Response.redirect("http://169.254.169.254/app/info/refs?service=git-upload-pack");
     },
   });
-  const here = new Outbound({ clock: systemClock, allowed: ["127.0.0.0/8"] });
-  const redirected = new RepositoryReader({ outbound: here, clock: systemClock, root: temp.path });
+  const loopbackOnly = new Outbound({ clock: systemClock, allowed: ["127.0.0.0/8"] });
+  const redirected = new RepositoryReader({ outbound: loopbackOnly, clock: systemClock, root: temp.path });
   await expect(redirected.open({ url: `http://127.0.0.1:${host.port}/app`, refs })).rejects.toThrow(
     "not a public address",
   );
-  expect(requested).toBe(1);
+  expect(requestCount).toBe(1);
 });
 
-test("[RW-10] sends a token only to its own host, and follows a repository that the host has moved", async () => {
-  const seen: (string | null)[] = [];
+test("[RW-10] sends a token only to its own host, and follows redirects of a moved repository", async () => {
+  const authorizations: (string | null)[] = [];
   using host = Bun.serve({
     port: 0,
     fetch: (request) => {
-      seen.push(request.headers.get("authorization"));
+      authorizations.push(request.headers.get("authorization"));
       return Response.redirect(`${url}.git/info/refs?service=git-upload-pack`);
     },
   });
@@ -217,50 +224,53 @@ test("[RW-10] sends a token only to its own host, and follows a repository that 
   const outbound = new Outbound({ clock: systemClock, allowed: ["127.0.0.0/8"] });
   const reader = new RepositoryReader({ outbound, clock: systemClock, root: join(temp.path, "copies") });
   const credential = { username: "ann", password: "secret" };
-  const moved = `http://127.0.0.1:${host.port}/old`;
-  using found = await reader.open({ url: moved, refs: listCandidateRefs({}), credential });
-  expect([found.url, found.commit, await found.read("go.mod")]).toEqual([`${url}.git`, main, "module app"]);
-  expect(seen).toEqual([`Basic ${btoa("ann:secret")}`]);
+  const oldUrl = `http://127.0.0.1:${host.port}/old`;
+  using repository = await reader.open({ url: oldUrl, refs: listCandidateRefs({}), credential });
+  expect([repository.url, repository.commit, await repository.read("go.mod")]).toEqual([
+    `${url}.git`,
+    mainCommit,
+    "module app",
+  ]);
+  expect(authorizations).toEqual([`Basic ${btoa("ann:secret")}`]);
 });
 
-test("[RW-11] stops at its limits of time and size, and leaves nothing behind", async () => {
+test("[RW-11] stops at its time and size limits, and leaves nothing behind", async () => {
   using temp = tempDirectory();
   const root = join(temp.path, "copies");
   const outbound = new Outbound({ clock: systemClock, allowed: ["127.0.0.0/8"] });
   const leftover = join(root, "copy-of-a-killed-server");
   mkdirSync(leftover, { recursive: true });
   writeFileSync(join(leftover, "deploy-key"), "private");
-  using silent = Bun.serve({ port: 0, fetch: () => new Promise<Response>(() => {}) });
-  const slow = new RepositoryReader({ outbound, clock: systemClock, root, timeout_ms: 200 });
-  // Its deploy key is deleted before a repository is read.
+  using silentHost = Bun.serve({ port: 0, fetch: () => new Promise<Response>(() => {}) });
+  const impatientReader = new RepositoryReader({ outbound, clock: systemClock, root, timeout_ms: 200 });
+  // A new reader deletes copies of a killed server, which may contain a deploy key, before it reads a repository.
   expect(existsSync(leftover)).toBe(false);
   const refs = listCandidateRefs({});
-  await expect(slow.open({ url: `http://127.0.0.1:${silent.port}/app`, refs })).rejects.toThrow(
+  await expect(impatientReader.open({ url: `http://127.0.0.1:${silentHost.port}/app`, refs })).rejects.toThrow(
     "took longer than 0.2 seconds",
   );
-  const big = await open.publish("big", {});
-  big.write("random", crypto.getRandomValues(new Uint8Array(60_000)));
-  big.git("add", ".");
-  big.git("commit", "-q", "-m", "big");
-  big.git("push", "-q", "hosted", "main");
-  const small = new RepositoryReader({ outbound, clock: systemClock, root, max_bytes: 20_000 });
-  await expect(small.open({ url: open.link("big"), refs, isWhole: true })).rejects.toThrow("larger than");
+  const largeRepository = await publicHost.publish("big", {});
+  largeRepository.write("random", crypto.getRandomValues(new Uint8Array(60_000)));
+  largeRepository.git("add", ".");
+  largeRepository.git("commit", "-q", "-m", "big");
+  largeRepository.git("push", "-q", "hosted", "main");
+  const limitedReader = new RepositoryReader({ outbound, clock: systemClock, root, max_bytes: 20_000 });
+  await expect(limitedReader.open({ url: publicHost.link("big"), refs, isWhole: true })).rejects.toThrow("larger than");
   const controller = new AbortController();
   controller.abort(new Error("no longer needed"));
-  await expect(slow.open({ url, refs, signal: controller.signal })).rejects.toThrow("no longer needed");
+  await expect(impatientReader.open({ url, refs, signal: controller.signal })).rejects.toThrow("no longer needed");
   expect(existsSync(root) ? readdirSync(root) : []).toEqual([]);
 });
 
 testNeeding(
   [needs.git, requireSingleServer("local")],
-  "[RW-9] a plan that a user submits is computed again, and only its link is used",
+  "[RW-9] the server computes a plan that a user submits again, and uses only its link",
   async () => {
     const { id } = await admin.post<Workspace>("/api/v2/users/me/workspaces", {
       name: "planned",
       repository: { url, branch: "main" },
     });
-    const isOver = ({ latest_build }: Workspace): boolean => latest_build.job.status === "succeeded";
-    const { latest_build, template_id } = await awaitWorkspace(admin, id, isOver);
+    const { latest_build, template_id } = await awaitWorkspace(admin, id, hasSucceeded);
     const listValues = (build: string) =>
       admin.get<{ name: string; value: string }[]>(`/api/v2/workspacebuilds/${build}/parameters`);
     const [created] = await listValues(latest_build.id);
@@ -269,26 +279,25 @@ testNeeding(
       const rich_parameter_values = [{ name: created?.name, value: JSON.stringify(value) }];
       return admin.post<Workspace>("/api/v2/users/me/workspaces", { name, template_id, rich_parameter_values });
     };
-    const changed = { ...plan, container_env: { CHANGED: "yes" } };
-    const copy = await awaitWorkspace(admin, (await createWith("copied", changed)).id, isOver);
+    const changedPlan = { ...plan, container_env: { CHANGED: "yes" } };
+    const copy = await awaitWorkspace(admin, (await createWith("copied", changedPlan)).id, hasSucceeded);
     const [{ value = "" } = {}] = await listValues(copy.latest_build.id);
     expect([JSON.parse(value).ref, value.includes("CHANGED")]).toEqual([plan.ref, false]);
-    const elsewhere = createWith("elsewhere", { ...plan, url: `${url}-of-somebody-else` });
-    expect((await elsewhere.catch((error) => error)).status).toBe(400);
-    for (const one of [id, copy.id]) await removeWorkspace(admin, one);
+    const otherRepository = createWith("elsewhere", { ...plan, url: `${url}-of-somebody-else` });
+    expect((await otherRepository.catch((error) => error)).status).toBe(400);
+    for (const workspaceId of [id, copy.id]) await removeWorkspace(admin, workspaceId);
   },
 );
 
 testNeeding(
   [needs.git, requireSingleServer("local")],
-  "[RW-9] a link as a parameter's value is read when it is set, and not again with the same value",
+  "[RW-9] the server reads a link in a parameter when it is set, and not again for the same value",
   async () => {
     const { id } = await admin.post<Workspace>("/api/v2/users/me/workspaces", {
       name: "kept",
       repository: { url, branch: "main" },
     });
-    const isOver = ({ latest_build }: Workspace): boolean => latest_build.job.status === "succeeded";
-    const { latest_build } = await awaitWorkspace(admin, id, isOver);
+    const { latest_build } = await awaitWorkspace(admin, id, hasSucceeded);
     const listValues = (build: string) => admin.get<{ value: string }[]>(`/api/v2/workspacebuilds/${build}/parameters`);
     const [{ value } = { value: "" }] = await listValues(latest_build.id);
     app.git("checkout", "-q", "main");
@@ -297,43 +306,42 @@ testNeeding(
     app.git("add", ".");
     app.git("commit", "-q", "-m", "another language");
     app.git("push", "-q", "hosted", "main");
-    const startAgain = async (values: readonly object[]) => {
+    const restartWith = async (values: readonly object[]) => {
       await createBuild(admin, id, "start", { rich_parameter_values: values } as never);
-      const { latest_build } = await awaitWorkspace(admin, id, isOver);
+      const { latest_build } = await awaitWorkspace(admin, id, hasSucceeded);
       return JSON.parse((await listValues(latest_build.id))[0]?.value ?? "{}");
     };
-    expect(await startAgain([])).toEqual(JSON.parse(value));
-    expect((await startAgain([{ name: "repository", value: url }])).image).toContain("/javascript-node:");
-    const bad = await admin.fetch("POST", `/api/v2/workspaces/${id}/builds`, {
+    expect(await restartWith([])).toEqual(JSON.parse(value));
+    expect((await restartWith([{ name: "repository", value: url }])).image).toContain("/javascript-node:");
+    const response = await admin.fetch("POST", `/api/v2/workspaces/${id}/builds`, {
       transition: "start",
       rich_parameter_values: [{ name: "repository", value: '{"url":"x"}' }],
     });
-    expect(bad.status).toBe(400);
+    expect(response.status).toBe(400);
     await removeWorkspace(admin, id);
   },
 );
 
 testNeeding(
   [needs.git, requireSingleServer("local")],
-  "[RW-34] administrators who may not enter a workspace get its repository's link instead of the plan, whose texts are hidden, and keep the plan",
+  "[RW-34] administrators without access to a workspace's contents get the repository's link, and their builds keep the plan",
   async () => {
-    await using own = await openWorld({
+    await using ownWorld = await openWorld({
       env: Object.assign({ SLIPWAY_ALLOW_LOCAL_PROVISIONER_FOR_MEMBERS: "true" }, LOCAL),
     });
-    const { admin } = own;
-    await open.publish("inner", {
+    const { admin } = ownWorld;
+    await publicHost.publish("inner", {
       ".devcontainer.json":
         '{"image":"w","postCreateCommand":"echo inner-command","remoteEnv":{"INNER":"inner-value"}}',
     });
-    const link = open.link("inner");
-    const lead = await newPerson(admin, "lead");
+    const link = publicHost.link("inner");
+    const orgAdmin = await newPerson(admin, "lead");
     await admin.put("/api/v2/organizations/default/members/lead/roles", { roles: ["organization-admin"] });
     const { id } = await admin.post<Workspace>("/api/v2/users/me/workspaces", {
       name: "inner",
       repository: { url: link, branch: "main" },
     });
-    const isOver = ({ latest_build }: Workspace): boolean => latest_build.job.status === "succeeded";
-    await awaitWorkspace(admin, id, isOver);
+    await awaitWorkspace(admin, id, hasSucceeded);
     const listValues = async (client: Client): Promise<string[]> => {
       const { latest_build } = await client.get<Workspace>(`/api/v2/workspaces/${id}`);
       const values = await client.get<{ value: string }[]>(`/api/v2/workspacebuilds/${latest_build.id}/parameters`);
@@ -341,68 +349,76 @@ testNeeding(
     };
     const [plan = ""] = await listValues(admin);
     expect([plan.includes("inner-command"), plan.includes('"refs/heads/main"')]).toEqual([true, true]);
-    expect(await listValues(lead.client)).toEqual([link]);
-    const { key: limited } = await admin.post<{ key: string }>("/api/v2/users/me/keys/tokens", {
+    expect(await listValues(orgAdmin.client)).toEqual([link]);
+    const { key: limitedKey } = await admin.post<{ key: string }>("/api/v2/users/me/keys/tokens", {
       scopes: ["workspace:read"],
     });
-    expect(await listValues(admin.withToken(limited))).toEqual([link]);
-    const { latest_build } = await lead.client.get<Workspace>(`/api/v2/workspaces/${id}`);
+    expect(await listValues(admin.withToken(limitedKey))).toEqual([link]);
+    const { latest_build } = await orgAdmin.client.get<Workspace>(`/api/v2/workspaces/${id}`);
     const [agent] = latest_build.resources[0]?.agents ?? [];
     expect(agent?.environment_variables.INNER).toBe("(hidden)");
     expect(agent?.scripts.map(({ script }) => script)).toContain("(hidden)");
     expect(JSON.stringify(latest_build)).not.toMatch(/inner-(?:command|value)/);
-    await createBuild(lead.client, id, "start", {
+    await createBuild(orgAdmin.client, id, "start", {
       rich_parameter_values: [{ name: "repository", value: link }],
     } as never);
-    await awaitWorkspace(admin, id, isOver);
+    await awaitWorkspace(admin, id, hasSucceeded);
     expect(await listValues(admin)).toEqual([plan]);
     await removeWorkspace(admin, id);
   },
 );
 
-test("[RW-21] someone who is not in the default organization opens repositories in one of their own", async () => {
+test("[RW-21] a user outside the default organization opens repositories in one of their own organizations", async () => {
   const env = Object.assign({ SLIPWAY_ALLOW_LOCAL_PROVISIONER_FOR_MEMBERS: "true" }, LOCAL);
-  await using own = await openWorld({ env });
-  const organization = async (name: string) =>
-    (await own.admin.post<{ id: string }>("/api/v2/organizations", { name })).id;
-  const [crew, fleet] = [await organization("crew"), await organization("fleet")];
-  const make = async (username: string, organization_ids: string[]) => {
+  await using ownWorld = await openWorld({ env });
+  const createOrganization = async (name: string) =>
+    (await ownWorld.admin.post<{ id: string }>("/api/v2/organizations", { name })).id;
+  const [crew, fleet] = [await createOrganization("crew"), await createOrganization("fleet")];
+  const createUser = async (username: string, organization_ids: string[]) => {
     const account = { email: `${username}@example.com`, username, password: PASSWORD, organization_ids };
-    await own.admin.post<unknown>("/api/v2/users", account);
-    return own.admin.withToken(undefined).signIn(account.email, PASSWORD);
+    await ownWorld.admin.post<unknown>("/api/v2/users", account);
+    return ownWorld.admin.withToken(undefined).signIn(account.email, PASSWORD);
   };
-  const open = async (client: Client, organization: string | undefined, name: string) => {
-    const path = organization ? `/organizations/${organization}/members/me/workspaces` : "/users/me/workspaces";
+  const openRepository = async (client: Client, organizationId: string | undefined, name: string) => {
+    const path = organizationId ? `/organizations/${organizationId}/members/me/workspaces` : "/users/me/workspaces";
     const created = await client.post<Workspace>(`/api/v2${path}`, { name, repository: { url } });
     await removeWorkspace(client, (await awaitBuild(client, created.id)).id);
     return [created.organization_id, created.template_name];
   };
-  const bob = await make("bob", [crew]);
-  expect(await open(bob, undefined, "first")).toEqual([crew, "repository-local"]);
-  const ann = await make("ann", [crew, fleet]);
-  expect(await open(ann, fleet, "second")).toEqual([fleet, "repository-local"]);
-  const template = (await own.admin.get<Template[]>(`/api/v2/organizations/${crew}/templates`))[0];
-  await own.admin.patch(`/api/v2/templates/${template?.id}/acl`, { group_perms: { [crew]: "" } });
-  const refused = await bob.fetch("POST", "/api/v2/users/me/workspaces", { name: "third", repository: { url } });
-  expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining("is not shared with you")]);
+  const bob = await createUser("bob", [crew]);
+  expect(await openRepository(bob, undefined, "first")).toEqual([crew, "repository-local"]);
+  const ann = await createUser("ann", [crew, fleet]);
+  expect(await openRepository(ann, fleet, "second")).toEqual([fleet, "repository-local"]);
+  const template = (await ownWorld.admin.get<Template[]>(`/api/v2/organizations/${crew}/templates`))[0];
+  await ownWorld.admin.patch(`/api/v2/templates/${template?.id}/acl`, { group_perms: { [crew]: "" } });
+  const response = await bob.fetch("POST", "/api/v2/users/me/workspaces", { name: "third", repository: { url } });
+  expect([response.status, await response.text()]).toEqual([400, expect.stringContaining("is not shared with you")]);
 });
 
-test("[RW-25] a repository of more than 200,000 files is not read, however few bytes they are", async () => {
-  const many = await open.publish("many", { "a.txt": "a" });
-  const blob = many.git("rev-parse", "HEAD:a.txt").trim();
-  /** The hash of a tree of so many entries that are the same. */
-  const tree = (count: number, entry: string): string => {
+test("[RW-25] the server does not read a repository of more than 200,000 files, even if it is small", async () => {
+  const repository = await publicHost.publish("many", { "a.txt": "a" });
+  const blob = repository.git("rev-parse", "HEAD:a.txt").trim();
+  /** Creates a tree with `count` equal entries and returns its hash. */
+  const createTree = (count: number, entry: string): string => {
     const lines = Array.from({ length: count }, (_, i) => `${entry}\t${i}\n`).join("");
-    return Bun.spawnSync(["git", "mktree"], { cwd: many.root, stdin: Buffer.from(lines) })
+    return Bun.spawnSync(["git", "mktree"], { cwd: repository.root, stdin: Buffer.from(lines) })
       .stdout.toString()
       .trim();
   };
-  const root = tree(201, `040000 tree ${tree(1_000, `100644 blob ${blob}`)}`);
-  many.git("push", "-q", "-f", "hosted", `${many.git("commit-tree", "-m", "many", root).trim()}:refs/heads/main`);
-  expect((await read({ url: open.link("many") })).problem).toBe("The repository has too many files to be read here.");
+  const root = createTree(201, `040000 tree ${createTree(1_000, `100644 blob ${blob}`)}`);
+  repository.git(
+    "push",
+    "-q",
+    "-f",
+    "hosted",
+    `${repository.git("commit-tree", "-m", "many", root).trim()}:refs/heads/main`,
+  );
+  expect((await readRepository({ url: publicHost.link("many") })).problem).toBe(
+    "The repository has too many files to be read here.",
+  );
 });
 
-/** A line of git's protocol: its length in hex, then its text. */
+/** Formats a line of git's protocol: its length in hex, then its content. */
 const formatPacket = (...parts: readonly (string | Uint8Array)[]): Buffer => {
   const body = Buffer.concat(parts.map((part) => Buffer.from(part)));
   return Buffer.concat([Buffer.from((body.byteLength + 4).toString(16).padStart(4, "0")), body]);
@@ -412,15 +428,15 @@ const DELIMITER = "0001";
 const COMMIT = 1;
 const TREE = 2;
 
-type PackObject = { readonly type: number; readonly content: Buffer; readonly claimed?: number };
+type PackObject = { readonly type: number; readonly content: Buffer; readonly claimedBytes?: number };
 
-/** A pack of objects, which can claim another size than they have. */
+/** Creates a pack of objects. An object can claim another size than its real one. */
 const createPack = (...objects: readonly PackObject[]): Buffer => {
-  const encoded = objects.map(({ type, content, claimed = content.byteLength }) => {
-    const header = [(type << 4) | (claimed & 15) | 0x80];
-    let left = Math.floor(claimed / 16);
-    for (; left >= 128; left = Math.floor(left / 128)) header.push((left & 0x7f) | 0x80);
-    header.push(left);
+  const encoded = objects.map(({ type, content, claimed: claimedBytes = content.byteLength }) => {
+    const header = [(type << 4) | (claimedBytes & 15) | 0x80];
+    let remaining = Math.floor(claimedBytes / 16);
+    for (; remaining >= 128; remaining = Math.floor(remaining / 128)) header.push((remaining & 0x7f) | 0x80);
+    header.push(remaining);
     return Buffer.concat([Buffer.from(header), deflateSync(content)]);
   });
   const head = Buffer.from(`PACK\0\0\0\u0002\0\0\0${String.fromCharCode(objects.length)}`, "latin1");
@@ -431,19 +447,19 @@ const createPack = (...objects: readonly PackObject[]): Buffer => {
 const hashObject = (type: string, content: Buffer): string =>
   createHash("sha1").update(`${type} ${content.byteLength}\0`).update(content).digest("hex");
 
-/** A git host whose only commit comes with this pack. */
+/** Starts a git host whose only commit is in this pack. */
 const servePack = (commit: string, pack: Buffer) =>
   Bun.serve({
     port: 0,
     async fetch(request) {
-      const requested = request.method === "POST" ? await request.text() : "";
+      const requestBody = request.method === "POST" ? await request.text() : "";
       const parts =
-        requested === ""
+        requestBody === ""
           ? [
               ...[formatPacket("# service=git-upload-pack\n"), FLUSH, formatPacket("version 2\n")],
               ...[formatPacket("ls-refs=unborn\n"), formatPacket("fetch=shallow filter\n"), FLUSH],
             ]
-          : requested.includes("command=ls-refs")
+          : requestBody.includes("command=ls-refs")
             ? [
                 formatPacket(`${commit} HEAD symref-target:refs/heads/main\n`),
                 ...[formatPacket(`${commit} refs/heads/main\n`), FLUSH],
@@ -452,12 +468,12 @@ const servePack = (commit: string, pack: Buffer) =>
                 ...[formatPacket("shallow-info\n"), formatPacket(`shallow ${commit}`), DELIMITER],
                 ...[formatPacket("packfile\n"), formatPacket("\u0001", pack), FLUSH],
               ];
-      const type = `application/x-git-upload-pack-${requested === "" ? "advertisement" : "result"}`;
+      const type = `application/x-git-upload-pack-${requestBody === "" ? "advertisement" : "result"}`;
       return new Response(Buffer.concat(parts.map((part) => Buffer.from(part))), { headers: { "content-type": type } });
     },
   });
 
-test("[RW-11] a small pack whose object claims gigabytes takes little memory", async () => {
+test("[RW-11] reading a small pack whose object claims gigabytes stays within the memory limit", async () => {
   using temp = tempDirectory();
   const tree = { type: TREE, content: Buffer.alloc(1_000), claimed: 3 * 1024 * 1024 * 1024 };
   using host = servePack("1".repeat(40), createPack(tree));
@@ -469,14 +485,14 @@ test("[RW-11] a small pack whose object claims gigabytes takes little memory", a
   );
 });
 
-test("[RW-11] invalid objects are a problem of the repository, not of the server", async () => {
+test("[RW-11] invalid objects are reported as a problem of the repository", async () => {
   const tree = Buffer.alloc(1_000);
   const text = `tree ${hashObject("tree", tree)}\nauthor A <a@example.com> 0 +0000\ncommitter A <a@example.com> 0 +0000\n\na\n`;
   const commit = Buffer.from(text);
   const pack = createPack({ type: COMMIT, content: commit }, { type: TREE, content: tree });
   using host = servePack(hashObject("commit", commit), pack);
-  const at = `127.0.0.1:${host.port}`;
-  const { plan, problem } = await read({ url: `http://${at}/x/y` });
+  const hostAddress = `127.0.0.1:${host.port}`;
+  const { plan, problem } = await readRepository({ url: `http://${hostAddress}/x/y` });
   expect(plan).toBeUndefined();
-  expect(problem).toStartWith(`Git could not read the repository from ${at}: malformed mode in tree entry`);
+  expect(problem).toStartWith(`Git could not read the repository from ${hostAddress}: malformed mode in tree entry`);
 });

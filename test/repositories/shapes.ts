@@ -1,5 +1,5 @@
-// Twenty kinds of real repositories, reduced to a few files, each with a command and its output in the workspace. Base images are names of
-// the git image in the tests' engine.
+// Twenty kinds of real repositories, reduced to a few files, each with a command and its output in the workspace. All base images are the
+// git image of the tests' engine.
 import type { RepositoryAsked } from "#schema/templates/repository.ts";
 import { GIT_IMAGE } from "#test/support/docker/git-image.ts";
 
@@ -12,12 +12,12 @@ export type Shape = {
   readonly title: string;
   readonly files: Readonly<Record<string, string>>;
   readonly request?: Partial<RepositoryAsked>;
-  /** A shell line, and its output in the workspace. */
+  /** A shell command, and its output in the workspace. */
   readonly command: string;
   readonly output: string;
   /** The title of the app created for a port. */
   readonly app?: string;
-  /** The line's output in a workspace without Docker, for repositories that need nothing from an image. */
+  /** The command's output in a workspace without Docker, for repositories that do not need an image. */
   readonly localOutput?: string;
 };
 
@@ -28,7 +28,7 @@ export const LANGUAGE_IMAGES = [
   "mcr.microsoft.com/devcontainers/rust:1",
 ];
 
-/** `tool` is the ID of a feature in a registry, which writes its option to the file /tool. */
+/** Returns all shapes. `tool` is the ID of a feature in a registry that writes its option to the file /tool. */
 export const listShapes = (tool: string): readonly Shape[] => [
   {
     name: "image",
@@ -54,7 +54,7 @@ export const listShapes = (tool: string): readonly Shape[] => [
   },
   {
     name: "own-feature",
-    title: "an image with a feature of its own, ports and a command",
+    title: "an image with a local feature, ports and a command",
     files: {
       [DEV]: json({
         image,
@@ -73,7 +73,7 @@ export const listShapes = (tool: string): readonly Shape[] => [
   },
   {
     name: "mounts",
-    title: "a mount of its own for the clone, a volume and variables",
+    title: "a custom mount for the clone, a volume and variables",
     files: {
       [DEV]: json({
         image,
@@ -88,7 +88,7 @@ export const listShapes = (tool: string): readonly Shape[] => [
   },
   {
     name: "commands",
-    title: "commands as lines, lists and side by side",
+    title: "commands as lines, as lists and in parallel",
     files: {
       [DEV]: json({
         image,
@@ -136,7 +136,7 @@ export const listShapes = (tool: string): readonly Shape[] => [
   },
   {
     name: "old-form",
-    title: "dockerFile and context at the top, as it was written once",
+    title: "dockerFile and context at the top level, the old format",
     files: {
       [DEV]: json({ dockerFile: "../docker/dev.Dockerfile", context: "../docker" }),
       "docker/dev.Dockerfile": `FROM ${image}\nENV FORM=old\n`,
@@ -172,7 +172,7 @@ export const listShapes = (tool: string): readonly Shape[] => [
   },
   {
     name: "ports-only",
-    title: "nothing but ports and a start command, so that the language decides",
+    title: "only ports and a start command, so that the language selects the image",
     files: {
       [DEV]: json({ forwardPorts: [8000], postStartCommand: "echo up >up", waitFor: "postStartCommand" }),
       "requirements.txt": "",
@@ -200,7 +200,7 @@ export const listShapes = (tool: string): readonly Shape[] => [
   },
   {
     name: "gitpod",
-    title: ".gitpod.yml with an image of its own, tasks and ports",
+    title: ".gitpod.yml with its own image, tasks and ports",
     files: {
       ".gitpod.yml":
         "image: { file: .gitpod.Dockerfile }\ntasks:\n  - { name: Web, init: 'echo init >>tasks', command: 'echo run >>tasks' }\nports: [{ port: 3000, name: Web }]\n",
@@ -231,7 +231,7 @@ export const listShapes = (tool: string): readonly Shape[] => [
   },
   {
     name: "folder",
-    title: "a folder with a configuration of its own",
+    title: "a folder with its own configuration",
     files: {
       "web/.devcontainer/devcontainer.json": json({ image, remoteEnv: { PART: "web" } }),
       [DEV]: json({ image, remoteEnv: { PART: "all" } }),
@@ -242,7 +242,7 @@ export const listShapes = (tool: string): readonly Shape[] => [
   },
   {
     name: "stray",
-    title: "a configuration that cannot be read, so that the language decides",
+    title: "an invalid configuration, so that the language selects the image",
     files: { [DEV]: "devcontainer: {}", "go.mod": "module stray" },
     command: "ls go.mod",
     output: "go.mod",

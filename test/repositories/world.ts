@@ -1,4 +1,4 @@
-// Repositories on a git host of this machine, and a server that opens them as processes.
+// A local git host with repositories for tests.
 import { join } from "node:path";
 import type { Client } from "#src/client.ts";
 import { createBareRepository, httpGitHost, runProgram } from "#test/api/external-auth/git-hosts.ts";
@@ -8,20 +8,20 @@ import { tempDirectory } from "#test/support/server.ts";
 import { awaitWorkspace, createBuild } from "#test/support/workspaces.ts";
 
 export type GitWorld = Disposable & {
-  /** The link to a repository of this host. */
+  /** Returns the link to a repository of this host. */
   readonly link: (name: string) => string;
   readonly host: string;
-  /** Creates a repository with these files on `main`, and returns its link. */
+  /** Creates a repository with these files on `main`, and returns its clone. */
   readonly publish: (name: string, files: Readonly<Record<string, string>>) => Promise<TestRepository>;
-  /** The folder of a hosted repository. */
+  /** Returns the folder of a hosted repository. */
   readonly bare: (name: string) => string;
 };
 
-/** `counts` decides which tokens may read; by default none is needed. `address` is where containers reach this machine. */
-export const openGitWorld = (counts: (token: string) => boolean = () => true, address?: string): GitWorld => {
+/** Starts a git host. `canRead` accepts tokens; by default, everyone can read. `address` is the address of this machine for containers. */
+export const openGitWorld = (canRead: (token: string) => boolean = () => true, address?: string): GitWorld => {
   const temp = tempDirectory();
   const hosted = join(temp.path, "hosted");
-  const web = httpGitHost(needs.git.file, hosted, counts, address && "0.0.0.0");
+  const web = httpGitHost(needs.git.file, hosted, canRead, address && "0.0.0.0");
   const host = address === undefined ? web.url.host : `${address}:${web.url.port}`;
   const bare = (name: string): string => join(hosted, `${name}.git`);
   return {
@@ -48,7 +48,7 @@ export const openGitWorld = (counts: (token: string) => boolean = () => true, ad
   };
 };
 
-/** Deletes a workspace and waits until its processes have ended, which would otherwise outlive the server. */
+/** Deletes a workspace and waits until its processes have ended; otherwise they would survive the server. */
 export const removeWorkspace = async (client: Client, id: string): Promise<void> => {
   await createBuild(client, id, "delete");
   await awaitWorkspace(client, id, ({ latest_build }) => latest_build.status === "deleted");

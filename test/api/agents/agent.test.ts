@@ -1,4 +1,4 @@
-// One agent as people see it: every field of the specification, derived fields, who may see it, and how it changes over time.
+// Showing an agent: every field of the specification, derived fields, access, and changes over time.
 
 import { describe, expect, test } from "bun:test";
 import { NEVER } from "#base/clock.ts";
@@ -17,7 +17,7 @@ const getAgent = (server: TestServer, seeded: SeededAgent) =>
   new Client(server.url, seeded.owner_token).get<WorkspaceAgent>(toAgentPath(seeded));
 
 describe("showing", () => {
-  test("[AG-16] [AG-24] has every field of the specification; times that have not happened are absent", async () => {
+  test("[AG-16] [AG-24] an agent has every field of the specification; times of events that have not happened are absent", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server, {
       agent: { directory: "~", environment_variables: { A: "1" }, display_apps: ["vscode"] },
@@ -77,7 +77,7 @@ describe("showing", () => {
     expect(agent.metadata[0]?.result).toEqual({ collected_at: NEVER, age: 0, value: "", error: "" });
   });
 
-  test("[AG-16] a missing parent is an object for callers of the specification and null for genuine clients", async () => {
+  test("[AG-16] a missing parent is an object for clients of Slipway and null for genuine clients", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
     expect((await getAgent(server, seeded)).parent_id).toMatchObject({ valid: false });
@@ -86,7 +86,7 @@ describe("showing", () => {
     expect(((await genuine.json()) as WorkspaceAgent).parent_id).toBeNull();
   });
 
-  test("[AG-17] several agents are sorted by resource, in display order and then by name", async () => {
+  test("[AG-17] agents are grouped by resource, in the requested order", async () => {
     await using server = await startTestServer();
     const view = makeAgentView(getContext(server), { compat: false });
     const soloAgent = await seedAgent(server, { agent: { name: "solo" }, apps: [{}] });
@@ -99,30 +99,30 @@ describe("showing", () => {
     ]);
   });
 
-  test("[AG-18] people who see the workspace see the agent, also an old one; all others get 404, agents 401", async () => {
+  test("[AG-18] people who can see the workspace see its agents, including old ones; other users get 404, agents 401", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
     const { organization_id } = seeded;
-    const status = async (token: string) =>
-      (await new Client(server.url, token).fetch("GET", toAgentPath(seeded))).status;
-    const token = async (roles: string[], org?: string) =>
-      (await seedUser(server, { roles, ...(org ? { organization_id: org } : {}) })).token;
-    expect(await status(seeded.owner_token)).toBe(200);
-    expect(await status(await token(["owner"]))).toBe(200);
-    expect(await status(await token(["template-admin"]))).toBe(200);
-    expect(await status(await token([], organization_id))).toBe(404);
-    expect(await status(await token([]))).toBe(404);
-    expect(await status(await token(["user-admin"]))).toBe(404);
-    expect(await status(seeded.agent_token)).toBe(401);
+    const fetchStatus = async (createToken: string) =>
+      (await new Client(server.url, createToken).fetch("GET", toAgentPath(seeded))).status;
+    const createToken = async (roles: string[], organizationId?: string) =>
+      (await seedUser(server, { roles, ...(organizationId ? { organization_id: organizationId } : {}) })).token;
+    expect(await fetchStatus(seeded.owner_token)).toBe(200);
+    expect(await fetchStatus(await createToken(["owner"]))).toBe(200);
+    expect(await fetchStatus(await createToken(["template-admin"]))).toBe(200);
+    expect(await fetchStatus(await createToken([], organization_id))).toBe(404);
+    expect(await fetchStatus(await createToken([]))).toBe(404);
+    expect(await fetchStatus(await createToken(["user-admin"]))).toBe(404);
+    expect(await fetchStatus(seeded.agent_token)).toBe(401);
     await supersedeAgent(server, seeded);
-    expect(await status(seeded.owner_token)).toBe(200);
+    expect(await fetchStatus(seeded.owner_token)).toBe(200);
     expect((await new Client(server.url, seeded.owner_token).fetch("GET", "/api/v2/workspaceagents/x")).status).toBe(
       404,
     );
   });
 });
 
-describe("time", () => {
+describe("over time", () => {
   test("[AG-1] an agent that never connects times out", async () => {
     const clock = new ManualClock(Date.now());
     await using server = await startTestServer({ clock });
@@ -135,28 +135,28 @@ describe("time", () => {
     });
   });
 
-  test("[AG-14] an active connection stays connected for minutes by answering pings", async () => {
+  test("[AG-14] a connection that answers pings stays connected, without notifying watchers", async () => {
     const clock = new ManualClock(Date.now());
     await using server = await startTestServer({ clock });
     const seeded = await seedAgent(server);
     await using connection = await connectAgent(server, seeded.agent_token);
     await connection.agent.getServiceBanner({});
     const started = clock.now();
-    const seen: unknown[] = [];
-    getContext(server).topics.subscribe("workspace_changed", seeded.workspace_id, (event) => seen.push(event));
+    const notifications: unknown[] = [];
+    getContext(server).topics.subscribe("workspace_changed", seeded.workspace_id, (event) => notifications.push(event));
     for (let i = 0; i < 12; i++) {
       clock.advance(15_000);
-      // The answer to the ping is sent before the answer to this call.
+      // The connection sends the response to the ping before this call, so the server has both.
       await connection.agent.getServiceBanner({});
       await getContext(server).agents.ask(seeded.agent_id, "settle", {});
     }
     const agent = await getAgent(server, seeded);
     expect(agent.status).toBe("connected");
     expect(Date.parse(agent.last_connected_at ?? "")).toBeGreaterThanOrEqual(started + 165_000);
-    expect(seen).toEqual([]);
+    expect(notifications).toEqual([]);
   });
 
-  test("[AG-19] after a crash, an agent that does not reconnect is considered disconnected, by its last heartbeat", async () => {
+  test("[AG-19] after a crash, an agent that does not reconnect becomes disconnected 30 s after its last heartbeat", async () => {
     const clock = new ManualClock(Date.now());
     await using server = await startTestServer({ clock });
     const now = clock.now();
@@ -171,7 +171,7 @@ describe("time", () => {
     });
   });
 
-  test("[AG-20] a connection that answers no ping for 30 s is closed and the agent is considered disconnected", async () => {
+  test("[AG-20] the server closes a connection that answers no ping for 30 s, and shows the agent as disconnected", async () => {
     const clock = new ManualClock(Date.now());
     await using server = await startTestServer({ clock });
     const seeded = await seedAgent(server);
@@ -187,21 +187,22 @@ describe("time", () => {
   });
 });
 
-test("[AG-22] an agent shows its reported latency to the relays, by name, and none once it has disconnected", async () => {
+test("[AG-22] an agent shows its latency to the relays by name while it is connected", async () => {
   await using server = await startTestServer();
   const seeded = await seedAgent(server);
   const owner = new Client(server.url, seeded.owner_token);
-  const latency = async () => (await owner.get<WorkspaceAgent>(`/api/v2/workspaceagents/${seeded.agent_id}`)).latency;
+  const loadLatency = async () =>
+    (await owner.get<WorkspaceAgent>(`/api/v2/workspaceagents/${seeded.agent_id}`)).latency;
   const connection = await connectAgent(server, seeded.agent_token);
-  expect(await latency()).toEqual({});
+  expect(await loadLatency()).toEqual({});
   const stream = await coordinate(connection.tailnet);
   const derpLatency = { "999-v4": 0.25, "999-v6": 0.125, "7-v4": 0.5, nonsense: 1 };
   await stream.send({ updateSelf: { node: { preferredDerp: 999, derpLatency } } });
-  await until(async () => Object.keys(await latency()).length > 0);
-  expect(await latency()).toEqual({
+  await until(async () => Object.keys(await loadLatency()).length > 0);
+  expect(await loadLatency()).toEqual({
     "Coder Embedded Relay": { latency_ms: 125, preferred: true },
     "Unnamed 7": { latency_ms: 500, preferred: false },
   });
   await connection[Symbol.asyncDispose]();
-  await until(async () => Object.keys(await latency()).length === 0);
+  await until(async () => Object.keys(await loadLatency()).length === 0);
 });

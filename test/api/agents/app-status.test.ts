@@ -1,4 +1,4 @@
-// Status messages of apps, over REST and over the agent's connection: stored in order, shown to everyone who can see the workspace.
+// Status reports of apps, over REST and over the agent's connection: how they are validated, stored and shown.
 import { describe, expect, test } from "bun:test";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import type { AppStatus } from "#schema/workspaces/app.ts";
@@ -11,8 +11,8 @@ import { awaitBuild, createBuild, createWorkspace, ECHO, openWorld, seedTemplate
 import { connectAgent } from "./rpc-agent.ts";
 
 const PATH = "/api/v2/workspaceagents/me/app-status";
-const agentClient = (server: TestServer, { agent_token }: SeededAgent) => new Client(server.url, agent_token);
-const statuses = async (server: TestServer, { agent_id, owner_token }: SeededAgent): Promise<AppStatus[][]> => {
+const createAgentClient = (server: TestServer, { agent_token }: SeededAgent) => new Client(server.url, agent_token);
+const listStatuses = async (server: TestServer, { agent_id, owner_token }: SeededAgent): Promise<AppStatus[][]> => {
   const agent = await new Client(server.url, owner_token).get<WorkspaceAgent>(`/api/v2/workspaceagents/${agent_id}`);
   return agent.apps.map((app) => app.statuses);
 };
@@ -21,23 +21,23 @@ const awaitRejection = async (call: Promise<unknown>) => {
     () => undefined,
     (thrown: unknown) => thrown,
   );
-  if (!(error instanceof ApiError)) throw new Error("it was not refused");
+  if (!(error instanceof ApiError)) throw new Error("the call was not rejected");
   return [error.status, error.body.validations?.[0]?.field];
 };
 
-describe("over REST", () => {
+describe("a status report over REST", () => {
   test("[AP-1] is stored, returned in the generic shape, and shown newest first under its app only", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server, { apps: [{ slug: "ai" }, { slug: "web" }] });
-    const agent = agentClient(server, seeded);
-    const answer = await agent.patch(PATH, {
+    const agent = createAgentClient(server, seeded);
+    const response = await agent.patch(PATH, {
       app_slug: "ai",
       state: "working",
       message: "reading",
-      // An invalid icon is dropped.
+      // The server drops an invalid icon.
       icon: "javascript:alert(1)",
     });
-    expect(answer).toEqual({ message: "Status stored." });
+    expect(response).toEqual({ message: "Status stored." });
     const uri = "https://example.com/pull/1?a=b#c";
     await agent.patch(PATH, {
       app_slug: "ai",
@@ -47,7 +47,7 @@ describe("over REST", () => {
       icon: "/emojis/2705.png",
       needs_user_attention: true,
     });
-    const [ai, web] = await statuses(server, seeded);
+    const [ai, web] = await listStatuses(server, seeded);
     expect(web).toEqual([]);
     expect(ai?.map(({ state, message }) => [state, message])).toEqual([
       ["complete", "done"],
@@ -66,48 +66,54 @@ describe("over REST", () => {
     );
   });
 
-  test("[AP-2] an unknown app, an unknown state and a message over 160 bytes are refused and named; nothing is stored", async () => {
+  test("[AP-2] with an unknown app, an unknown state or more than 160 bytes is rejected by field and not stored", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server, { apps: [{ slug: "ai" }] });
-    const agent = agentClient(server, seeded);
-    const good = { app_slug: "ai", state: "idle", message: "" };
-    expect(await awaitRejection(agent.patch<unknown>(PATH, { ...good, app_slug: "other" }))).toEqual([400, "app_slug"]);
-    expect(await awaitRejection(agent.patch<unknown>(PATH, { ...good, state: "asleep" }))).toEqual([400, "state"]);
-    expect(await awaitRejection(agent.patch<unknown>(PATH, { ...good, message: "x".repeat(161) }))).toEqual([
+    const agent = createAgentClient(server, seeded);
+    const validReport = { app_slug: "ai", state: "idle", message: "" };
+    expect(await awaitRejection(agent.patch<unknown>(PATH, { ...validReport, app_slug: "other" }))).toEqual([
+      400,
+      "app_slug",
+    ]);
+    expect(await awaitRejection(agent.patch<unknown>(PATH, { ...validReport, state: "asleep" }))).toEqual([
+      400,
+      "state",
+    ]);
+    expect(await awaitRejection(agent.patch<unknown>(PATH, { ...validReport, message: "x".repeat(161) }))).toEqual([
       400,
       "message",
     ]);
-    expect(await awaitRejection(agent.patch<unknown>(PATH, { ...good, message: "é".repeat(81) }))).toEqual([
+    expect(await awaitRejection(agent.patch<unknown>(PATH, { ...validReport, message: "é".repeat(81) }))).toEqual([
       400,
       "message",
     ]);
-    expect(await statuses(server, seeded)).toEqual([[]]);
-    await agent.patch<unknown>(PATH, { ...good, message: "é".repeat(80) });
+    expect(await listStatuses(server, seeded)).toEqual([[]]);
+    await agent.patch<unknown>(PATH, { ...validReport, message: "é".repeat(80) });
     await supersedeAgent(server, seeded);
-    expect(await awaitRejection(agent.patch<unknown>(PATH, good))).toEqual([401, undefined]);
+    expect(await awaitRejection(agent.patch<unknown>(PATH, validReport))).toEqual([401, undefined]);
   });
 
-  test("[AP-3] control characters are removed from the message; the URI is kept as given", async () => {
+  test("[AP-3] loses the control characters of its message", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server, { apps: [{ slug: "ai" }] });
     const message = "\u001b[31mred\u0007 \u0000line\r\none\ttwo\u0085";
-    await agentClient(server, seeded).patch(PATH, { app_slug: "ai", state: "failure", message });
-    expect((await statuses(server, seeded))[0]?.[0]?.message).toBe("[31mred line one two");
+    await createAgentClient(server, seeded).patch(PATH, { app_slug: "ai", state: "failure", message });
+    expect((await listStatuses(server, seeded))[0]?.[0]?.message).toBe("[31mred line one two");
   });
 
-  test("[AP-5] only the newest 50 statuses of an app are kept, and those of other apps are unaffected", async () => {
+  test("[AP-5] removes statuses of the same app beyond the newest 50", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server, { apps: [{ slug: "ai" }, { slug: "web" }] });
-    const agent = agentClient(server, seeded);
+    const agent = createAgentClient(server, seeded);
     await agent.patch(PATH, { app_slug: "web", state: "idle", message: "old" });
     for (let i = 0; i < 55; i++) await agent.patch(PATH, { app_slug: "ai", state: "working", message: `step ${i}` });
-    const [ai, web] = await statuses(server, seeded);
+    const [ai, web] = await listStatuses(server, seeded);
     expect(ai?.length).toBe(50);
     expect([ai?.[0]?.message, ai?.[49]?.message, web?.[0]?.message]).toEqual(["step 54", "step 5", "old"]);
   });
 });
 
-test("[AP-4] the newest status is also the workspace's, watchers are notified, and a new build starts without a status", async () => {
+test("[AP-4] the workspace shows the newest status, watchers are notified, and a new build starts without one", async () => {
   await using world = await openWorld();
   const token = crypto.randomUUID();
   const manifest = {
@@ -121,10 +127,10 @@ test("[AP-4] the newest status is also the workspace's, watchers are notified, a
   const agent = new Client(world.server.url, token);
   await agent.patch(PATH, { app_slug: "web", state: "working", message: "first" });
   await agent.patch(PATH, { app_slug: "ai", state: "idle", message: "second" });
-  const seen: (string | undefined)[] = [];
-  while (seen.at(-1) !== "second") {
+  const messages: (string | undefined)[] = [];
+  while (messages.at(-1) !== "second") {
     const message = await socket.json<{ type: string; data: Workspace }>();
-    if (message.type === "data") seen.push(message.data.latest_app_status?.message);
+    if (message.type === "data") messages.push(message.data.latest_app_status?.message);
   }
   expect((await world.admin.get<Workspace>(`/api/v2/workspaces/${id}`)).latest_app_status).toMatchObject({
     state: "idle",
@@ -134,7 +140,7 @@ test("[AP-4] the newest status is also the workspace's, watchers are notified, a
   expect((await awaitBuild(world.admin, id)).latest_app_status).toBeNull();
 });
 
-describe("over the agent's connection", () => {
+describe("a status report over the agent's connection", () => {
   test("[AP-6] is handled the same way, except that 160 characters are allowed", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server, { apps: [{ slug: "ai" }] });
@@ -147,7 +153,7 @@ describe("over the agent's connection", () => {
         state: state as UpdateAppStatusRequest_AppStatusState,
       });
     for (const [i, message] of ["a\u0000b", "é".repeat(160), "c", "d"].entries()) await report("ai", i, message);
-    const [ai] = await statuses(server, seeded);
+    const [ai] = await listStatuses(server, seeded);
     expect(ai?.map(({ state, message }) => [state, message])).toEqual([
       ["failure", "d"],
       ["complete", "c"],
@@ -155,12 +161,12 @@ describe("over the agent's connection", () => {
       ["working", "ab"],
     ]);
     expect(ai?.[0]?.uri).toBe("file:///work");
-    const problems: [string, number, string][] = [
+    const invalidReports: [string, number, string][] = [
       ["other", 0, ""],
       ["ai", 9, ""],
       ["ai", 0, "x".repeat(161)],
     ];
-    for (const [slug, state, message] of problems) {
+    for (const [slug, state, message] of invalidReports) {
       expect(
         await report(slug, state, message).then(
           () => "stored",
@@ -168,7 +174,7 @@ describe("over the agent's connection", () => {
         ),
       ).toBe("refused");
     }
-    expect((await statuses(server, seeded))[0]?.length).toBe(4);
+    expect((await listStatuses(server, seeded))[0]?.length).toBe(4);
     expect(getContext(server).draining).toBe(false);
   });
 });

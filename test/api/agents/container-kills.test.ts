@@ -1,4 +1,4 @@
-// A container killed for memory, in its workspace's page, log and notifications.
+// A container that the kernel killed for memory, in the API, the agent's log and notifications.
 import { expect, test } from "bun:test";
 import { noteContainerKill } from "#domain/agents/container-kills.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
@@ -9,9 +9,9 @@ import { awaitBuild, createWorkspace, ECHO, openWorld, seedTemplate } from "#tes
 const world = await forFile(openWorld());
 const { admin, server } = world;
 
-test("[AG-26] a container killed for memory is shown once: in the agent's resources, its log and to the owner", async () => {
+test("[AG-26] a container killed for memory appears once in the agent's resources, its log and the owner's notifications", async () => {
   const { context } = server;
-  if (!context) throw new Error("the server is in this process");
+  if (!context) throw new Error("the server does not run in this process");
   const { template_id } = await seedTemplate(server, {
     ...ECHO,
     resources: [...ECHO.resources, { name: "db", agents: [{ name: "side", os: "linux", arch: "amd64" }] }],
@@ -20,7 +20,7 @@ test("[AG-26] a container killed for memory is shown once: in the agent's resour
   await awaitBuild(admin, id);
   const killed_at = Date.now() - 5_000;
   const kill = { workspace_id: id, resource: "db", killed_at };
-  for (let times = 0; times < 2; times++) await noteContainerKill(context, kill);
+  for (let i = 0; i < 2; i++) await noteContainerKill(context, kill);
   await noteContainerKill(context, { workspace_id: crypto.randomUUID(), resource: "db", killed_at });
   const { latest_build } = await admin.get<Workspace>(`/api/v2/workspaces/${id}`);
   const agents = latest_build.resources.flatMap(({ agents = [] }) => agents);
@@ -32,8 +32,8 @@ test("[AG-26] a container killed for memory is shown once: in the agent's resour
     ["dev", undefined],
     ["side", ["container db"]],
   ]);
-  const side = agents.find(({ name }) => name === "side")?.id;
-  const lines = await admin.get<{ output: string }[]>(`/api/v2/workspaceagents/${side}/logs`);
+  const agentId = agents.find(({ name }) => name === "side")?.id;
+  const lines = await admin.get<{ output: string }[]>(`/api/v2/workspaceagents/${agentId}/logs`);
   expect(lines.map(({ output }) => output)).toEqual([
     "Out of memory: the kernel killed the container db, which reached its memory limit.",
   ]);

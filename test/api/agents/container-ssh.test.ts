@@ -12,11 +12,11 @@ import { startContainerWorld } from "./containers-world.ts";
 const setup = await forFile(startContainerWorld());
 setup.docker.put("box");
 const { agent_id } = setup.world.seeded;
-const joined = join(setup.world.owner, agent_id, { clock: systemClock });
-afterAll(() => joined[Symbol.asyncDispose]());
+const network = join(setup.world.owner, agent_id, { clock: systemClock });
+afterAll(() => network[Symbol.asyncDispose]());
 
 const connectSsh = async (): Promise<ssh2.Client> => {
-  const connection = await joined.peer.dial(agent_id, AGENT_PORT.ssh);
+  const connection = await network.peer.dial(agent_id, AGENT_PORT.ssh);
   const client = new ssh2.Client();
   const ready = new Promise<void>((resolve, reject) => {
     client.once("ready", () => resolve());
@@ -31,7 +31,7 @@ type Session = { env: Record<string, string>; pty?: object; input?: string; sign
 const runCommand = async (command: string, { env, pty, input = "", signal }: Session) => {
   const client = await connectSsh();
   const result = await new Promise<{ code: number; out: string; err: string }>((resolve, reject) =>
-    // Listens first: a program that fails immediately reports that in the packet that accepts it.
+    // Add the listeners before anything else: a program that fails immediately reports it in the packet that accepts the command.
     client.exec(command, { env, ...(pty ? { pty } : {}) } as never, (error, channel) => {
       if (error) {
         reject(error);
@@ -57,7 +57,7 @@ const runCommand = async (command: string, { env, pty, input = "", signal }: Ses
 };
 const BOX = { CODER_CONTAINER: "box", CODER_CONTAINER_USER: "dev" };
 
-test("[WN-11] a command in a container gets its input, writes to both outputs, and ends with its code, as the requested user", async () => {
+test("[WN-11] a command in a container runs as the requested user, with its input, both outputs and its exit code", async () => {
   const result = await runCommand("cat; echo [$GREETING] [$CODER_CONTAINER] >&2; exit 7", {
     env: { ...BOX, GREETING: "hello" },
     input: "in and out",
@@ -67,25 +67,25 @@ test("[WN-11] a command in a container gets its input, writes to both outputs, a
     container: "box",
     body: { User: "dev", Tty: false },
   });
-  const much = "0123456789".repeat(200_000);
-  expect((await runCommand("cat", { env: BOX, input: much })).out === much).toBe(true);
+  const largeInput = "0123456789".repeat(200_000);
+  expect((await runCommand("cat", { env: BOX, input: largeInput })).out === largeInput).toBe(true);
 });
 
-test("[WN-11] a command on a terminal has the client's size and type, and receives signals", async () => {
+test("[WN-11] a command on a terminal gets the client's size, type and signals", async () => {
   const pty = { rows: 33, cols: 101, term: "vt220" };
   const result = await runCommand("sleep 0.2; stty size; echo $TERM; exit 3", {
     env: { SLIPWAY_CONTAINER: "box" },
     pty,
   });
   expect(result).toMatchObject({ code: 3, out: expect.stringMatching(/33 101\r\nvt220/) });
-  const ended = await runCommand("trap 'echo signaled; exit 9' USR1; echo ready; while :; do sleep 0.05; done", {
+  const signaled = await runCommand("trap 'echo signaled; exit 9' USR1; echo ready; while :; do sleep 0.05; done", {
     env: BOX,
     signal: "USR1",
   });
-  expect(ended).toMatchObject({ code: 9, out: "ready\nsignaled\n" });
+  expect(signaled).toMatchObject({ code: 9, out: "ready\nsignaled\n" });
 });
 
-test("[WN-11] a container that does not exist is reported as an error", async () => {
+test("[WN-11] a missing container is reported as an error", async () => {
   const result = await runCommand("true", { env: { CODER_CONTAINER: "nowhere" } });
   expect(result).toMatchObject({ code: 255, err: expect.stringContaining("No such container: nowhere") });
 });

@@ -1,4 +1,4 @@
-// Terminals inside containers: the fake engine runs the programs on this machine, everything else is real.
+// Terminals inside containers. The fake engine runs the programs on this machine; everything else is real.
 import { describe, expect, test } from "bun:test";
 import { isAlive } from "#test/daemon/support/daemon.ts";
 import { forFile } from "#test/support/for-file.ts";
@@ -14,7 +14,7 @@ const open = (options: Parameters<typeof TestTerminal.open>[1]) =>
   TestTerminal.open(setup.world, { container: "box", ...options });
 
 describe("a terminal in a container", () => {
-  test("[TM-11] runs a command there as the requested user, with its size, and ends with it", async () => {
+  test("[TM-11] runs a command as the requested user, with the requested size, and ends with the command", async () => {
     using terminal = await open({
       command: "read go; stty size; echo [$TERM] done",
       container_user: "dev",
@@ -29,7 +29,7 @@ describe("a terminal in a container", () => {
     expect(exec).toMatchObject({ container: "box", body: { User: "dev", Tty: true } });
   });
 
-  test("[TM-11] gives a shell in which Ctrl-C works, and which a second client sees in its current state", async () => {
+  test("[TM-11] is a shell in which Ctrl-C works; a second client sees its current state", async () => {
     using first = await open({});
     first.sendInput({ data: "sh -c 'echo one$((1+1)); exec sleep 1000'\n" });
     await first.until(/one2/);
@@ -42,7 +42,7 @@ describe("a terminal in a container", () => {
     expect(await second.socket.closed).toMatchObject({ code: 1000 });
   });
 
-  test("[TM-11] reports an error: no such container, or a stopped one", async () => {
+  test("[TM-11] reports an error if the container is missing or stopped", async () => {
     using missing = await open({ container: "nowhere" });
     expect(await missing.until(/\n/)).toMatch(/No such container: nowhere/);
     using stopped = await open({ container: "stopped" });
@@ -50,7 +50,7 @@ describe("a terminal in a container", () => {
     expect(await stopped.socket.closed).toMatchObject({ code: 1000 });
   });
 
-  test("[TM-12] loses nothing of a large output", async () => {
+  test("[TM-12] transfers a large output completely", async () => {
     using terminal = await open({ command: "yes 0123456789 | head -c 3000000 | tr -d '\\n'; echo; echo en''d" });
     let size = 0;
     let last = "";
@@ -62,7 +62,7 @@ describe("a terminal in a container", () => {
     expect(size).toBeGreaterThanOrEqual(Math.floor((3_000_000 / 11) * 10));
   });
 
-  test("[TM-12] ends every process that was started in it when the workspace stops", async () => {
+  test("[TM-12] ends every process in it when the workspace stops", async () => {
     using terminal = await open({});
     terminal.sendInput({ data: "sleep 1000 & echo pid=$!.\n" });
     const pid = Number(/pid=(\d+)\./.exec(await terminal.until(/pid=\d+\./))?.[1]);

@@ -15,7 +15,7 @@ export type ContainerWorld = AsyncDisposable & {
 
 // Simulates `devcontainer up`: prints a line, creates and starts the container, and prints its ID. A file named `fail` makes it fail, one
 // named `lifecycle` makes a command in the container fail.
-const program = (docker: FakeDocker): string => `#!${process.execPath}
+const createCliScript = (docker: FakeDocker): string => `#!${process.execPath}
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 const args = process.argv.slice(2);
@@ -36,17 +36,17 @@ if (args[0] !== "up" || !args.includes("--remove-existing-container") || existsS
   process.exit(1);
 }
 const Labels = { "devcontainer.local_folder": folder, "devcontainer.config_file": config };
-const made = await (await call("/containers/create?name=made-" + Math.random(), { Image: "dev:latest", Labels, HostConfig: {} })).json();
-await call("/containers/" + made.Id + "/start");
+const created = await (await call("/containers/create?name=made-" + Math.random(), { Image: "dev:latest", Labels, HostConfig: {} })).json();
+await call("/containers/" + created.Id + "/start");
 if (existsSync(lifecycle)) {
-  writeFileSync(lifecycle, made.Id);
+  writeFileSync(lifecycle, created.Id);
   console.error(JSON.stringify({ type: "start", level: 2, text: "Run: docker run -e KEY=hidden" }));
   console.error(JSON.stringify({ type: "raw", level: 3, text: "\\u001b[31mOOPS-reason\\u001b[0m\\r\\n", channel: "postCreate" }));
   const failed = { outcome: "error", message: "Command failed: exit 7", description: "postCreateCommand failed." };
-  console.log(JSON.stringify({ ...failed, containerId: made.Id }));
+  console.log(JSON.stringify({ ...failed, containerId: created.Id }));
   process.exit(1);
 }
-done(made.Id);
+done(created.Id);
 `;
 
 export const startContainerWorld = async (): Promise<ContainerWorld> => {
@@ -55,7 +55,7 @@ export const startContainerWorld = async (): Promise<ContainerWorld> => {
   docker.images.set("dev:latest", { architecture: "amd64" });
   const cli = join(folder, "bin", "devcontainer");
   mkdirSync(dirname(cli));
-  writeFileSync(cli, program(docker));
+  writeFileSync(cli, createCliScript(docker));
   chmodSync(cli, 0o755);
   const environment_variables = { DOCKER_HOST: docker.host, PATH: `${dirname(cli)}:$PATH` };
   const world = await startReachableAgent({ agent: { environment_variables } });

@@ -1,5 +1,5 @@
-// A daemon that is disconnected, restarted, and replaced with a new token, during logs, a terminal and a download. Real server, real daemon
-// processes, and a connection between them that can be cut.
+// A daemon is disconnected, restarted and replaced with a new token while logs, a terminal and a download run. The server and the daemon
+// processes are real; the test can cut the connection between them.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect, createServer, type Socket } from "node:net";
@@ -15,9 +15,10 @@ import { startTestServer, type TestServer } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { startAgentProcess, TestTerminal } from "./reach.ts";
 
-/** Counts forever, with the process ID of the daemon that runs it; the last count is also written to a file. */
-const COUNT = 'i=0; while true; do echo "$i" > "$HOME/last-$PPID"; echo "$PPID $i"; i=$((i + 1)); sleep 0.02; done';
-const BIG = 48 * 1024 * 1024;
+/** Prints the process ID of its daemon and a number that counts up forever, and writes the last number to a file. */
+const COUNT_SCRIPT =
+  'i=0; while true; do echo "$i" > "$HOME/last-$PPID"; echo "$PPID $i"; i=$((i + 1)); sleep 0.02; done';
+const FILE_BYTES = 48 * 1024 * 1024;
 
 let server: TestServer;
 let seeded: SeededAgent;
@@ -25,47 +26,47 @@ let home: string;
 beforeAll(async () => {
   server = await startTestServer({ clock: systemClock });
   seeded = await seedAgent(server, {
-    scripts: [{ script: COUNT, run_on_start: true, log_source_id: DEFAULT_SOURCE.id }],
+    scripts: [{ script: COUNT_SCRIPT, run_on_start: true, log_source_id: DEFAULT_SOURCE.id }],
   });
   home = mkdtempSync(join(tmpdir(), "slipway-cut-"));
-  writeFileSync(join(home, "big"), new Uint8Array(BIG));
+  writeFileSync(join(home, "big"), new Uint8Array(FILE_BYTES));
 });
 afterAll(async () => {
   await server[Symbol.asyncDispose]();
   rmSync(home, { recursive: true, force: true });
 });
 
-/** A connection to the server that can be cut. */
-const startWire = async () => {
-  const open = new Set<Socket>();
-  const wire = createServer((near) => {
-    const clientSocket = connect(Number(server.url.port), "127.0.0.1");
-    for (const [one, other] of [
-      [near, clientSocket],
-      [clientSocket, near],
+/** Starts a TCP proxy to the server whose connections can be cut. */
+const startProxy = async () => {
+  const openSockets = new Set<Socket>();
+  const proxy = createServer((daemonSocket) => {
+    const serverSocket = connect(Number(server.url.port), "127.0.0.1");
+    for (const [socket, peer] of [
+      [daemonSocket, serverSocket],
+      [serverSocket, daemonSocket],
     ] as const) {
-      open.add(one);
-      one.on("error", () => {});
-      one.on("close", () => {
-        open.delete(one);
-        other.destroy();
+      openSockets.add(socket);
+      socket.on("error", () => {});
+      socket.on("close", () => {
+        openSockets.delete(socket);
+        peer.destroy();
       });
-      one.pipe(other);
+      socket.pipe(peer);
     }
   });
-  await new Promise<void>((resolve) => wire.listen(0, "127.0.0.1", resolve));
-  const { port } = wire.address() as { port: number };
+  await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
+  const { port } = proxy.address() as { port: number };
   return {
     url: new URL(`http://127.0.0.1:${port}/`),
     cut: () => {
-      for (const one of open) one.destroy();
+      for (const socket of openSockets) socket.destroy();
     },
-    [Symbol.dispose]: () => void wire.close(),
+    [Symbol.dispose]: () => void proxy.close(),
   };
 };
 
 const owner = () => new Client(server.url, seeded.owner_token);
-const path = (rest: string): string => `/api/v2/workspaceagents/${seeded.agent_id}/${rest}`;
+const toPath = (suffix: string): string => `/api/v2/workspaceagents/${seeded.agent_id}/${suffix}`;
 
 const awaitConnection = (): Promise<void> =>
   new Promise((resolve) => {
@@ -80,105 +81,105 @@ const awaitTunnel = (): Promise<unknown> => until(() => getContext(server).diale
 
 /** Reads lines of this daemon until `count` more have arrived. */
 const readLines = async (socket: AsyncIterable<string | Uint8Array>, pid: number, count: number): Promise<void> => {
-  let seen = 0;
+  let lineCount = 0;
   for await (const frame of socket) {
-    seen += (JSON.parse(String(frame)) as AgentLog[]).filter(({ output }) => output.startsWith(`${pid} `)).length;
-    if (seen >= count) return;
+    lineCount += (JSON.parse(String(frame)) as AgentLog[]).filter(({ output }) => output.startsWith(`${pid} `)).length;
+    if (lineCount >= count) return;
   }
-  throw new Error("the logs ended");
+  throw new Error("the log stream ended");
 };
 
-/** Returns the stored counts of one daemon. */
+/** Returns the numbers of this daemon that the server has stored. */
 const listCounts = async (pid: number): Promise<number[]> => {
-  const found: number[] = [];
+  const counts: number[] = [];
   for (let after = 0; ; ) {
-    const lines = await owner().get<AgentLog[]>(path(`logs?after=${after}`));
-    if (lines.length === 0) return found;
+    const lines = await owner().get<AgentLog[]>(toPath(`logs?after=${after}`));
+    if (lines.length === 0) return counts;
     after = lines.at(-1)?.id ?? after;
     for (const { output } of lines) {
-      const [by, count] = output.split(" ");
-      if (Number(by) === pid) found.push(Number(count));
+      const [linePid, count] = output.split(" ");
+      if (Number(linePid) === pid) counts.push(Number(count));
     }
   }
 };
 
-/** Starts a download and stops reading, so that it is in progress when something happens. */
-const download = async () => {
+/** Starts a download and pauses it. The returned function reads the rest and returns how it ended. */
+const startDownload = async () => {
   const request = { method: "GET", path: `/api/v0/read-file?path=${encodeURIComponent(join(home, "big"))}` };
   const { body } = await getContext(server).agentHttp.request(seeded.agent_id, request);
   await body.next();
   return async (): Promise<string> => {
     let size = 0;
     try {
-      for await (const part of body) size += part.byteLength;
-      return `whole: ${size}`;
+      for await (const chunk of body) size += chunk.byteLength;
+      return `complete: ${size}`;
     } catch (error) {
       return (error as Error).message;
     }
   };
 };
 
-const terminal = (id?: string) =>
-  TestTerminal.open({ owner: owner(), path }, { command: "cat", ...(id ? { id } : {}) });
+const openTerminal = (id?: string) =>
+  TestTerminal.open({ owner: owner(), path: toPath }, { command: "cat", ...(id ? { id } : {}) });
 
-test("[DM-19] a daemon that is disconnected, restarted and moved to a new token loses no line, and clients get a close reason", async () => {
-  using wire = await startWire();
-  using logs = await owner().socket(path("logs?follow=true"));
-  const first = await startAgentProcess(server, seeded, home, { url: wire.url });
-  await readLines(logs, first.process.pid, 5);
+test("[DM-19] a daemon that is disconnected, restarted or replaced loses no log line, and clients get a close reason", async () => {
+  using proxy = await startProxy();
+  using logs = await owner().socket(toPath("logs?follow=true"));
+  const firstDaemon = await startAgentProcess(server, seeded, home, { url: proxy.url });
+  await readLines(logs, firstDaemon.process.pid, 5);
   await awaitTunnel();
 
-  // Disconnected three times, in the middle of everything.
-  using kept = await terminal();
-  kept.sendInput({ data: "before\n" });
-  await kept.until(/before\r\nbefore/);
-  let last = kept;
+  // The daemon is disconnected three times.
+  using firstTerminal = await openTerminal();
+  firstTerminal.sendInput({ data: "before\n" });
+  await firstTerminal.until(/before\r\nbefore/);
+  let currentTerminal = firstTerminal;
   for (let i = 0; i < 3; i += 1) {
-    const laterDownload = await download();
-    const back = awaitConnection();
-    wire.cut();
-    const { code, reason } = await last.socket.closed;
+    const readDownload = await startDownload();
+    const reconnected = awaitConnection();
+    proxy.cut();
+    const { code, reason } = await currentTerminal.socket.closed;
     expect([code, reason]).toEqual([1011, expect.stringMatching(/the agent (has|disconnected)/)]);
-    expect(await laterDownload()).toMatch(/agent|connection|session/i);
-    await back;
-    await readLines(logs, first.process.pid, 5);
+    expect(await readDownload()).toMatch(/agent|connection|session/i);
+    await reconnected;
+    await readLines(logs, firstDaemon.process.pid, 5);
     await awaitTunnel();
-    // The terminal has continued without clients.
-    last = await terminal(kept.id);
-    await last.until(/before/);
+    // The terminal has continued while no client was connected.
+    currentTerminal = await openTerminal(firstTerminal.id);
+    await currentTerminal.until(/before/);
   }
 
-  // Stopped cleanly and restarted.
-  const laterDownload = await download();
-  await first[Symbol.asyncDispose]();
-  expect([1000, 1011]).toContain((await last.socket.closed).code);
-  expect(await laterDownload()).toMatch(/agent|connection|session/i);
-  const counts = await listCounts(first.process.pid);
+  // The daemon stops cleanly and is restarted.
+  const readDownload = await startDownload();
+  await firstDaemon[Symbol.asyncDispose]();
+  expect([1000, 1011]).toContain((await currentTerminal.socket.closed).code);
+  expect(await readDownload()).toMatch(/agent|connection|session/i);
+  const counts = await listCounts(firstDaemon.process.pid);
   expect(counts).toEqual(counts.map((_, i) => i));
-  const wrote = Number(readFileSync(join(home, `last-${first.process.pid}`), "utf8") || "0");
-  expect(counts.length - 1).toBeGreaterThanOrEqual(wrote - 1);
-  const second = await startAgentProcess(server, seeded, home, { url: wire.url });
-  await readLines(logs, second.process.pid, 5);
+  const lastNumber = Number(readFileSync(join(home, `last-${firstDaemon.process.pid}`), "utf8") || "0");
+  expect(counts.length - 1).toBeGreaterThanOrEqual(lastNumber - 1);
+  const secondDaemon = await startAgentProcess(server, seeded, home, { url: proxy.url });
+  await readLines(logs, secondDaemon.process.pid, 5);
   await awaitTunnel();
 
-  // Another process takes over with a new token; the old one is invalid.
-  using old = await terminal();
-  old.sendInput({ data: "old\n" });
-  await old.until(/old\r\nold/);
+  // Another process takes over with a new token, and the old token becomes invalid.
+  using oldTerminal = await openTerminal();
+  oldTerminal.sendInput({ data: "old\n" });
+  await oldTerminal.until(/old\r\nold/);
   const agent_token = uuid();
   await getContext(server).agents.ask(seeded.agent_id, "signIn", { token_hash: sha256(agent_token) });
-  const third = await startAgentProcess(server, { ...seeded, agent_token }, home, { url: wire.url });
-  expect(await old.socket.closed).toMatchObject({
+  const thirdDaemon = await startAgentProcess(server, { ...seeded, agent_token }, home, { url: proxy.url });
+  expect(await oldTerminal.socket.closed).toMatchObject({
     code: 1011,
     reason: expect.stringMatching(/the agent (has|disconnected)/),
   });
-  await readLines(logs, third.process.pid, 5);
+  await readLines(logs, thirdDaemon.process.pid, 5);
   await awaitTunnel();
-  using fresh = await terminal();
-  fresh.sendInput({ data: "new\n" });
-  await fresh.until(/new\r\nnew/);
-  await Promise.all([second[Symbol.asyncDispose](), third[Symbol.asyncDispose]()]);
-  for (const { process } of [second, third]) {
+  using newTerminal = await openTerminal();
+  newTerminal.sendInput({ data: "new\n" });
+  await newTerminal.until(/new\r\nnew/);
+  await Promise.all([secondDaemon[Symbol.asyncDispose](), thirdDaemon[Symbol.asyncDispose]()]);
+  for (const { process } of [secondDaemon, thirdDaemon]) {
     const stored = await listCounts(process.pid);
     expect(stored.length).toBeGreaterThanOrEqual(5);
     expect(stored).toEqual(stored.map((_, i) => i));

@@ -1,4 +1,4 @@
-// Devcontainers of a workspace: found, recreated, changed and deleted, with a program that simulates the real command line tool.
+// Finding, recreating and deleting devcontainers of a workspace. A program simulates the real command line tool.
 import { beforeEach, describe, expect, test } from "bun:test";
 import { rmSync, utimesSync } from "node:fs";
 import { join } from "node:path";
@@ -18,44 +18,48 @@ beforeEach(() => {
   setup.docker.refuse = () => undefined;
 });
 
-const path = (rest: string): string => setup.world.path(rest);
+const toPath = (suffix: string): string => setup.world.path(suffix);
 const listDevcontainers = async (): Promise<Devcontainer[]> =>
-  (await setup.world.owner.get<ContainerListing>(path("containers?label=none%3D"))).devcontainers;
+  (await setup.world.owner.get<ContainerListing>(toPath("containers?label=none%3D"))).devcontainers;
 const findDevcontainer = async (name: string): Promise<Devcontainer | undefined> =>
-  (await listDevcontainers()).find((one) => one.name === name);
+  (await listDevcontainers()).find((devcontainer) => devcontainer.name === name);
 const findId = async (name: string): Promise<string> => (await findDevcontainer(name))?.id ?? "none";
 
 const recreate = (id: string): Promise<Response> =>
-  setup.world.owner.fetch("POST", path(`containers/devcontainers/${id}/recreate`));
-const remove = (id: string): Promise<Response> =>
-  setup.world.owner.fetch("DELETE", path(`containers/devcontainers/${id}`));
+  setup.world.owner.fetch("POST", toPath(`containers/devcontainers/${id}/recreate`));
+const deleteDevcontainer = (id: string): Promise<Response> =>
+  setup.world.owner.fetch("DELETE", toPath(`containers/devcontainers/${id}`));
 
-/** Reads listings until this devcontainer matches; `wanted` gets undefined if the listing does not contain it. */
+/** Reads listings until this devcontainer matches. `matches` gets undefined if a listing does not contain it. */
 const awaitListing = async (
   socket: ClientSocket,
   id: string,
-  wanted: (one: Devcontainer | undefined) => boolean,
+  matches: (devcontainer: Devcontainer | undefined) => boolean,
 ): Promise<Devcontainer | undefined> => {
   for (;;) {
     const frame = await socket.next();
     if (frame === undefined) throw new Error("the stream ended");
-    const devcontainer = (JSON.parse(String(frame)) as ContainerListing).devcontainers.find((one) => one.id === id);
-    if (wanted(devcontainer)) return devcontainer;
+    const devcontainer = (JSON.parse(String(frame)) as ContainerListing).devcontainers.find(
+      (candidate) => candidate.id === id,
+    );
+    if (matches(devcontainer)) return devcontainer;
   }
 };
 
-const labels = (folder: string, config: string) => ({
+const createLabels = (folder: string, config: string) => ({
   "devcontainer.local_folder": folder,
   "devcontainer.config_file": config,
 });
 
 describe("devcontainers", () => {
-  test("[CO-7] are found by their files in the agent's folder and by the labels of containers, each once, with their own names", async () => {
+  test("[CO-7] are found by files in the agent's folder and by labels of containers, each once and with a unique name", async () => {
     const config = setup.write("Shop Front/.devcontainer/devcontainer.json", "{}");
     setup.write("other/.devcontainer.json", "{}");
     setup.write("node_modules/.devcontainer.json", "{}");
-    setup.docker.put("mine", { labels: labels(join(setup.world.home, "Shop Front"), config) });
-    setup.docker.put("far", { labels: labels("/elsewhere/shop-front", "/elsewhere/shop-front/.devcontainer.json") });
+    setup.docker.put("mine", { labels: createLabels(join(setup.world.home, "Shop Front"), config) });
+    setup.docker.put("far", {
+      labels: createLabels("/elsewhere/shop-front", "/elsewhere/shop-front/.devcontainer.json"),
+    });
     const devcontainers = await listDevcontainers();
     expect(devcontainers.map(({ name, status }) => [name, status]).sort()).toEqual([
       ["other", "stopped"],
@@ -80,12 +84,12 @@ describe("devcontainers", () => {
     rmSync(join(setup.world.home, "other"), { recursive: true });
   });
 
-  test("[CO-8] if a folder has two containers the running one is used, else the newest; one whose file has changed since is dirty", async () => {
+  test("[CO-8] use the running container of a folder, else the newest, and are dirty if their file is newer", async () => {
     const config = setup.write("twice/.devcontainer.json", "{}");
-    const container = labels(join(setup.world.home, "twice"), config);
-    setup.docker.put("newest", { created: 3_000, running: false, labels: container });
-    const old = setup.docker.put("old", { created: 1_000, labels: container });
-    setup.docker.put("older", { created: 500, running: false, labels: container });
+    const labels = createLabels(join(setup.world.home, "twice"), config);
+    setup.docker.put("newest", { created: 3_000, running: false, labels });
+    const oldContainer = setup.docker.put("old", { created: 1_000, labels });
+    setup.docker.put("older", { created: 500, running: false, labels });
     utimesSync(config, 900, 900);
     expect(await findDevcontainer("twice")).toMatchObject({
       status: "running",
@@ -94,7 +98,7 @@ describe("devcontainers", () => {
     });
     utimesSync(config, 2_000, 2_000);
     expect(await findDevcontainer("twice")).toMatchObject({ dirty: true });
-    old.running = false;
+    oldContainer.running = false;
     expect(await findDevcontainer("twice")).toMatchObject({
       status: "stopped",
       dirty: false,
@@ -103,78 +107,84 @@ describe("devcontainers", () => {
     rmSync(join(setup.world.home, "twice"), { recursive: true });
   });
 
-  test("[CO-9] are recreated by the workspace's own tool: starting, then running and clean; until then other requests return 409", async () => {
+  test("[CO-9] are recreated by the workspace's tool; until they run, other requests return 409", async () => {
     const config = setup.write("app/.devcontainer.json", "{}");
-    setup.docker.put("before", { created: 1_000, labels: labels(join(setup.world.home, "app"), config) });
+    setup.docker.put("before", { created: 1_000, labels: createLabels(join(setup.world.home, "app"), config) });
     const before = await findDevcontainer("app");
     expect(before).toMatchObject({ status: "running", dirty: true });
     const gate = Promise.withResolvers<void>();
     setup.docker.hold = (call) => (call === "POST /containers/create" ? gate.promise : undefined);
-    using socket = await setup.world.owner.socket(path("containers/watch"));
-    const answer = await recreate(before?.id ?? "");
-    expect([answer.status, await answer.json()]).toEqual([202, { message: expect.any(String) }]);
+    using socket = await setup.world.owner.socket(toPath("containers/watch"));
+    const response = await recreate(before?.id ?? "");
+    expect([response.status, await response.json()]).toEqual([202, { message: expect.any(String) }]);
     expect(await findDevcontainer("app")).toMatchObject({ status: "starting" });
-    const both = await Promise.all([recreate(before?.id ?? ""), remove(before?.id ?? "")]);
-    expect(both.map(({ status }) => status)).toEqual([409, 409]);
+    const conflicts = await Promise.all([recreate(before?.id ?? ""), deleteDevcontainer(before?.id ?? "")]);
+    expect(conflicts.map(({ status }) => status)).toEqual([409, 409]);
     gate.resolve();
-    const after = await awaitListing(socket, before?.id ?? "", (one) => one?.status === "running" && !one.dirty);
+    const after = await awaitListing(
+      socket,
+      before?.id ?? "",
+      (devcontainer) => devcontainer?.status === "running" && !devcontainer.dirty,
+    );
     expect(after?.container?.name).toMatch(/^made-/);
     expect(after).not.toHaveProperty("error");
   });
 
-  test("[CO-9] two simultaneous requests create it once", async () => {
+  test("[CO-9] are created once by simultaneous requests", async () => {
     setup.write("race/.devcontainer.json", "{}");
     const id = await findId("race");
     const gate = Promise.withResolvers<void>();
     setup.docker.hold = (call) => (call === "POST /containers/create" ? gate.promise : undefined);
-    const requested = await Promise.all([recreate(id), recreate(id), recreate(id)]);
-    expect(requested.map(({ status }) => status).sort()).toEqual([202, 409, 409]);
-    using socket = await setup.world.owner.socket(path("containers/watch"));
+    const responses = await Promise.all([recreate(id), recreate(id), recreate(id)]);
+    expect(responses.map(({ status }) => status).sort()).toEqual([202, 409, 409]);
+    using socket = await setup.world.owner.socket(toPath("containers/watch"));
     gate.resolve();
-    await awaitListing(socket, id, (one) => one?.status === "running");
+    await awaitListing(socket, id, (devcontainer) => devcontainer?.status === "running");
     expect(setup.docker.containers.size).toBe(1);
   });
 
-  test("[CO-10] a failure is reported in the tool's own words, and the next attempt may succeed", async () => {
+  test("[CO-10] report a failure with the tool's message, and can be created again", async () => {
     setup.write("broken/.devcontainer.json", "{}");
     const flag = setup.write("broken/fail", "");
     const id = await findId("broken");
-    using socket = await setup.world.owner.socket(path("containers/watch"));
+    using socket = await setup.world.owner.socket(toPath("containers/watch"));
     await recreate(id);
-    const failed = await awaitListing(socket, id, (one) => one?.status === "error");
+    const failed = await awaitListing(socket, id, (devcontainer) => devcontainer?.status === "error");
     expect(failed?.error).toBe("The image could not be built. no space left");
     rmSync(flag);
     await recreate(id);
-    expect(await awaitListing(socket, id, (one) => one?.status === "running")).not.toHaveProperty("error");
+    expect(await awaitListing(socket, id, (devcontainer) => devcontainer?.status === "running")).not.toHaveProperty(
+      "error",
+    );
   });
 
-  test("[CO-17] a failing lifecycle command keeps the container, and its output is in the workspace's log", async () => {
+  test("[CO-17] keep their container if a lifecycle command fails, and log its output", async () => {
     setup.write("late/.devcontainer.json", "{}");
     setup.write("late/lifecycle", "");
     const id = await findId("late");
-    using socket = await setup.world.owner.socket(path("containers/watch"));
+    using socket = await setup.world.owner.socket(toPath("containers/watch"));
     await recreate(id);
-    const failed = await awaitListing(socket, id, (one) => one?.status === "error");
+    const failed = await awaitListing(socket, id, (devcontainer) => devcontainer?.status === "error");
     expect(failed?.error).toBe("Command failed: exit 7 postCreateCommand failed.");
     expect(failed?.container?.running).toBe(true);
     const listLogLines = async () => {
-      const logs = await setup.world.owner.get<{ output: string; level: string }[]>(path("logs"));
+      const logs = await setup.world.owner.get<{ output: string; level: string }[]>(toPath("logs"));
       return logs.map(({ level, output }) => `${level} ${output}`);
     };
-    const last = "error Devcontainer late: Command failed: exit 7 postCreateCommand failed.";
-    await until(async () => (await listLogLines()).includes(last));
+    const lastLine = "error Devcontainer late: Command failed: exit 7 postCreateCommand failed.";
+    await until(async () => (await listLogLines()).includes(lastLine));
     const lines = await listLogLines();
     expect(lines).toContain("info Devcontainer late: OOPS-reason");
     expect(lines.join("\n")).not.toContain("hidden");
   });
 
-  test("[CO-11] a deleted one is stopped, removed and not listed, until its file changes; a failure leaves it in error", async () => {
+  test("[CO-11] are removed from the list when deleted, until their file changes; a failed delete shows an error", async () => {
     const config = setup.write("waste/.devcontainer.json", "{}");
-    const built = setup.docker.put("made", { labels: labels(join(setup.world.home, "waste"), config) });
+    const container = setup.docker.put("made", { labels: createLabels(join(setup.world.home, "waste"), config) });
     const id = await findId("waste");
     setup.docker.refuse = (call) => (call.startsWith("DELETE") ? { status: 500, message: "device busy" } : undefined);
-    const failed = await remove(id);
-    expect([failed.status, ((await failed.json()) as Generic).message]).toEqual([
+    const failedResponse = await deleteDevcontainer(id);
+    expect([failedResponse.status, ((await failedResponse.json()) as Generic).message]).toEqual([
       500,
       expect.stringMatching(/device busy/),
     ]);
@@ -183,29 +193,29 @@ describe("devcontainers", () => {
       error: expect.stringMatching(/device busy/),
     });
     setup.docker.refuse = () => undefined;
-    built.running = true;
-    expect((await remove(id)).status).toBe(204);
-    expect(setup.docker.calls.slice(-3)).toContain(`DELETE /containers/${built.id}`);
+    container.running = true;
+    expect((await deleteDevcontainer(id)).status).toBe(204);
+    expect(setup.docker.calls.slice(-3)).toContain(`DELETE /containers/${container.id}`);
     expect(await findDevcontainer("waste")).toBeUndefined();
-    expect((await remove(id)).status).toBe(404);
-    const later = Date.now() / 1000 + 5;
-    utimesSync(config, later, later);
+    expect((await deleteDevcontainer(id)).status).toBe(404);
+    const futureSeconds = Date.now() / 1000 + 5;
+    utimesSync(config, futureSeconds, futureSeconds);
     expect(await findDevcontainer("waste")).toMatchObject({ status: "stopped" });
   });
 
-  test("[CO-12] can be changed only by people who may change the workspace; a missing one is 404, an invalid ID 400", async () => {
+  test("[CO-12] can be changed only by people who can change the workspace; a missing one returns 404, an invalid ID 400", async () => {
     const member = await seedUser(setup.world.server, { organization_id: setup.world.seeded.organization_id });
     const id = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
-    const calls = (client: typeof setup.world.owner, devcontainer = id) =>
+    const fetchStatuses = (client: typeof setup.world.owner, devcontainer = id) =>
       Promise.all([
-        client.fetch("POST", path(`containers/devcontainers/${devcontainer}/recreate`)),
-        client.fetch("DELETE", path(`containers/devcontainers/${devcontainer}`)),
-      ]).then((all) => all.map(({ status }) => status));
-    expect(await calls(setup.world.owner.withToken(member.token))).toEqual([404, 404]);
-    expect(await calls(setup.world.owner)).toEqual([404, 404]);
-    expect(await calls(setup.world.owner, "..%2F..%2Fcontainers")).toEqual([400, 400]);
+        client.fetch("POST", toPath(`containers/devcontainers/${devcontainer}/recreate`)),
+        client.fetch("DELETE", toPath(`containers/devcontainers/${devcontainer}`)),
+      ]).then((responses) => responses.map(({ status }) => status));
+    expect(await fetchStatuses(setup.world.owner.withToken(member.token))).toEqual([404, 404]);
+    expect(await fetchStatuses(setup.world.owner)).toEqual([404, 404]);
+    expect(await fetchStatuses(setup.world.owner, "..%2F..%2Fcontainers")).toEqual([400, 400]);
     const { store } = getContext(setup.world.server);
     await store.commit([updateWorkspace(setup.world.seeded.workspace_id, { user_acl: { [member.user_id]: "use" } })]);
-    expect(await calls(setup.world.owner.withToken(member.token))).toEqual([403, 403]);
+    expect(await fetchStatuses(setup.world.owner.withToken(member.token))).toEqual([403, 403]);
   });
 });

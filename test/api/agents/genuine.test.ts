@@ -1,4 +1,4 @@
-// A genuine agent, which uses only the private network, supports the same features as Slipway's daemon.
+// A genuine agent, which uses only the private network, has the same features as Slipway's daemon.
 import { describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,10 +12,10 @@ import { TestTerminal } from "./reach.ts";
 
 const world = await forFile(startGenuine());
 
-const context = () => getContext(world.server);
-const agent = (): string => world.seeded.agent_id;
+const getServerContext = () => getContext(world.server);
+const { agent_id } = world.seeded;
 
-/** Starts a program of the workspace and returns the port it listens on. */
+/** Starts a program in the workspace and returns the port on which it listens. */
 const startProgram = async (program: string): Promise<{ port: number } & Disposable> => {
   writeFileSync(join(world.home, "listen.mjs"), program);
   const terminal = await TestTerminal.open(world, { command: `exec ${process.execPath} listen.mjs` });
@@ -24,70 +24,70 @@ const startProgram = async (program: string): Promise<{ port: number } & Disposa
 };
 
 describe("a genuine agent", () => {
-  test("[TN-10] has a terminal that clients can return to, and no tunnel to the server", async () => {
+  test("[TN-10] has terminals to which clients can reconnect, without a tunnel to the server", async () => {
     using first = await TestTerminal.open(world, {});
     first.sendInput({ data: "echo $((20 + 3))-there\r" });
     await first.until(/23-there/);
     first.sendInput({ data: "clear; X=kept\r" });
-    using again = await TestTerminal.open(world, { id: first.id });
-    again.sendInput({ data: "echo $X-still\r" });
-    await again.until(/kept-still/);
-    expect(context().dialer.size).toBe(0);
-    expect(context().dialer.network.size).toBe(1);
+    using second = await TestTerminal.open(world, { id: first.id });
+    second.sendInput({ data: "echo $X-still\r" });
+    await second.until(/kept-still/);
+    expect(getServerContext().dialer.size).toBe(0);
+    expect(getServerContext().dialer.network.size).toBe(1);
   });
 
-  test("[TN-10] serves its ports, its programs' pages and the tools of chats", async () => {
+  test("[TN-10] serves ports, web pages of programs and the tools of chats", async () => {
     using program = await startProgram(
       `const s = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: (r) => new Response("from " + new URL(r.url).pathname) });
        console.log("port=" + s.port + ";");`,
     );
     const { ports } = await world.owner.get<ListeningPorts>(world.path("listening-ports"));
     expect(ports.map(({ port }) => port)).toContain(program.port);
-    const { agentHttp } = context();
-    const page = await agentHttp.request(agent(), { method: "GET", path: "/inside", port: program.port });
+    const { agentHttp } = getServerContext();
+    const page = await agentHttp.request(agent_id, { method: "GET", path: "/inside", port: program.port });
     expect([page.status, await page.text(1_000)]).toEqual([200, "from /inside"]);
     const json = { command: "echo $((40 + 2)) of them; exit 3" };
-    const started = await agentHttp.request(agent(), { method: "POST", path: "/api/v0/processes/start", json });
+    const started = await agentHttp.request(agent_id, { method: "POST", path: "/api/v0/processes/start", json });
     const { id } = await started.json<{ id: string }>();
     const path = `/api/v0/processes/${id}/output?follow=1&after=0&wait_ms=10000`;
-    const output = async () => (await agentHttp.request(agent(), { method: "GET", path })).json<ProcessOutput>();
-    await until(async () => JSON.stringify(await output()).includes("42 of them"));
+    const loadOutput = async () => (await agentHttp.request(agent_id, { method: "GET", path })).json<ProcessOutput>();
+    await until(async () => JSON.stringify(await loadOutput()).includes("42 of them"));
   });
 
-  test("[TN-10] gets TLS from the server if a program requires it", async () => {
+  test("[TN-10] is reached with TLS if a program requires it", async () => {
     using program = await startProgram(
       `import { spawnSync } from "node:child_process";
        spawnSync("openssl", ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=app", "-keyout", "key.pem", "-out", "cert.pem"]);
        const s = Bun.serve({ port: 0, hostname: "127.0.0.1", tls: { key: Bun.file("key.pem"), cert: Bun.file("cert.pem") }, fetch: () => new Response("secret ".repeat(20000)) });
        console.log("port=" + s.port + ";");`,
     );
-    const requested = { method: "GET", path: "/", port: program.port, tls: true };
-    const page = await context().agentHttp.request(agent(), requested);
+    const request = { method: "GET", path: "/", port: program.port, tls: true };
+    const page = await getServerContext().agentHttp.request(agent_id, request);
     expect((await page.text(1_000_000)).length).toBe(7 * 20_000);
-    using plain = await startProgram(
+    using plainProgram = await startProgram(
       `const s = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("") }); console.log("port=" + s.port + ";");`,
     );
-    const refused = context().agentHttp.request(agent(), { ...requested, port: plain.port });
-    await expect(refused).rejects.toMatchObject({ failure: "refused" });
+    const plainRequest = getServerContext().agentHttp.request(agent_id, { ...request, port: plainProgram.port });
+    await expect(plainRequest).rejects.toMatchObject({ failure: "refused" });
   });
 
-  test("[TN-2][TN-10] refuses ports that are not offered", async () => {
-    await expect(context().dialer.dial(agent(), 5)).rejects.toMatchObject({ failure: "refused" });
-    await expect(context().dialer.dial(agent(), 70_000)).rejects.toMatchObject({ failure: "refused" });
+  test("[TN-2][TN-10] refuses connections to its internal and to invalid ports", async () => {
+    await expect(getServerContext().dialer.dial(agent_id, 5)).rejects.toMatchObject({ failure: "refused" });
+    await expect(getServerContext().dialer.dial(agent_id, 70_000)).rejects.toMatchObject({ failure: "refused" });
   });
 
-  test("[TN-12] is reached immediately after it was killed and restarted; connections to the previous process break", async () => {
-    const before = await context().dialer.dial(agent(), 4);
+  test("[TN-12] can be reached immediately after a kill and a restart; connections to the previous process break", async () => {
+    const before = await getServerContext().dialer.dial(agent_id, 4);
     await world.replace();
     const { ports } = await world.owner.get<ListeningPorts>(world.path("listening-ports"));
     expect(Array.isArray(ports)).toBe(true);
     expect(await before.closed).toMatchObject({ failure: "closed" });
   });
 
-  test("[TN-12] is disconnected immediately when its build is no longer the latest", async () => {
-    const { dialer, topics } = context();
-    const stream = await dialer.dial(agent(), 4);
-    topics.publish("agent_gone", agent(), {});
+  test("[TN-12] is disconnected immediately when a newer build replaces it", async () => {
+    const { dialer, topics } = getServerContext();
+    const stream = await dialer.dial(agent_id, 4);
+    topics.publish("agent_gone", agent_id, {});
     expect(await stream.closed).toMatchObject({ failure: "closed" });
     expect(dialer.network.size).toBe(0);
   });

@@ -1,5 +1,5 @@
-// A workspace whose agent appears as a genuine one: it uses the genuine token header and opens no tunnel, so that it can be reached only
-// through the private network. A real `slipway agent` runs behind a proxy that removes both.
+// A workspace whose agent looks like a genuine one: it sends the genuine token header and opens no tunnel, so that the server can reach it
+// only through the private network. It is a real `slipway agent` behind a proxy that renames the header and rejects the tunnel.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,15 +12,16 @@ import { type Reachable, startAgentProcess } from "./reach.ts";
 
 const HEAD_END = "\r\n\r\n";
 
-type ProxySide = { to: Socket<ProxySide> | undefined; waiting: Buffer[]; head: Buffer | undefined };
+/** One end of a proxied connection: data goes to the peer, or waits until the peer is connected or drained. */
+type ProxySide = { peer: Socket<ProxySide> | undefined; waiting: Buffer[]; head: Buffer | undefined };
 
 const send = (side: ProxySide, bytes: Buffer): void => {
   side.waiting.push(bytes);
   flush(side);
 };
-const flush = ({ to, waiting }: ProxySide): void => {
-  while (to && waiting[0]) {
-    const sent = to.write(waiting[0]);
+const flush = ({ peer, waiting }: ProxySide): void => {
+  while (peer && waiting[0]) {
+    const sent = peer.write(waiting[0]);
     if (sent < waiting[0].byteLength) {
       waiting[0] = waiting[0].subarray(Math.max(0, sent));
       return;
@@ -29,14 +30,14 @@ const flush = ({ to, waiting }: ProxySide): void => {
   }
 };
 
-/** Forwards connections to the server as a genuine agent would make them. */
-const passing = (server: URL): { url: URL } & Disposable => {
+/** Forwards connections to the server, changed to what a genuine agent would send. */
+const startProxy = (server: URL): { url: URL } & Disposable => {
   const listener = Bun.listen<ProxySide>({
     hostname: "127.0.0.1",
     port: 0,
     socket: {
       open(socket) {
-        socket.data = { to: undefined, waiting: [], head: Buffer.alloc(0) };
+        socket.data = { peer: undefined, waiting: [], head: Buffer.alloc(0) };
       },
       data(socket, chunk) {
         const side = socket.data;
@@ -56,13 +57,13 @@ const passing = (server: URL): { url: URL } & Disposable => {
         void Bun.connect<ProxySide>({
           hostname: server.hostname,
           port: Number(server.port),
-          data: { to: socket, waiting: [], head: undefined },
+          data: { peer: socket, waiting: [], head: undefined },
           socket: {
-            open(up) {
-              side.to = up;
+            open(upstream) {
+              side.peer = upstream;
               flush(side);
             },
-            data: (up, bytes) => send(up.data, Buffer.from(bytes)),
+            data: (upstream, bytes) => send(upstream.data, Buffer.from(bytes)),
             drain: () => flush(side),
             close: () => void socket.end(),
             error: () => void socket.end(),
@@ -71,17 +72,17 @@ const passing = (server: URL): { url: URL } & Disposable => {
         }).catch(() => socket.end());
       },
       drain: (socket) => {
-        const up = socket.data.to;
-        if (up) flush(up.data);
+        const upstream = socket.data.peer;
+        if (upstream) flush(upstream.data);
       },
-      close: (socket) => void socket.data.to?.end(),
+      close: (socket) => void socket.data.peer?.end(),
     },
   });
   return { url: new URL(`http://127.0.0.1:${listener.port}/`), [Symbol.dispose]: () => listener.stop(true) };
 };
 
 export type Genuine = Reachable & {
-  /** Kills the agent and starts another in its place. */
+  /** Kills the agent and starts another one in its place. */
   replace(): Promise<void>;
 };
 
@@ -89,7 +90,7 @@ export const startGenuine = async (options: SeedOptions = {}): Promise<Genuine> 
   const server = await startTestServer({ clock: systemClock });
   const seeded = await seedAgent(server, options);
   const home = mkdtempSync(join(tmpdir(), "slipway-home-"));
-  const proxy = passing(server.url);
+  const proxy = startProxy(server.url);
   const start = () => startAgentProcess(server, seeded, home, { url: proxy.url });
   let daemon = await start();
   return {

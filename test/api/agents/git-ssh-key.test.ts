@@ -1,4 +1,4 @@
-// The git key pair: one per user, created on first use, readable by the real OpenSSH, and never stored unencrypted.
+// The git key pair: one per user, created on first use, readable by the real OpenSSH and stored only encrypted.
 import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ import { ADMIN, startTestServer, type TestServer, tempDirectory } from "#test/su
 import { readStoredTexts } from "#test/support/stored.ts";
 
 const ME = "/api/v2/workspaceagents/me/gitsshkey";
-const getKeyPair = (server: TestServer, token: string) => new Client(server.url, token).get<AgentGitSshKey>(ME);
+const loadKeyPair = (server: TestServer, token: string) => new Client(server.url, token).get<AgentGitSshKey>(ME);
 
 /** Runs a program and returns its output. */
 const runProgram = async (command: string[], input = ""): Promise<string> => {
@@ -23,21 +23,21 @@ const runProgram = async (command: string[], input = ""): Promise<string> => {
   return out.trim();
 };
 
-test("[GK-1] every agent of a user gets the same pair, another user's a different one; it is created once, however many ask first", async () => {
+test("[GK-1] all agents of a user get the same key pair, even if many request it first; users have different pairs", async () => {
   await using server = await startTestServer();
   const agent = await seedAgent(server);
   const otherAgent = await seedAgent(server);
-  const pairs = await Promise.all(Array.from({ length: 8 }, () => getKeyPair(server, agent.agent_token)));
+  const pairs = await Promise.all(Array.from({ length: 8 }, () => loadKeyPair(server, agent.agent_token)));
   expect(new Set(pairs.map(({ public_key }) => public_key)).size).toBe(1);
   expect(new Set(pairs.map(({ private_key }) => private_key)).size).toBe(1);
   expect(pairs[0]?.public_key).toMatch(/^ssh-ed25519 [\w+/]+=*$/);
-  expect((await getKeyPair(server, otherAgent.agent_token)).public_key).not.toBe(pairs[0]?.public_key as string);
-  expect(await awaitStatus(getKeyPair(server, agent.owner_token))).toBe(401);
+  expect((await loadKeyPair(server, otherAgent.agent_token)).public_key).not.toBe(pairs[0]?.public_key as string);
+  expect(await awaitStatus(loadKeyPair(server, agent.owner_token))).toBe(401);
 });
 
 testNeeding(
   [needs.sshKeygen],
-  "[GK-2] OpenSSH reads every pair: it finds the public half, signs and verifies",
+  "[GK-2] OpenSSH can derive the public key from each private key, sign and verify",
   async () => {
     using directory = tempDirectory();
     for (let i = 0; i < 5; i++) {
@@ -58,13 +58,13 @@ testNeeding(
   },
 );
 
-test("[GK-3] an agent that may not read personal data is refused", async () => {
+test("[GK-3] an agent without permission to read personal data gets 403", async () => {
   await using server = await startTestServer();
   const { agent_token } = await seedAgent(server, { agent: { api_key_scope: "no_user_data" } });
-  expect(await awaitStatus(getKeyPair(server, agent_token))).toBe(403);
+  expect(await awaitStatus(loadKeyPair(server, agent_token))).toBe(403);
 });
 
-test("[GK-4] users see the public key and regenerate the pair, their own or as the deployment's owner; others cannot", async () => {
+test("[GK-4] users and deployment owners can read the user's public key and regenerate the pair; others cannot", async () => {
   const clock = new ManualClock();
   await using server = await startTestServer({ clock });
   const { owner_id, owner_token, agent_token } = await seedAgent(server);
@@ -72,40 +72,40 @@ test("[GK-4] users see the public key and regenerate the pair, their own or as t
   const first = await owner.get<GitSshKey>("/api/v2/users/me/gitsshkey");
   expect(Object.keys(first).sort()).toEqual(["created_at", "public_key", "updated_at", "user_id"]);
   expect([first.user_id, first.created_at]).toEqual([owner_id, first.updated_at]);
-  expect((await getKeyPair(server, agent_token)).public_key).toBe(first.public_key);
+  expect((await loadKeyPair(server, agent_token)).public_key).toBe(first.public_key);
   clock.advance(1000);
   const second = await owner.put<GitSshKey>("/api/v2/users/me/gitsshkey");
   expect(second.public_key).not.toBe(first.public_key);
   expect([second.created_at, second.updated_at > first.updated_at]).toEqual([first.created_at, true]);
-  expect((await getKeyPair(server, agent_token)).public_key).toBe(second.public_key);
+  expect((await loadKeyPair(server, agent_token)).public_key).toBe(second.public_key);
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   expect(await admin.get<GitSshKey>(`/api/v2/users/${owner_id}/gitsshkey`)).toEqual(second);
   const outsider = new Client(server.url, (await seedUser(server)).token);
-  const keeper = new Client(server.url, (await seedUser(server, { roles: ["user-admin"] })).token);
+  const userAdmin = new Client(server.url, (await seedUser(server, { roles: ["user-admin"] })).token);
   for (const call of [
     (client: Client) => client.get(`/api/v2/users/${owner_id}/gitsshkey`),
     (client: Client) => client.put(`/api/v2/users/${owner_id}/gitsshkey`),
   ]) {
     expect(await awaitStatus(call(outsider))).toBe(404);
-    expect(await awaitStatus(call(keeper))).toBe(403);
+    expect(await awaitStatus(call(userAdmin))).toBe(403);
   }
-  expect((await getKeyPair(server, agent_token)).public_key).toBe(second.public_key);
+  expect((await loadKeyPair(server, agent_token)).public_key).toBe(second.public_key);
 });
 
-test("[GK-5] the private key is in no file of the data directory, and survives a restart", async () => {
+test("[GK-5] the private key survives a restart, and no file of the data directory contains it unencrypted", async () => {
   using directory = tempDirectory();
-  const data = `${directory.path}/data`;
+  const dataDirectory = `${directory.path}/data`;
   const { agent_token, pair } = await (async () => {
-    await using server = await startTestServer({ directory: data });
+    await using server = await startTestServer({ directory: dataDirectory });
     const { agent_token } = await seedAgent(server);
-    return { agent_token, pair: await getKeyPair(server, agent_token) };
+    return { agent_token, pair: await loadKeyPair(server, agent_token) };
   })();
-  const texts = await readStoredTexts(data);
+  const texts = await readStoredTexts(dataDirectory);
   expect(texts.some((text) => text.includes(pair.public_key))).toBe(true);
-  const secret = pair.private_key.split("\n").slice(3, 5);
-  for (const canary of ["OPENSSH PRIVATE KEY", ...secret]) {
+  const secretLines = pair.private_key.split("\n").slice(3, 5);
+  for (const canary of ["OPENSSH PRIVATE KEY", ...secretLines]) {
     expect(texts.filter((text) => text.includes(canary)).length).toBe(0);
   }
-  await using server = await startTestServer({ directory: data });
-  expect(await getKeyPair(server, agent_token)).toEqual(pair);
+  await using server = await startTestServer({ directory: dataDirectory });
+  expect(await loadKeyPair(server, agent_token)).toEqual(pair);
 });

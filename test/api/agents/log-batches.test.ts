@@ -1,10 +1,10 @@
-// Batches of log lines repeated with the same Idempotency-Key header.
+// Batches of log lines that an agent repeats with the same Idempotency-Key header.
 import { expect, test } from "bun:test";
 import { Client } from "#src/client.ts";
 import { seedAgent } from "#test/support/seed.ts";
 import { startTestServer } from "#test/support/server.ts";
 
-test("[LG-23] the same lines under the same key are stored once, other lines are refused, and nothing is silently lost", async () => {
+test("[LG-23] the same lines with the same key are stored once; other lines with that key are rejected", async () => {
   await using server = await startTestServer();
   const seeded = await seedAgent(server);
   const agent = new Client(server.url, seeded.agent_token);

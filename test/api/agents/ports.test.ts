@@ -1,4 +1,4 @@
-// The server's requests to a daemon's HTTP API: ports, files and processes of a real workspace.
+// The daemon's HTTP API, as the server calls it: ports, files and processes of a real workspace.
 import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -26,22 +26,22 @@ import { startReachableAgent, TestTerminal } from "./reach.ts";
 const APP_PORT = 43_117;
 const world = await forFile(startReachableAgent({ apps: [{ url: `http://localhost:${APP_PORT}/` }] }));
 
-type Answer<T> = { status: number; body: T };
+type ParsedResponse<T> = { status: number; body: T };
 
 const request = async <T>(
   method: string,
   path: string,
-  sent: { json?: unknown; body?: Uint8Array } = {},
-): Promise<Answer<T>> => {
+  content: { json?: unknown; body?: Uint8Array } = {},
+): Promise<ParsedResponse<T>> => {
   const { agentHttp } = getContext(world.server);
-  const response = await agentHttp.request(world.seeded.agent_id, { method, path: `/api/v0/${path}`, ...sent });
+  const response = await agentHttp.request(world.seeded.agent_id, { method, path: `/api/v0/${path}`, ...content });
   return { status: response.status, body: await response.json<T>() };
 };
 
 const toHomePath = (name: string): string => join(world.home, name);
 
-/** Starts a program of the workspace that listens on these ports until it is killed. */
-const listen = async (ports: readonly number[]): Promise<TestTerminal> => {
+/** Starts a program in the workspace that listens on these ports until it is killed. */
+const startListener = async (ports: readonly number[]): Promise<TestTerminal> => {
   writeFileSync(
     toHomePath("listen.mjs"),
     `import net from "node:net"; let n = 0; const ports = ${JSON.stringify(ports)};
@@ -53,9 +53,9 @@ const listen = async (ports: readonly number[]): Promise<TestTerminal> => {
 };
 
 describe("listening ports", () => {
-  test("[PT-1][PT-2] are those of the workspace's programs, with their names, without its own apps, the server, common services and others'", async () => {
-    using program = await listen([43_111, 43_112, APP_PORT, 27_017]);
-    using foreign = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+  test("[PT-1][PT-2] include those of the workspace's programs, without apps, the server and common services", async () => {
+    using program = await startListener([43_111, 43_112, APP_PORT, 27_017]);
+    using foreignListener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
     const { ports } = await world.owner.get<ListeningPorts>(world.path("listening-ports"));
     const numbers = ports.map(({ port }) => port);
     expect(ports.filter(({ port }) => port === 43_111 || port === 43_112)).toEqual([
@@ -66,15 +66,15 @@ describe("listening ports", () => {
     expect(numbers).not.toContain(27_017);
     expect(numbers).not.toContain(Number(world.server.url.port));
     expect(numbers).toEqual([...new Set(numbers)].sort((a, b) => a - b));
-    // It belongs to the same user on the same machine, but was not started by the workspace.
-    expect(ports.find(({ port }) => port === foreign.port)).toMatchObject({ is_own: false });
+    // The listener runs as the same user on the same machine, but does not belong to the workspace.
+    expect(ports.find(({ port }) => port === foreignListener.port)).toMatchObject({ is_own: false });
     program.sendInput({ data: "\x03" });
     await program.socket.closed;
     const after = await world.owner.get<ListeningPorts>(world.path("listening-ports"));
     expect(after.ports.map(({ port }) => port)).not.toContain(43_111);
   });
 
-  test("[PT-3] require a connected agent and permission to use the workspace", async () => {
+  test("[PT-3] require a connected agent and permission to work in the workspace", async () => {
     const fetchStatus = async (client: Client, path = world.path("listening-ports")) =>
       (await client.fetch("GET", path)).status;
     const member = await seedUser(world.server, { organization_id: world.seeded.organization_id });
@@ -82,18 +82,18 @@ describe("listening ports", () => {
     expect(await fetchStatus(world.owner.withToken(member.token))).toBe(404);
     expect(await fetchStatus(world.owner.withToken(owner.token))).toBe(200);
     expect(await fetchStatus(world.owner.withToken(undefined))).toBe(401);
-    const never = await seedAgent(world.server);
-    const requested = new Client(world.server.url, never.owner_token).get(
-      `/api/v2/workspaceagents/${never.agent_id}/listening-ports`,
+    const neverConnected = await seedAgent(world.server);
+    const listing = new Client(world.server.url, neverConnected.owner_token).get(
+      `/api/v2/workspaceagents/${neverConnected.agent_id}/listening-ports`,
     );
-    const error = (await requested.catch((thrown: unknown) => thrown)) as ApiError;
+    const error = (await listing.catch((thrown: unknown) => thrown)) as ApiError;
     expect(error).toBeInstanceOf(ApiError);
     expect([error.status, error.body.message]).toEqual([400, 'The agent is not connected: its state is "connecting".']);
   });
 });
 
 describe("the daemon's HTTP API", () => {
-  test("[PT-4] listens where only its own user can connect, and ends with the daemon", async () => {
+  test("[PT-4] listens in a folder that only its own user can access", async () => {
     const agentFolders = readdirSync(tmpdir()).filter((name) => name.startsWith("slipway-agent-"));
     expect(agentFolders.length).toBeGreaterThan(0);
     for (const name of agentFolders) expect(statSync(join(tmpdir(), name)).mode & 0o777).toBe(0o700);
@@ -101,7 +101,7 @@ describe("the daemon's HTTP API", () => {
     expect((await request("DELETE", "listening-ports")).status).toBe(404);
   });
 
-  test("[PT-5] reads and lists files; a missing path or one that is not a regular file is an error message", async () => {
+  test("[PT-5] reads and lists files; missing paths and paths that are not regular files return errors", async () => {
     mkdirSync(toHomePath("folder"));
     writeFileSync(toHomePath("folder/b.txt"), "one\ntwo\nthree\n");
     writeFileSync(toHomePath("folder/a.bin"), new Uint8Array(200_000).fill(7));
@@ -128,7 +128,7 @@ describe("the daemon's HTTP API", () => {
     const part = await agentHttp.request(world.seeded.agent_id, { method: "GET", path });
     expect(part.headers.get("x-file-size")).toBe("200000");
     expect((await part.text()).length).toBe(50_000);
-    const problems: [string, string, number][] = [
+    const invalidRequests: [string, string, number][] = [
       ["GET", "read-file?path=nothing", 404],
       ["GET", "read-file?path=folder", 400],
       ["GET", "read-file?path=/dev/zero", 400],
@@ -137,26 +137,26 @@ describe("the daemon's HTTP API", () => {
       ["GET", "resolve-path?path=nowhere", 404],
       ["GET", "resolve-path?path=folder/loop", 400],
     ];
-    for (const [method, requested, status] of problems)
-      expect([requested, (await request(method, requested)).status]).toEqual([requested, status]);
+    for (const [method, invalidPath, status] of invalidRequests)
+      expect([invalidPath, (await request(method, invalidPath)).status]).toEqual([invalidPath, status]);
     expect((await request("POST", "list-directory", { json: { path: 7 } })).status).toBe(400);
   });
 
-  test("[PT-6] a write replaces the whole file atomically, keeps its mode, and follows a link", async () => {
-    const write = (path: string, text: string) =>
+  test("[PT-6] replaces a whole file atomically, keeps its mode and follows links", async () => {
+    const writeFile = (path: string, text: string) =>
       request("POST", `write-file?path=${path}`, { body: new TextEncoder().encode(text) });
-    expect((await write("new/deep/file.txt", "first")).status).toBe(200);
+    expect((await writeFile("new/deep/file.txt", "first")).status).toBe(200);
     writeFileSync(toHomePath("script.sh"), "old", { mode: 0o750 });
     symlinkSync("script.sh", toHomePath("by-link"));
-    expect((await write("by-link", "new")).status).toBe(200);
+    expect((await writeFile("by-link", "new")).status).toBe(200);
     expect(readFileSync(toHomePath("script.sh"), "utf8")).toBe("new");
     expect(statSync(toHomePath("script.sh")).mode & 0o777).toBe(0o750);
     expect(readFileSync(toHomePath("new/deep/file.txt"), "utf8")).toBe("first");
-    expect((await write("new", "not a file")).status).toBe(400);
+    expect((await writeFile("new", "not a file")).status).toBe(400);
     expect(readdirSync(world.home).filter((name) => name.endsWith(".tmp"))).toEqual([]);
   });
 
-  test("[PT-6] all edits are validated before any file is written", async () => {
+  test("[PT-6] validates all edits before it writes any file", async () => {
     writeFileSync(toHomePath("one.txt"), "a b a\n");
     writeFileSync(toHomePath("two.txt"), "x y z\n");
     const edit = (...files: unknown[]) =>
@@ -168,8 +168,8 @@ describe("the daemon's HTTP API", () => {
       { field: "files.1.edits.0.old_text", detail: "is not in the file." },
     ]);
     expect(readFileSync(toHomePath("one.txt"), "utf8")).toBe("a b a\n");
-    const twice = await edit({ path: "one.txt", edits: [{ old_text: "a", new_text: "c" }] });
-    expect(twice.body.validations[0]?.detail).toBe(
+    const ambiguousResponse = await edit({ path: "one.txt", edits: [{ old_text: "a", new_text: "c" }] });
+    expect(ambiguousResponse.body.validations[0]?.detail).toBe(
       "is in the file 2 times, in lines 1, 1; give more of the lines around it",
     );
     const replaceAll = {
@@ -185,30 +185,34 @@ describe("the daemon's HTTP API", () => {
     expect((await edit()).status).toBe(400);
   });
 
-  test("[PT-7] runs programs in their own process groups, with their output, and signals them", async () => {
-    const start = async (json: unknown) => (await request<ProcessInfo>("POST", "processes/start", { json })).body;
-    const output = async (id: string, query = "wait_ms=10000") =>
+  test("[PT-7] runs programs in their own process groups, returns their output and signals them", async () => {
+    const startProcess = async (json: unknown) =>
+      (await request<ProcessInfo>("POST", "processes/start", { json })).body;
+    const loadOutput = async (id: string, query = "wait_ms=10000") =>
       (await request<ProcessOutput>("GET", `processes/${id}/output?${query}`)).body;
     mkdirSync(toHomePath("work"));
-    const short = await start({
+    const shortProcess = await startProcess({
       command: 'echo "$PWD $COLOR"; echo oops >&2; exit 4',
       directory: "work",
       env: { COLOR: "red" },
     });
-    const ended = await output(short.id);
-    expect(ended).toMatchObject({ running: false, exit_code: 4, from: 0, truncated: false });
-    expect(ended.output.split("\n").sort()).toEqual(["", `${toHomePath("work")} red`, "oops"]);
-    expect(await output(short.id, `after=${ended.next}`)).toMatchObject({ output: "", from: ended.next });
+    const shortOutput = await loadOutput(shortProcess.id);
+    expect(shortOutput).toMatchObject({ running: false, exit_code: 4, from: 0, truncated: false });
+    expect(shortOutput.output.split("\n").sort()).toEqual(["", `${toHomePath("work")} red`, "oops"]);
+    expect(await loadOutput(shortProcess.id, `after=${shortOutput.next}`)).toMatchObject({
+      output: "",
+      from: shortOutput.next,
+    });
 
-    const longProcess = await start({ command: "sleep 1000 & echo $! > child; echo started; wait" });
-    for (let shown = ""; shown === ""; ) shown = (await output(longProcess.id, "wait_ms=20")).output;
+    const longProcess = await startProcess({ command: "sleep 1000 & echo $! > child; echo started; wait" });
+    for (let text = ""; text === ""; ) text = (await loadOutput(longProcess.id, "wait_ms=20")).output;
     expect(
       (await request<{ processes: ProcessInfo[] }>("GET", "processes/list")).body.processes.map(({ id, running }) => [
         id,
         running,
       ]),
     ).toEqual([
-      [short.id, false],
+      [shortProcess.id, false],
       [longProcess.id, true],
     ]);
     const child = Number(readFileSync(toHomePath("child"), "utf8"));
@@ -218,28 +222,28 @@ describe("the daemon's HTTP API", () => {
     expect(
       (await request("POST", `processes/${longProcess.id}/signal`, { json: { signal: "terminate" } })).status,
     ).toBe(200);
-    expect(await output(longProcess.id)).toMatchObject({ running: false });
+    expect(await loadOutput(longProcess.id)).toMatchObject({ running: false });
     expect(isAlive(child)).toBe(false);
     expect((await request("POST", `processes/${longProcess.id}/signal`, { json: { signal: "kill" } })).status).toBe(
       409,
     );
     expect((await request("GET", "processes/unknown/output")).status).toBe(404);
 
-    const loud = await start({ command: "seq 1 400000" });
-    const last = await output(loud.id);
-    expect(last.truncated).toBe(true);
-    expect(last.output).toEndWith("399999\n400000\n");
-    expect(last.output.length).toBeLessThanOrEqual(1024 * 1024);
-    const limited = await start({ command: "sleep 1000", timeout_ms: 50 });
-    expect(await output(limited.id)).toMatchObject({ running: false, timed_out: true });
-    const failedStart = await start({ command: "true", directory: "/nowhere/at/all" });
-    expect(await output(failedStart.id)).toMatchObject({ exit_code: 126 });
+    const verboseProcess = await startProcess({ command: "seq 1 400000" });
+    const verboseOutput = await loadOutput(verboseProcess.id);
+    expect(verboseOutput.truncated).toBe(true);
+    expect(verboseOutput.output).toEndWith("399999\n400000\n");
+    expect(verboseOutput.output.length).toBeLessThanOrEqual(1024 * 1024);
+    const limitedProcess = await startProcess({ command: "sleep 1000", timeout_ms: 50 });
+    expect(await loadOutput(limitedProcess.id)).toMatchObject({ running: false, timed_out: true });
+    const failedStart = await startProcess({ command: "true", directory: "/nowhere/at/all" });
+    expect(await loadOutput(failedStart.id)).toMatchObject({ exit_code: 126 });
     expect(existsSync(toHomePath("child"))).toBe(true);
   });
 });
 
 describe("diagnostics", () => {
-  test("[PT-9] show the route to the server, the interfaces, metrics, and the manifest without secrets", async () => {
+  test("[PT-9] show the route to the server, the interfaces, metrics, logs and the manifest, without secrets", async () => {
     const { body } = await request<Record<string, unknown>>("GET", "netcheck");
     expect(body).toMatchObject({ severity: "ok", dismissed: false, net_info: { UDP: false, PreferredDERP: 999 } });
     const { net_info, interfaces } = body as {
@@ -249,14 +253,14 @@ describe("diagnostics", () => {
     expect(net_info.DERPLatency["999-v4"]).toBeGreaterThan(0);
     expect(interfaces.interfaces.find(({ name }) => name === "lo")?.addresses).toContain("127.0.0.1/8");
     const { agentHttp } = getContext(world.server);
-    const text = async (path: string) =>
+    const loadText = async (path: string) =>
       (await agentHttp.request(world.seeded.agent_id, { method: "GET", path })).text(1_000_000);
     using _terminal = await TestTerminal.open(world);
-    expect(await text("/debug/prometheus")).toContain("\nagent_terminal_clients 1\n");
-    expect(await text("/debug/logs")).toMatch(/^\d{4}-\S+Z INFO daemon: /m);
-    expect(await text("/debug/logs")).not.toContain(world.seeded.agent_token);
-    expect(JSON.parse(await text("/debug/magicsock"))).toMatchObject({ region: 999, direct: false, peers: [] });
-    const manifest = await text("/debug/manifest");
+    expect(await loadText("/debug/prometheus")).toContain("\nagent_terminal_clients 1\n");
+    expect(await loadText("/debug/logs")).toMatch(/^\d{4}-\S+Z INFO daemon: /m);
+    expect(await loadText("/debug/logs")).not.toContain(world.seeded.agent_token);
+    expect(JSON.parse(await loadText("/debug/magicsock"))).toMatchObject({ region: 999, direct: false, peers: [] });
+    const manifest = await loadText("/debug/manifest");
     const agentManifest = JSON.parse(manifest) as { agentName: string; environmentVariables: Record<string, string> };
     expect(agentManifest.agentName).not.toBe("");
     expect(Object.values(agentManifest.environmentVariables).filter((value) => value !== "")).toEqual([]);
@@ -264,7 +268,7 @@ describe("diagnostics", () => {
   });
 });
 
-describe("large answers", () => {
+describe("large responses", () => {
   const FILES = 3_000;
   const HALF = 16 * 1024 * 1024;
   const NEVER = new AbortController().signal;
@@ -273,36 +277,36 @@ describe("large answers", () => {
     for (let i = 0; i < FILES; i += 1) writeFileSync(toHomePath(`many/${i}-${"x".repeat(200)}`), "");
   };
 
-  test("[PT-11] a large list waits for memory, which is free again when the response was sent", async () => {
+  test("[PT-11] a large list waits for memory, and frees it after sending", async () => {
     createFiles();
     const share = getContext(world.server).callMemory;
-    const hold = await share.take("others", 64 * 1024 * HALF, NEVER);
-    const requested = world.owner.get<DirectoryListing>(world.path("files?path=many"));
+    const reservation = await share.take("others", 64 * 1024 * HALF, NEVER);
+    const listing = world.owner.get<DirectoryListing>(world.path("files?path=many"));
     await until(() => share.waiting === 1);
-    // Small answers do not wait.
+    // Small responses do not wait.
     await world.owner.get<ListeningPorts>(world.path("listening-ports"));
-    hold.release();
-    expect((await requested).contents).toHaveLength(FILES);
+    reservation.release();
+    expect((await listing).contents).toHaveLength(FILES);
     await until(() => share.used === 0);
   });
 
-  test("[PT-11] a person has half of the memory, and waits ten seconds for more", async () => {
+  test("[PT-11] a person can use half of the memory, and waits at most ten seconds for more", async () => {
     const clock = new ManualClock();
     const callMemory = new MemoryShare({ total: 2 * HALF, each: HALF });
     const requests = new Requests(clock, 10);
-    const wait = async (user_id: string) =>
+    const waitForMemory = async (user_id: string) =>
       reserveAnswer({ clock, callMemory, requests }, new Request("http://localhost/"), user_id).wait();
     using _ = await callMemory.take("eve", HALF, NEVER);
-    const lateWait = wait("eve").catch((error: unknown) => error);
-    await wait("bob");
+    const timedOutWait = waitForMemory("eve").catch((error: unknown) => error);
+    await waitForMemory("bob");
     expect([callMemory.used, callMemory.waiting]).toEqual([2 * HALF, 1]);
     clock.advance(10_000);
-    expect(await lateWait).toMatchObject({ kind: "overloaded", message: expect.stringContaining("Please retry.") });
-    // No client reads the response to bob.
+    expect(await timedOutWait).toMatchObject({ kind: "overloaded", message: expect.stringContaining("Please retry.") });
+    // No client reads the response to bob, so his memory is freed, too.
     await until(() => callMemory.used === HALF);
   });
 
-  test("[PT-11] a request for a chat waits as well, although it belongs to no tool", async () => {
+  test("[PT-11] a request for a chat also waits for memory, although it does not belong to a tool", async () => {
     createFiles();
     const { store, agentHttp } = getContext(world.server);
     const memory = new MemoryShare({ total: 2 * HALF, each: HALF });
@@ -310,47 +314,47 @@ describe("large answers", () => {
     const scope = { chat_id: uuid(), owner_id: uuid(), organization_id, workspace_id, run_id: "" };
     const toolServices = () => ({ canUseWorkspace: async () => true }) as unknown as ToolServices;
     const agent = new WorkspaceAgent({ memory, store, clock: systemClock, agentHttp, toolServices }, scope, true);
-    const hold = await memory.take(scope.owner_id, HALF, NEVER);
-    const listed = agent.call<DirectoryListing>({ method: "POST", path: "/list-directory", json: { path: "many" } });
+    const reservation = await memory.take(scope.owner_id, HALF, NEVER);
+    const listing = agent.call<DirectoryListing>({ method: "POST", path: "/list-directory", json: { path: "many" } });
     await until(() => memory.waiting === 1);
-    hold.release();
-    expect((await listed).contents).toHaveLength(FILES);
+    reservation.release();
+    expect((await listing).contents).toHaveLength(FILES);
     expect(memory.used).toBe(0);
   });
 
-  test("[PT-11] an agent that leaves large messages unfinished in many sockets takes a person's half, and each for a minute at most", async () => {
+  test("[PT-11] unfinished large messages of an agent occupy at most a person's half of the memory, each for a minute", async () => {
     const clock = new ManualClock();
     const callMemory = new MemoryShare({ total: 2 * HALF, each: HALF });
-    const longest = HALF / 4;
-    const open = async () => {
-      const first = Buffer.alloc(10 + longest - 1);
-      first.set([0x81, 127]);
-      first.writeUInt32BE(longest, 6);
-      const pieces = [first.subarray(0, 1_000), first.subarray(1_000, 100_000), first.subarray(100_000)];
-      const broken = Promise.withResolvers<undefined>();
-      broken.promise.catch(() => {});
+    const maxBytes = HALF / 4;
+    const openSocket = async () => {
+      const frame = Buffer.alloc(10 + maxBytes - 1);
+      frame.set([0x81, 127]);
+      frame.writeUInt32BE(maxBytes, 6);
+      const chunks = [frame.subarray(0, 1_000), frame.subarray(1_000, 100_000), frame.subarray(100_000)];
+      const endOfStream = Promise.withResolvers<undefined>();
+      endOfStream.promise.catch(() => {});
       const reads = { count: 0 };
       const stream = {
         read: async () => {
           reads.count += 1;
-          return pieces.shift() ?? broken.promise;
+          return chunks.shift() ?? endOfStream.promise;
         },
         reset: (reason: string) => {
-          pieces.length = 0;
-          broken.reject(new WireError("closed", reason));
+          chunks.length = 0;
+          endOfStream.reject(new WireError("closed", reason));
         },
       };
       const agentHttp = { upgrade: async () => ({ stream }) } as unknown as AgentHttp;
-      const frames = await dialAgentSocket({ clock, agentHttp, callMemory }, uuid(), "/watch", longest, "eve");
+      const frames = await dialAgentSocket({ clock, agentHttp, callMemory }, uuid(), "/watch", maxBytes, "eve");
       const ended = frames.next().catch((error: unknown) => error);
       return { frames, reads, ended };
     };
-    const first = await open();
+    const first = await openSocket();
     await until(() => first.reads.count > 3);
-    const otherStreams = await Promise.all(Array.from({ length: 20 }, open));
+    const otherStreams = await Promise.all(Array.from({ length: 20 }, openSocket));
     await until(() => callMemory.waiting === 20);
     expect(callMemory.used).toBe(HALF);
-    // The server reads no more from the other sockets.
+    // The server has stopped reading from the other sockets.
     expect(otherStreams.map(({ reads }) => reads.count)).toEqual(otherStreams.map(() => 2));
     clock.advance(60_000);
     expect(await first.ended).toMatchObject({ message: "The agent sends a large message too slowly." });
@@ -363,7 +367,7 @@ describe("large answers", () => {
     await until(() => callMemory.used === 0 && callMemory.waiting === 0);
   });
 
-  test("[PT-11] an invalid answer is not logged as an error of the server", async () => {
+  test("[PT-11] an invalid response of an agent is not logged as an error of the server", async () => {
     const lines: string[] = [];
     configureLogging({ level: "info", format: "text", write: (line) => lines.push(line) });
     try {

@@ -1,4 +1,4 @@
-// A reachable workspace: a real server, a seeded agent, and a connected real `slipway agent` process.
+// A workspace that the server can reach: a real server, a seeded agent and a real `slipway agent` process that is connected.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -19,11 +19,11 @@ export type Reachable = AsyncDisposable & {
   /** The daemon's home folder, which is also the agent's folder. */
   readonly home: string;
   readonly daemon: Daemon;
-  /** Returns the path `/api/v2/workspaceagents/{id}/` and the rest. */
-  path(rest: string): string;
+  /** Returns the API path of the agent with this suffix: `/api/v2/workspaceagents/{id}/{suffix}`. */
+  path(suffix: string): string;
 };
 
-/** Starts the daemon of this agent; resolves when it has connected. `url` is the server's address for it. */
+/** Starts the daemon of this agent and waits until it has connected to `url`. */
 export const startAgentProcess = async (
   server: TestServer,
   seeded: Pick<SeededAgent, "agent_id" | "agent_token">,
@@ -32,12 +32,12 @@ export const startAgentProcess = async (
 ): Promise<Daemon> => {
   const { topics } = getContext(server);
   const connected = new Promise<void>((resolve) => {
-    const stop = topics.subscribe("agent_connection", seeded.agent_id, () => {
-      stop();
+    const unsubscribe = topics.subscribe("agent_connection", seeded.agent_id, () => {
+      unsubscribe();
       resolve();
     });
   });
-  const process_ = Bun.spawn([...toProgramCommand(), "agent"], {
+  const child = Bun.spawn([...toProgramCommand(), "agent"], {
     env: {
       PATH: process.env.PATH ?? "",
       HOME: home,
@@ -51,16 +51,16 @@ export const startAgentProcess = async (
   });
   await connected;
   return {
-    process: process_,
+    process: child,
     async [Symbol.asyncDispose]() {
-      process_.kill("SIGTERM");
-      await process_.exited;
+      child.kill("SIGTERM");
+      await child.exited;
     },
   };
 };
 
 export const startReachableAgent = async (options: SeedOptions = {}): Promise<Reachable> => {
-  // An explicit clock keeps the server in this process, where agents can be seeded; the daemon may be the compiled binary.
+  // An explicit clock keeps the server in this process, which is required for seeding agents. The daemon may be the compiled binary.
   const server = await startTestServer({ clock: systemClock });
   const seeded = await seedAgent(server, options);
   const home = mkdtempSync(join(tmpdir(), "slipway-home-"));
@@ -71,7 +71,7 @@ export const startReachableAgent = async (options: SeedOptions = {}): Promise<Re
     home,
     daemon,
     owner: new Client(server.url, seeded.owner_token),
-    path: (rest) => `/api/v2/workspaceagents/${seeded.agent_id}/${rest}`,
+    path: (suffix) => `/api/v2/workspaceagents/${seeded.agent_id}/${suffix}`,
     async [Symbol.asyncDispose]() {
       await daemon[Symbol.asyncDispose]();
       await server[Symbol.asyncDispose]();
@@ -80,11 +80,11 @@ export const startReachableAgent = async (options: SeedOptions = {}): Promise<Re
   };
 };
 
-/** One client of a terminal. */
+/** A client of a terminal, which records the output. */
 export class TestTerminal implements Disposable {
   readonly id: string;
   readonly socket: ClientSocket;
-  #seen = "";
+  #output = "";
 
   private constructor(id: string, socket: ClientSocket) {
     this.id = id;
@@ -113,7 +113,7 @@ export class TestTerminal implements Disposable {
     this.socket.send(JSON.stringify(input));
   }
 
-  /** Resolves with everything shown so far, once it matches. Rejects if the terminal ends first. */
+  /** Waits until the recorded output matches, and returns it. Rejects if the terminal ends first. */
   async until(pattern: RegExp): Promise<string> {
     while (!pattern.test(this.#seen)) {
       const chunk = await this.socket.next();

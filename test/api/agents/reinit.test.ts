@@ -1,4 +1,4 @@
-// Waiting for a claim, and the snapshot of a task's messages: the responses to agents of existing workspaces.
+// Agents that wait for the claim of their workspace, and agents that store a snapshot of a task's messages.
 import { describe, expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import { updateBy } from "#db/engine/sql.ts";
@@ -28,8 +28,8 @@ const awaitFollower = async (server: TestServer, workspace_id: string): Promise<
   await until(() => topics.hasListeners("reinit", workspace_id) && streams.size > 0);
 };
 
-describe("ordinary workspaces", () => {
-  test("[RI-1] get 409 immediately, with or without waiting, as events or as JSON, and nothing stays open", async () => {
+describe("an agent of an ordinary workspace", () => {
+  test("[RI-1] gets 409 immediately, with or without waiting, as events or as JSON", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
     const agent = new Client(server.url, seeded.agent_token);
@@ -47,8 +47,8 @@ describe("ordinary workspaces", () => {
   });
 });
 
-describe("prebuilt workspaces", () => {
-  test("[RI-2] an event stream sends one event when the workspace is claimed, and ends", async () => {
+describe("an agent of a prebuilt workspace", () => {
+  test("[RI-2] gets one event when the workspace is claimed, after which the stream ends", async () => {
     await using server = await startTestServer();
     const { agent, workspace_id } = await seedPrepared(server);
     const response = await agent.fetch("GET", `${REINIT}?wait=true`, undefined, events);
@@ -57,49 +57,49 @@ describe("prebuilt workspaces", () => {
     const owner_id = uuid();
     getContext(server).topics.publish("reinit", workspace_id, { owner_id });
     getContext(server).topics.publish("reinit", workspace_id, { owner_id: uuid() });
-    const seen: ReadEvent[] = [];
-    for await (const event of readEvents(response)) seen.push(event);
-    expect(seen).toEqual([
+    const received: ReadEvent[] = [];
+    for await (const event of readEvents(response)) received.push(event);
+    expect(received).toEqual([
       { event: "ping" },
       { event: "data", data: { reason: "prebuild_claimed", workspace_id, owner_id } },
     ]);
     expect(getContext(server).topics.hasListeners("reinit", workspace_id)).toBe(false);
   });
 
-  test("[RI-3] without events it is one JSON response when it happens; a genuine agent always reads events", async () => {
+  test("[RI-3] gets one JSON response if it does not request events; a genuine agent always gets events", async () => {
     await using server = await startTestServer();
     const { agent, workspace_id, agent_token } = await seedPrepared(server);
     const owner_id = uuid();
-    const answer = agent.get(REINIT);
+    const claimResponse = agent.get(REINIT);
     await awaitFollower(server, workspace_id);
     getContext(server).topics.publish("reinit", workspace_id, { owner_id });
-    expect(await answer).toEqual({ reason: "prebuild_claimed", workspace_id, owner_id });
+    expect(await claimResponse).toEqual({ reason: "prebuild_claimed", workspace_id, owner_id });
     const headers = { "Coder-Session-Token": agent_token };
     const abort = new AbortController();
-    const genuine = await fetch(new URL(REINIT, server.url), { headers, signal: abort.signal });
-    expect(genuine.headers.get("content-type")).toBe("text/event-stream");
+    const genuineResponse = await fetch(new URL(REINIT, server.url), { headers, signal: abort.signal });
+    expect(genuineResponse.headers.get("content-type")).toBe("text/event-stream");
     abort.abort();
     const { topics } = getContext(server);
     await until(() => !topics.hasListeners("reinit", workspace_id));
   });
 
-  test("[RI-4] the wait ends when a newer build takes over, when the caller disconnects and when the server stops", async () => {
+  test("[RI-4] stops waiting when a newer build replaces it, when it disconnects and when the server stops", async () => {
     await using server = await startTestServer();
     const { topics, streams } = getContext(server);
-    const replaced = await seedPrepared(server);
-    const stream = await replaced.agent.fetch("GET", REINIT, undefined, events);
-    await awaitFollower(server, replaced.workspace_id);
-    await supersedeAgent(server, replaced);
-    const seen: ReadEvent[] = [];
-    for await (const event of readEvents(stream)) seen.push(event);
-    expect(seen).toEqual([{ event: "ping" }]);
+    const replacedAgent = await seedPrepared(server);
+    const stream = await replacedAgent.agent.fetch("GET", REINIT, undefined, events);
+    await awaitFollower(server, replacedAgent.workspace_id);
+    await supersedeAgent(server, replacedAgent);
+    const received: ReadEvent[] = [];
+    for await (const event of readEvents(stream)) received.push(event);
+    expect(received).toEqual([{ event: "ping" }]);
 
     const { agent, workspace_id } = await seedPrepared(server);
     const abort = new AbortController();
-    const abandonedWait = agent.fetch("GET", REINIT, undefined, { signal: abort.signal }).catch(() => "left");
+    const canceledWait = agent.fetch("GET", REINIT, undefined, { signal: abort.signal }).catch(() => "canceled");
     await awaitFollower(server, workspace_id);
     abort.abort();
-    expect(await abandonedWait).toBe("left");
+    expect(await canceledWait).toBe("canceled");
     await until(() => !topics.hasListeners("reinit", workspace_id));
     expect(streams.size).toBe(0);
 
@@ -111,24 +111,24 @@ describe("prebuilt workspaces", () => {
 });
 
 describe("the snapshot of a task's messages", () => {
-  const path = (task: string, query = "?format=agentapi") =>
+  const toSnapshotPath = (task: string, query = "?format=agentapi") =>
     `/api/v2/workspaceagents/me/tasks/${task}/log-snapshot${query}`;
 
-  test("[RI-5] a malformed call is 400, more than 64 KiB is 413 with a fixed message, and an unknown task 404", async () => {
+  test("[RI-5] returns 400 for a malformed call, 413 above 64 KiB, and 404 for an unknown task", async () => {
     await using server = await startTestServer();
     const agent = new Client(server.url, (await seedAgent(server)).agent_token);
-    const send = async (where: string, body: unknown) => {
-      const response = await agent.fetch("POST", where, body);
+    const send = async (path: string, body: unknown) => {
+      const response = await agent.fetch("POST", path, body);
       return { status: response.status, body: (await response.json()) as Record<string, unknown> };
     };
     const body = { messages: [{ id: 1, role: "agent", content: "done" }] };
-    expect((await send(path("not-an-id"), body)).status).toBe(400);
-    expect((await send(path(uuid(), ""), body)).status).toBe(400);
-    expect((await send(path(uuid(), "?format=text"), body)).status).toBe(400);
-    expect((await send(path(uuid()), body)).status).toBe(404);
-    const room = 65_536 - JSON.stringify({ messages: [""] }).length;
-    expect((await send(path(uuid()), { messages: ["x".repeat(room)] })).status).toBe(404);
-    expect(await send(path(uuid()), { messages: ["x".repeat(room + 1)] })).toEqual({
+    expect((await send(toSnapshotPath("not-an-id"), body)).status).toBe(400);
+    expect((await send(toSnapshotPath(uuid(), ""), body)).status).toBe(400);
+    expect((await send(toSnapshotPath(uuid(), "?format=text"), body)).status).toBe(400);
+    expect((await send(toSnapshotPath(uuid()), body)).status).toBe(404);
+    const maxTextLength = 65_536 - JSON.stringify({ messages: [""] }).length;
+    expect((await send(toSnapshotPath(uuid()), { messages: ["x".repeat(maxTextLength)] })).status).toBe(404);
+    expect(await send(toSnapshotPath(uuid()), { messages: ["x".repeat(maxTextLength + 1)] })).toEqual({
       status: 413,
       body: { message: "Request body too large.", detail: "Maximum request body size is 65536 bytes." },
     });

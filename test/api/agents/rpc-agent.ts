@@ -1,4 +1,4 @@
-// A test agent: the real client side of the protocol over a real WebSocket.
+// An agent of the test: the real client of the protocol over a real WebSocket.
 import { systemClock } from "#base/clock.ts";
 import { createAgentClient } from "#src/wire/agent-api.ts";
 import type { ByteStream } from "#src/wire/byte-stream.ts";

@@ -1,4 +1,4 @@
-// An agent's connection, end to end: a real WebSocket, the real client, the real store.
+// An agent's connection with a real WebSocket, the real client and the real store.
 import { describe, expect, test } from "bun:test";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { NIL_UUID, uuid, uuidFromBytes, uuidToBytes } from "#base/ids.ts";
@@ -12,23 +12,23 @@ import { until } from "#test/support/until.ts";
 import { call, handshake } from "../edge/raw-http.ts";
 import { connectAgent } from "./rpc-agent.ts";
 
-const getAgent = (server: TestServer, seeded: SeededAgent) =>
+const loadAgent = (server: TestServer, seeded: SeededAgent) =>
   new Client(server.url, seeded.owner_token).get<WorkspaceAgent>(`/api/v2/workspaceagents/${seeded.agent_id}`);
-const logs = (server: TestServer, seeded: SeededAgent) =>
+const loadLogs = (server: TestServer, seeded: SeededAgent) =>
   new Client(server.url, seeded.owner_token).get<AgentLog[]>(`/api/v2/workspaceagents/${seeded.agent_id}/logs`);
 
 describe("connecting", () => {
-  test("[AG-5] opening a connection makes the agent connected, closing it disconnected", async () => {
+  test("[AG-5] makes the agent connected until the connection closes, and notifies watchers of both", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
-    expect((await getAgent(server, seeded)).status).toBe("connecting");
-    const seen: unknown[] = [];
+    expect((await loadAgent(server, seeded)).status).toBe("connecting");
+    const notifications: unknown[] = [];
     const { topics, agents } = getContext(server);
-    topics.subscribe("workspace_changed", seeded.workspace_id, (event) => seen.push(event));
+    topics.subscribe("workspace_changed", seeded.workspace_id, (event) => notifications.push(event));
     {
       await using connection = await connectAgent(server, seeded.agent_token);
       await connection.agent.getServiceBanner({});
-      const agent = await getAgent(server, seeded);
+      const agent = await loadAgent(server, seeded);
       expect([agent.status, agent.api_version, typeof agent.first_connected_at]).toEqual([
         "connected",
         "2.10",
@@ -37,20 +37,20 @@ describe("connecting", () => {
       expect(agent.disconnected_at).toBeUndefined();
     }
     await agents.ask(seeded.agent_id, "settle", {});
-    expect((await getAgent(server, seeded)).status).toBe("disconnected");
-    expect(seen.length).toBe(2);
+    expect((await loadAgent(server, seeded)).status).toBe("disconnected");
+    expect(notifications.length).toBe(2);
   });
 
-  test("[AG-23] changes of an agent update its `updated_at`, heartbeats do not", async () => {
+  test("[AG-23] changes the agent's `updated_at` with its status, lifecycle and startup report, but not with heartbeats", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
-    const seen = async (): Promise<number> => Date.parse((await getAgent(server, seeded)).updated_at);
-    const changesUpdatedAt = async (what: () => Promise<unknown>): Promise<boolean> => {
-      const before = await seen();
+    const loadUpdatedAt = async (): Promise<number> => Date.parse((await loadAgent(server, seeded)).updated_at);
+    const changesUpdatedAt = async (action: () => Promise<unknown>): Promise<boolean> => {
+      const before = await loadUpdatedAt();
       // Waits for the next millisecond.
       await until(() => Date.now() > before);
-      await what();
-      return (await seen()) > before;
+      await action();
+      return (await loadUpdatedAt()) > before;
     };
     const connection = await connectAgent(server, seeded.agent_token);
     const { agent } = connection;
@@ -63,12 +63,12 @@ describe("connecting", () => {
     expect(await changesUpdatedAt(() => agent.updateStats({ stats: {} }))).toBe(false);
     const disconnect = async (): Promise<void> => {
       await connection[Symbol.asyncDispose]();
-      await until(async () => (await getAgent(server, seeded)).status === "disconnected");
+      await until(async () => (await loadAgent(server, seeded)).status === "disconnected");
     };
     expect(await changesUpdatedAt(disconnect)).toBe(true);
   });
 
-  test("[AG-6] any 2.x is served; other versions, anonymous callers, users and old agents are refused", async () => {
+  test("[AG-6] succeeds with any version 2.x and fails for other versions, anonymous callers, users and old agents", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
     const requestUpgrade = async (query: string, token: string) => {
@@ -91,7 +91,7 @@ describe("connecting", () => {
     await newer.agent.getServiceBanner({});
     await using oldest = await connectAgent(server, seeded.agent_token, "");
     await oldest.agent.getServiceBanner({});
-    expect((await getAgent(server, seeded)).api_version).toBe("2.0");
+    expect((await loadAgent(server, seeded)).api_version).toBe("2.0");
     expect((await requestUpgrade("", seeded.owner_token)).status).toBe(401);
     expect((await requestUpgrade("", crypto.randomUUID())).status).toBe(401);
     expect((await requestUpgrade("", "nonsense")).status).toBe(401);
@@ -99,7 +99,7 @@ describe("connecting", () => {
     expect((await requestUpgrade("", seeded.agent_token)).status).toBe(401);
   });
 
-  test("[AG-7] a second connection replaces the first, whose end changes nothing", async () => {
+  test("[AG-7] a second time replaces the first connection without disconnecting the agent", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
     await using first = await connectAgent(server, seeded.agent_token);
@@ -107,34 +107,34 @@ describe("connecting", () => {
     await using second = await connectAgent(server, seeded.agent_token);
     expect(await first.closed).toEqual({ code: 1001, reason: "a newer connection of this agent has taken over" });
     await getContext(server).agents.ask(seeded.agent_id, "settle", {});
-    expect((await getAgent(server, seeded)).status).toBe("connected");
+    expect((await loadAgent(server, seeded)).status).toBe("connected");
     await second.agent.getServiceBanner({});
   });
 
-  test("[AG-8] [AG-27] a passive connection with the token does not affect the status, and at most eight are open", async () => {
+  test("[AG-8] [AG-27] passively does not affect the agent's status, and is limited to eight connections", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
-    await using speaking = await connectAgent(server, seeded.agent_token);
-    await speaking.agent.getServiceBanner({});
+    await using active = await connectAgent(server, seeded.agent_token);
+    await active.agent.getServiceBanner({});
     {
       await using passive = await connectAgent(server, seeded.agent_token, "?version=2.10&role=logs");
       expect(await passive.agent.batchCreateLogs({ logs: [{ output: "shipped" }] })).toMatchObject({
         logLimitExceeded: false,
       });
     }
-    expect((await getAgent(server, seeded)).status).toBe("connected");
-    const open = await Promise.all(
+    expect((await loadAgent(server, seeded)).status).toBe("connected");
+    const passiveConnections = await Promise.all(
       Array.from({ length: 8 }, () => connectAgent(server, seeded.agent_token, "?version=2.10&role=logs")),
     );
     const path = "/api/v2/workspaceagents/me/rpc?role=x";
     const ninth = await call(server.url, handshake(path, { "Coder-Session-Token": seeded.agent_token }));
     expect([ninth?.status, ninth?.text]).toEqual([503, expect.stringContaining("You have too many open connections.")]);
-    for (const one of open) await one[Symbol.asyncDispose]();
-    await speaking.agent.getServiceBanner({});
-    expect((await logs(server, seeded)).map(({ output }) => output)).toEqual(["shipped"]);
+    for (const connection of passiveConnections) await connection[Symbol.asyncDispose]();
+    await active.agent.getServiceBanner({});
+    expect((await loadLogs(server, seeded)).map(({ output }) => output)).toEqual(["shipped"]);
   });
 
-  test("[AG-9] a newer build ends the connection with 1001", async () => {
+  test("[AG-9] ends with 1001 when a newer build replaces the agent", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
     await using connection = await connectAgent(server, seeded.agent_token);
@@ -143,7 +143,7 @@ describe("connecting", () => {
     expect(await connection.closed).toEqual({ code: 1001, reason: "a newer build has taken over" });
   });
 
-  test("[SK-4] a client that sends text on a binary connection is closed with 1003", async () => {
+  test("[SK-4] ends with 1003 when the client sends text on the binary connection", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
     using socket = await new Client(server.url, seeded.agent_token).socket("/api/v2/workspaceagents/me/rpc");
@@ -153,7 +153,7 @@ describe("connecting", () => {
 });
 
 describe("calling", () => {
-  test("[AG-10] [AG-24] the manifest has everything from the template, and all that genuine agents require", async () => {
+  test("[AG-10] [AG-24] getManifest returns the agent of the template, and everything that genuine agents require", async () => {
     await using server = await startTestServer({ env: { SLIPWAY_WILDCARD_ACCESS_URL: "*.apps.example.com" } });
     const devcontainers = [{ id: uuid(), name: "app", workspace_folder: "app", config_path: "" }];
     const seeded = await seedAgent(server, {
@@ -194,7 +194,7 @@ describe("calling", () => {
     });
   });
 
-  test("[AG-11] people see what an agent reports", async () => {
+  test("[AG-11] reports are stored and shown", async () => {
     await using server = await startTestServer();
     const app = crypto.randomUUID();
     const script = crypto.randomUUID();
@@ -205,14 +205,14 @@ describe("calling", () => {
     });
     await using connection = await connectAgent(server, seeded.agent_token);
     const { agent } = connection;
-    const at = timestampFromMs(getContext(server).clock.now());
+    const time = timestampFromMs(getContext(server).clock.now());
     expect(
       await agent.updateStartup({
         startup: { version: "v2.34.1", expandedDirectory: "/home/dev", subsystems: [3, 1, 3] },
       }),
     ).toMatchObject({ version: "v2.34.1" });
-    expect(await agent.updateLifecycle({ lifecycle: { state: 2, changedAt: at } })).toMatchObject({ state: 2 });
-    await agent.updateLifecycle({ lifecycle: { state: 5, changedAt: at } });
+    expect(await agent.updateLifecycle({ lifecycle: { state: 2, changedAt: time } })).toMatchObject({ state: 2 });
+    await agent.updateLifecycle({ lifecycle: { state: 5, changedAt: time } });
     await agent.batchUpdateAppHealths({ updates: [{ id: uuidToBytes(app), health: 3 }] });
     await agent.batchUpdateMetadata({
       metadata: [
@@ -221,13 +221,13 @@ describe("calling", () => {
       ],
     });
     await agent.scriptCompleted({
-      timing: { scriptId: uuidToBytes(script), start: at, end: at, exitCode: 3, stage: 0, status: 1 },
+      timing: { scriptId: uuidToBytes(script), start: time, end: time, exitCode: 3, stage: 0, status: 1 },
     });
     expect((await agent.updateStats({})).reportInterval?.seconds).toBe(300n);
     expect(
       (await agent.updateStats({ stats: { rxBytes: 5n, sessionCounts: { ssh: 2n } } })).reportInterval?.seconds,
     ).toBe(300n);
-    expect(await getAgent(server, seeded)).toMatchObject({
+    expect(await loadAgent(server, seeded)).toMatchObject({
       version: "v2.34.1",
       expanded_directory: "/home/dev",
       subsystems: ["envbox", "exectrace"],
@@ -239,7 +239,7 @@ describe("calling", () => {
     });
   });
 
-  test("[AG-12] every call of a genuine agent is answered; unknown methods are unimplemented, code 12", async () => {
+  test("[AG-12] succeeds for every method that genuine agents use; unknown methods return code 12", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
     await using connection = await connectAgent(server, seeded.agent_token);
@@ -255,48 +255,45 @@ describe("calling", () => {
     expect(first.value?.homeParams).toBeDefined();
     await maps.return();
     expect(await agent.pushContextState({ version: 1n, initial: true })).toMatchObject({ accepted: true });
-    const missing = [agent.reportBoundaryLogs({})];
-    for (const call of missing)
-      expect(
-        await call.then(
-          () => 0,
-          ({ code }: { code: number }) => code,
-        ),
-      ).toBe(12);
+    const unimplementedCode = await agent.reportBoundaryLogs({}).then(
+      () => 0,
+      ({ code }: { code: number }) => code,
+    );
+    expect(unimplementedCode).toBe(12);
   });
 
-  test("[AG-13] a report that breaks a rule is answered with an error and changes nothing; the connection continues", async () => {
+  test("[AG-13] with an invalid report returns an error and changes nothing; the connection continues", async () => {
     await using server = await startTestServer();
-    const plain = crypto.randomUUID();
-    const seeded = await seedAgent(server, { apps: [{ id: plain }] });
+    const appId = crypto.randomUUID();
+    const seeded = await seedAgent(server, { apps: [{ id: appId }] });
     await using connection = await connectAgent(server, seeded.agent_token);
     const { agent } = connection;
     await agent.getServiceBanner({});
-    const before = await getAgent(server, seeded);
-    const problems: (() => Promise<unknown>)[] = [
+    const before = await loadAgent(server, seeded);
+    const invalidReports: (() => Promise<unknown>)[] = [
       () => agent.updateStartup({ startup: { version: "latest" } }),
       () => agent.updateStartup({ startup: { version: "v1.2.3", subsystems: [9 as Startup_Subsystem] } }),
       () => agent.updateStartup({}),
       () => agent.updateLifecycle({ lifecycle: { state: 0 } }),
       () => agent.updateLifecycle({ lifecycle: { state: 42 as Lifecycle_State } }),
-      () => agent.batchUpdateAppHealths({ updates: [{ id: uuidToBytes(plain), health: 3 }] }),
+      () => agent.batchUpdateAppHealths({ updates: [{ id: uuidToBytes(appId), health: 3 }] }),
       () => agent.batchUpdateAppHealths({ updates: [{ id: uuidToBytes(crypto.randomUUID()), health: 3 }] }),
       () => agent.batchUpdateAppHealths({ updates: [{ id: new Uint8Array(3), health: 3 }] }),
       () => agent.scriptCompleted({ timing: { scriptId: uuidToBytes(NIL_UUID) } }),
       () => agent.batchCreateLogs({ logSourceId: uuidToBytes(crypto.randomUUID()), logs: [{ output: "x" }] }),
     ];
-    for (const call of problems)
+    for (const sendReport of invalidReports)
       expect(
-        await call().then(
+        await sendReport().then(
           () => "accepted",
           () => "refused",
         ),
       ).toBe("refused");
-    const after = await getAgent(server, seeded);
+    const after = await loadAgent(server, seeded);
     expect({ ...after, last_connected_at: "" }).toEqual({ ...before, last_connected_at: "" });
   });
 
-  test("[LG-11] lines over the connection follow the same rules: sources, levels, limit, and a batch with an ID is stored once", async () => {
+  test("[LG-11] batchCreateLogs follows the rules for sources, levels and the limit, and stores a batch with an ID once", async () => {
     await using server = await startTestServer({ env: { SLIPWAY_AGENT_LOG_LIMIT: "50000" } });
     const seeded = await seedAgent(server);
     const { agents } = getContext(server);
@@ -310,7 +307,7 @@ describe("calling", () => {
       await agent.batchCreateLogs({ logSourceId, batchId, logs: [{ output: "once", level: 4 }, { output: "twice" }] });
     }
     await agent.batchCreateLogs({ logs: Array.from({ length: 2500 }, (_, i) => ({ output: `${i}` })) });
-    const stored = await logs(server, seeded);
+    const stored = await loadLogs(server, seeded);
     expect(stored.slice(0, 2).map(({ output, level, source_id }) => [output, level, source_id])).toEqual([
       ["once", "warn", source],
       ["twice", "info", source],
@@ -323,7 +320,7 @@ describe("calling", () => {
       logLimitExceeded: false,
     });
     expect(await agent.batchCreateLogs({ logs: [{ output: "x" }] })).toMatchObject({ logLimitExceeded: true });
-    expect((await getAgent(server, seeded)).logs_overflowed).toBe(true);
-    expect((await logs(server, seeded)).length).toBe(2502);
+    expect((await loadAgent(server, seeded)).logs_overflowed).toBe(true);
+    expect((await loadLogs(server, seeded)).length).toBe(2502);
   });
 });

@@ -1,4 +1,4 @@
-// Terminals end to end: a real server, a real daemon process, a real shell on a real pseudo-terminal.
+// Terminals with a real server, a real daemon process and a real shell on a real pseudo-terminal.
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,15 +15,15 @@ import { readSlowly, waitUntilStalled } from "./slow-socket.ts";
 
 const world = await forFile(startReachableAgent());
 
-const open = (options: Parameters<typeof TestTerminal.open>[1] = {}) => TestTerminal.open(world, options);
-const READY = /# $|\$ $/;
+const openTerminal = (options: Parameters<typeof TestTerminal.open>[1] = {}) => TestTerminal.open(world, options);
+const PROMPT = /# $|\$ $/;
 
-/** Returns the process ID that a command has written into this file of the home folder. */
+/** Returns the process ID that a command has written to this file in the home folder. */
 const readPid = (name: string): number => Number(readFileSync(join(world.home, name), "utf8"));
 
 describe("a terminal", () => {
-  test("[TM-1] is a login shell with a known terminal type and a UTF-8 character set, in the agent's folder", async () => {
-    using terminal = await open();
+  test("[TM-1] is a login shell in the agent's folder, with a known terminal type and the UTF-8 character set", async () => {
+    using terminal = await openTerminal();
     terminal.sendInput({
       data: "echo [$TERM] [$(locale charmap)] [$PWD] [$SLIPWAY_AGENT_TOKEN]; shopt -q login_shell && echo log''in\n",
     });
@@ -34,17 +34,17 @@ describe("a terminal", () => {
     expect(await terminal.socket.closed).toEqual({ code: 1000, reason: "the command has ended" });
   });
 
-  test("[TM-1] a command runs through the shell, and its exit closes normally after all output", async () => {
-    using terminal = await open({ command: "printf 'héllo %s' $((40+2)); exit 3" });
+  test("[TM-1] runs a command in the shell, and closes normally after all output", async () => {
+    using terminal = await openTerminal({ command: "printf 'héllo %s' $((40+2)); exit 3" });
     expect(await terminal.until(/42/)).toBe("héllo 42");
     expect(await terminal.socket.closed).toEqual({ code: 1000, reason: "the command has ended" });
   });
 
-  test("[TM-2] Ctrl-C reaches the program in the foreground, and only that", async () => {
-    using terminal = await open();
-    await terminal.until(READY);
+  test("[TM-2] sends Ctrl-C only to the program in the foreground", async () => {
+    using terminal = await openTerminal();
+    await terminal.until(PROMPT);
     terminal.sendInput({ data: "echo $$ > shell; (echo $BASHPID > sleeper; exec sleep 1000)\n" });
-    await untilHolds(() => isAlive(readPid("sleeper")));
+    await untilTrue(() => isAlive(readPid("sleeper")));
     const sleeper = readPid("sleeper");
     terminal.clearOutput();
     terminal.sendInput({ data: "\x03" });
@@ -57,35 +57,35 @@ describe("a terminal", () => {
     await terminal.socket.closed;
   });
 
-  test("[TM-3] has the size it was opened with, and never more than the smallest of its clients", async () => {
+  test("[TM-3] has the size of its smallest client", async () => {
     const id = uuid();
     const command = "while stty size; do sleep 0.05; done";
-    using one = await open({ id, height: 24, width: 100, command });
-    await one.until(/24 100/);
-    using two = await open({ id, height: 30, width: 90 });
-    await one.until(/24 90/);
-    one.sendInput({ height: 50 });
-    one.sendInput({ width: 0, height: 10 });
-    one.sendInput({ height: 51, width: 132 });
-    await two.until(/30 90/);
-    two[Symbol.dispose]();
-    // The larger client gets its full size back automatically.
-    expect(await one.until(/51 132/)).not.toMatch(/^(50|10) /m);
+    using first = await openTerminal({ id, height: 24, width: 100, command });
+    await first.until(/24 100/);
+    using second = await openTerminal({ id, height: 30, width: 90 });
+    await first.until(/24 90/);
+    first.sendInput({ height: 50 });
+    first.sendInput({ width: 0, height: 10 });
+    first.sendInput({ height: 51, width: 132 });
+    await second.until(/30 90/);
+    second[Symbol.dispose]();
+    // When the smaller client leaves, the terminal gets the size of the larger one.
+    expect(await first.until(/51 132/)).not.toMatch(/^(50|10) /m);
   });
 
-  test("[TM-4] shows its screen and 1,000 lines above it to clients that return with its ID, and all output to every client", async () => {
+  test("[TM-4] shows reconnecting clients its screen and 1,000 lines above it, and sends all output to every client", async () => {
     const id = uuid();
     const command = "seq 1 30000; echo the end of it; read x; echo got $x; read y";
-    const first = await open({ id, command });
+    const first = await openTerminal({ id, command });
     await first.until(/the end of it/);
     first[Symbol.dispose]();
-    using second = await open({ id });
+    using second = await openTerminal({ id });
     const output = await second.until(/the end of it/);
     expect(output).toContain("29999\r\n30000\r\n");
     const lines = output.match(/^\d+\r$/gm) ?? [];
     expect(lines.length).toBeGreaterThan(1_000);
     expect(lines.length).toBeLessThan(1_100);
-    using third = await open({ id });
+    using third = await openTerminal({ id });
     await third.until(/the end of it/);
     third.sendInput({ data: "hi\n" });
     await Promise.all([second.until(/got hi/), third.until(/got hi/)]);
@@ -94,13 +94,13 @@ describe("a terminal", () => {
       { code: 1000 },
       { code: 1000 },
     ]);
-    using again = await open({ id, command: "echo a new one" });
-    expect(await again.until(/one/)).toStartWith("a new one");
+    using newTerminal = await openTerminal({ id, command: "echo a new one" });
+    expect(await newTerminal.until(/one/)).toStartWith("a new one");
   });
 
-  test("[TM-8] ends its processes when it ends, including background jobs", async () => {
-    using terminal = await open();
-    await terminal.until(READY);
+  test("[TM-8] ends all of its processes when it ends, including background jobs", async () => {
+    using terminal = await openTerminal();
+    await terminal.until(PROMPT);
     terminal.sendInput({
       data: "sleep 1000 & echo $! > job; (trap '' HUP; exec sleep 1000) & echo $! > stubborn; echo ok$((1+1))\n",
     });
@@ -109,44 +109,44 @@ describe("a terminal", () => {
     expect(jobs.map(isAlive)).toEqual([true, true]);
     terminal.sendInput({ data: "disown -a; exit\n" });
     expect(await terminal.socket.closed).toMatchObject({ code: 1000 });
-    await untilHolds(() => !jobs.some(isAlive));
+    await untilTrue(() => !jobs.some(isAlive));
   });
 });
 
-describe("a slow reader", () => {
-  test("[TM-6] gets every byte, while the program waits and memory stays flat", async () => {
+describe("a terminal with a slow reader", () => {
+  test("[TM-6] sends every byte while the program waits and memory stays flat", async () => {
     const lines = 40_000_000;
     const path = world.path(
       `pty?reconnect=${uuid()}&command=${encodeURIComponent(`stty -onlcr; yes | head -n ${lines}`)}`,
     );
-    await using slow = await BareSocket.open(world.server.url, path, world.seeded.owner_token);
+    await using reader = await BareSocket.open(world.server.url, path, world.seeded.owner_token);
     await waitUntilStalled();
     const before = readResidentBytes(world.daemon.process.pid);
-    // Measured in the daemon, where it would accumulate: this process contains the server, the reader and all earlier tests.
-    const { bytes, right, close } = await readSlowly(slow, 2 * lines, "y\n");
-    const grown = readResidentBytes(world.daemon.process.pid) - before;
-    expect([bytes, right]).toEqual([2 * lines, true]);
+    // Measures the daemon, where output would accumulate. This process also contains the server, the reader and earlier tests.
+    const { bytes, isRight, close } = await readSlowly(reader, 2 * lines, "y\n");
+    const growth = readResidentBytes(world.daemon.process.pid) - before;
+    expect([bytes, isRight]).toEqual([2 * lines, true]);
     expect(close).toEqual({ code: 1000, reason: "the command has ended" });
-    expect(grown).toBeLessThan(48 * 1024 * 1024);
+    expect(growth).toBeLessThan(48 * 1024 * 1024);
   });
 
-  test("[TM-6] holds back the program, which still receives Ctrl-C", async () => {
+  test("[TM-6] pauses the program, which still receives Ctrl-C", async () => {
     const query = new URLSearchParams({ reconnect: uuid(), command: "echo $$ > loud; exec yes" });
-    await using slow = await BareSocket.open(world.server.url, world.path(`pty?${query}`), world.seeded.owner_token);
+    await using reader = await BareSocket.open(world.server.url, world.path(`pty?${query}`), world.seeded.owner_token);
     await waitUntilStalled();
     expect(isAlive(readPid("loud"))).toBe(true);
-    slow.send(JSON.stringify({ data: "\x03" }));
-    await untilHolds(() => !isAlive(readPid("loud")));
+    reader.send(JSON.stringify({ data: "\x03" }));
+    await untilTrue(() => !isAlive(readPid("loud")));
   });
 });
 
 describe("failures", () => {
-  test("[TM-7] an agent that is not connected is named in the close reason", async () => {
-    const never = await seedAgent(world.server);
-    const owner = new Client(world.server.url, never.owner_token);
+  test("[TM-7] if the agent is not connected, the close reason contains its state", async () => {
+    const neverConnected = await seedAgent(world.server);
+    const owner = new Client(world.server.url, neverConnected.owner_token);
     using terminal = await TestTerminal.open({
       owner,
-      path: (rest) => `/api/v2/workspaceagents/${never.agent_id}/${rest}`,
+      path: (suffix) => `/api/v2/workspaceagents/${neverConnected.agent_id}/${suffix}`,
     });
     expect(await terminal.socket.closed).toEqual({
       code: 1011,
@@ -154,31 +154,31 @@ describe("failures", () => {
     });
   });
 
-  test("[TM-7] killing the daemon ends the terminal with a reason", async () => {
-    await using other = await startReachableAgent();
-    using terminal = await TestTerminal.open(other, { command: "echo up; sleep 1000" });
+  test("[TM-7] killing the daemon closes the terminal with a reason", async () => {
+    await using ownWorld = await startReachableAgent();
+    using terminal = await TestTerminal.open(ownWorld, { command: "echo up; sleep 1000" });
     await terminal.until(/up/);
-    other.daemon.process.kill("SIGKILL");
+    ownWorld.daemon.process.kill("SIGKILL");
     const { code, reason } = await terminal.socket.closed;
     expect(code).toBe(1011);
     expect(reason).toContain("the agent disconnected");
-    await other.daemon.process.exited;
-    await using _again = await startAgentProcess(other.server, other.seeded, other.home);
-    using fresh = await TestTerminal.open(other, { id: terminal.id, command: "echo back" });
-    await fresh.until(/back/);
+    await ownWorld.daemon.process.exited;
+    await using _newDaemon = await startAgentProcess(ownWorld.server, ownWorld.seeded, ownWorld.home);
+    using newTerminal = await TestTerminal.open(ownWorld, { id: terminal.id, command: "echo back" });
+    await newTerminal.until(/back/);
   });
 
-  test("[TM-5] a daemon that stops cleanly closes its terminals cleanly, with their programs", async () => {
-    await using other = await startReachableAgent();
-    using terminal = await TestTerminal.open(other, { command: "echo $$ > shell; echo up; sleep 1000; true" });
+  test("[TM-5] a daemon that stops cleanly closes its terminals normally and ends their programs", async () => {
+    await using ownWorld = await startReachableAgent();
+    using terminal = await TestTerminal.open(ownWorld, { command: "echo $$ > shell; echo up; sleep 1000; true" });
     await terminal.until(/up/);
-    const pid = Number(readFileSync(join(other.home, "shell"), "utf8"));
-    await other.daemon[Symbol.asyncDispose]();
+    const pid = Number(readFileSync(join(ownWorld.home, "shell"), "utf8"));
+    await ownWorld.daemon[Symbol.asyncDispose]();
     expect(await terminal.socket.closed).toEqual({ code: 1000, reason: "the command has ended" });
     expect(isAlive(pid)).toBe(false);
   });
 
-  test("[TM-9] invalid requests are refused, and callers without permission see nothing", async () => {
+  test("[TM-9] invalid requests return 400, and callers without permission 401 or 404", async () => {
     const { status } = await world.owner.fetch("GET", world.path("pty"));
     expect(status).toBe(400);
     const fetchStatus = async (query: string, client = world.owner) => {
@@ -207,7 +207,7 @@ describe("failures", () => {
   });
 
   // biome-ignore format: a table of cases
-  const nonsense: [string, string | Uint8Array<ArrayBuffer>, number][] = [
+  const invalidInputs: [string, string | Uint8Array<ArrayBuffer>, number][] = [
     ["text", "hello", 1008],
     ["a list", "[1]", 1008],
     ["random bytes", new Uint8Array(300).fill(0xfe), 1008],
@@ -215,25 +215,25 @@ describe("failures", () => {
     ["invalid UTF-8", Uint8Array.of(0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d), 1008],
     ["an object without end", `{"data":"${"x".repeat(1_100_000)}`, 1009],
   ];
-  test.each(nonsense)(
-    "[TM-9] input that is %s closes the socket and leaves the terminal alone",
+  test.each(invalidInputs)(
+    "[TM-9] input that is %s closes the socket without affecting the terminal",
     async (_, input, code) => {
       const id = uuid();
-      using other = await open({ id, command: "echo up; read x; echo $x" });
-      await other.until(/up/);
-      using terminal = await open({ id });
+      using otherClient = await openTerminal({ id, command: "echo up; read x; echo $x" });
+      await otherClient.until(/up/);
+      using terminal = await openTerminal({ id });
       await terminal.until(/up/);
       terminal.socket.send(input);
-      const end = await terminal.socket.closed;
-      expect(end.code).toBe(code);
-      expect(end.reason).not.toBe("");
-      other.sendInput({ data: "fine\n" });
-      await other.until(/fine\r\nfine/);
+      const closeEvent = await terminal.socket.closed;
+      expect(closeEvent.code).toBe(code);
+      expect(closeEvent.reason).not.toBe("");
+      otherClient.sendInput({ data: "fine\n" });
+      await otherClient.until(/fine\r\nfine/);
     },
   );
 
-  test("[TM-9] unknown members are ignored, objects may arrive in pieces or together", async () => {
-    using terminal = await open({ command: "read x; read y; echo [$x] [$y]" });
+  test("[TM-9] input may have unknown members, and objects may arrive in pieces or together", async () => {
+    using terminal = await openTerminal({ command: "read x; read y; echo [$x] [$y]" });
     for (const part of [
       '{"da',
       'ta":"a}{\\"b',
@@ -245,52 +245,50 @@ describe("failures", () => {
     await terminal.until(/\[a\}\{"b\] \[c\]/);
   });
 
-  test("[TM-18] input that no program reads is bounded for a person, in all terminals together", async () => {
+  test("[TM-18] input that no program reads is limited for each person across all terminals", async () => {
     const id = uuid();
     using stack = new DisposableStack();
-    const openMore = async () => stack.use(await open({ id, command: "stty raw -echo; echo up; sleep 1000" }));
-    const first = await openMore();
+    const openClient = async () =>
+      stack.use(await openTerminal({ id, command: "stty raw -echo; echo up; sleep 1000" }));
+    const first = await openClient();
     await first.until(/up/);
     const input = JSON.stringify({ data: "x".repeat(1_000_000) }).repeat(4);
-    const terminals = [first, ...(await Promise.all(Array.from({ length: 23 }, openMore)))];
+    const terminals = [first, ...(await Promise.all(Array.from({ length: 23 }, openClient)))];
     for (const { socket } of terminals) socket.send(input);
     const { code, reason } = await Promise.race(terminals.map(({ socket }) => socket.closed));
     expect([code, reason]).toEqual([1013, "Too much input for workspaces is waiting. Try again later."]);
-    // What its sockets held is free once they are closed.
+    // Closing the sockets frees the memory of their input.
     stack.dispose();
-    using other = await open({ command: "read x; echo [$x]" });
-    other.sendInput({ data: "fine\n" });
-    await other.until(/\[fine\]/);
+    using newTerminal = await openTerminal({ command: "read x; echo [$x]" });
+    newTerminal.sendInput({ data: "fine\n" });
+    await newTerminal.until(/\[fine\]/);
   });
 
-  test("[TM-9] a paste of any size waits for its program and arrives complete, while memory stays flat", async () => {
-    const piece = "0123456789abcdef".repeat(1_024);
+  test("[TM-9] a large paste arrives completely when the program reads it, while memory stays flat", async () => {
+    const chunk = "0123456789abcdef".repeat(1_024);
     const count = 1_280;
-    const command = `stty raw -echo; echo up; sleep 1; head -c ${piece.length * count} | sha256sum`;
-    using terminal = await open({ command });
-    const digest = new Bun.CryptoHasher("sha256").update(piece.repeat(count)).digest("hex");
+    const command = `stty raw -echo; echo up; sleep 1; head -c ${chunk.length * count} | sha256sum`;
+    using terminal = await openTerminal({ command });
+    const digest = new Bun.CryptoHasher("sha256").update(chunk.repeat(count)).digest("hex");
     await terminal.until(/up/);
     const before = process.memoryUsage().rss;
-    for (let i = 0; i < count; i += 1) terminal.sendInput({ data: piece });
+    for (let i = 0; i < count; i += 1) terminal.sendInput({ data: chunk });
     expect(await terminal.until(/[\da-f]{64}/)).toContain(digest);
-    // Unreferenced buffers may not have been collected yet.
+    // Collects unreferenced buffers first.
     Bun.gc(true);
     expect(process.memoryUsage().rss - before).toBeLessThan(150 * 1024 * 1024);
     expect(await terminal.socket.closed).toMatchObject({ code: 1000 });
   });
 
-  test("[TM-17] a terminal opened with a ticket works, and ends with the session that requested the ticket", async () => {
+  test("[TM-17] a terminal that was opened with a ticket ends with the session that requested the ticket", async () => {
     const session = await new Client(world.server.url).signIn(ADMIN.email, ADMIN.password);
     const url = new URL(world.path("pty"), world.server.url).href;
     const agentID = /[0-9a-f-]{36}/.exec(url)?.[0];
-    const requested = await session.post<{ signed_token: string }>(
-      "/api/v2/applications/reconnecting-pty-signed-token",
-      {
-        url,
-        agentID,
-      },
-    );
-    const path = (rest: string) => world.path(`${rest}&signed_token=${requested.signed_token}`);
+    const ticket = await session.post<{ signed_token: string }>("/api/v2/applications/reconnecting-pty-signed-token", {
+      url,
+      agentID,
+    });
+    const path = (suffix: string) => world.path(`${suffix}&signed_token=${ticket.signed_token}`);
     using terminal = await TestTerminal.open(
       { owner: new Client(world.server.url), path },
       { command: "echo up; cat" },
@@ -300,8 +298,8 @@ describe("failures", () => {
     expect(await terminal.socket.closed).toMatchObject({ code: 1008 });
   });
 
-  test("[TM-10] closes when the key that opened it is revoked", async () => {
-    using terminal = await open({ command: "echo up; sleep 1000" });
+  test("[TM-10] revoking the key that opened a terminal closes it", async () => {
+    using terminal = await openTerminal({ command: "echo up; sleep 1000" });
     await terminal.until(/up/);
     getContext(world.server).topics.publish("key_gone", world.seeded.owner_token.slice(0, 10), {});
     expect(await terminal.socket.closed).toMatchObject({ code: 1008 });
@@ -311,11 +309,11 @@ describe("failures", () => {
 const readResidentBytes = (pid: number): number =>
   Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0) * 1024;
 
-/** Polls until it holds; the file may not exist yet. */
-const untilHolds = (holds: () => boolean): Promise<true> =>
+/** Polls until the condition is true. An error counts as false, because a file may not exist yet. */
+const untilTrue = (condition: () => boolean): Promise<true> =>
   until(() => {
     try {
-      return holds();
+      return condition();
     } catch {
       return false;
     }

@@ -1,4 +1,4 @@
-// The tunnel end to end: a real server, a real daemon process, and real programs listening next to it.
+// The tunnel, with a real server, a real daemon process and real programs that listen on its machine.
 import { describe, expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
@@ -16,8 +16,8 @@ import { startAgentProcess, startReachableAgent } from "./reach.ts";
 
 const world = await forFile(startReachableAgent());
 
-/** A program of the workspace that echoes its input and ends with it. */
-const echoServer = (hostname = "127.0.0.1") => {
+/** Starts a server that echoes its input and closes when the input ends. */
+const startEchoServer = (hostname = "127.0.0.1") => {
   type Data = { queue: Uint8Array[]; ended: boolean };
   const flush = (socket: Bun.Socket<Data>): void => {
     const { queue } = socket.data;
@@ -55,7 +55,7 @@ const echoServer = (hostname = "127.0.0.1") => {
 
 const dial = (port: number, agent_id = world.seeded.agent_id) => getContext(world.server).dialer.dial(agent_id, port);
 
-const pattern = (size: number, seed: number): Uint8Array => {
+const createBytes = (size: number, seed: number): Uint8Array => {
   const bytes = new Uint8Array(size);
   for (let i = 0; i < size; i += 1) bytes[i] = (i * 7 + (i >> 8) + seed) & 255;
   return bytes;
@@ -67,11 +67,11 @@ const readAll = async (stream: Duplex): Promise<Buffer> => {
   return Buffer.concat(chunks);
 };
 
-/** Sends everything, ends, and returns the response. */
+/** Sends the bytes, ends the stream, and returns the response. */
 const exchange = async (port: number, bytes: Uint8Array): Promise<Buffer> => {
   const stream = await dial(port);
-  const [back] = await Promise.all([readAll(stream), stream.write(bytes).then(() => stream.end())]);
-  return back;
+  const [response] = await Promise.all([readAll(stream), stream.write(bytes).then(() => stream.end())]);
+  return response;
 };
 
 const getRejection = async (work: Promise<unknown>): Promise<string> => {
@@ -84,53 +84,55 @@ const getRejection = async (work: Promise<unknown>): Promise<string> => {
 };
 
 describe("streams through the tunnel", () => {
-  test("[TN-1] reach TCP ports of the workspace on either loopback address, with bytes complete and in order both ways", async () => {
-    using four = echoServer();
-    using six = echoServer("::1");
-    const bytes = pattern(5_000_000, 3);
-    expect((await exchange(four.port, bytes)).equals(bytes)).toBe(true);
-    expect((await exchange(six.port, bytes.subarray(0, 1000))).equals(bytes.subarray(0, 1000))).toBe(true);
+  test("[TN-1] reach ports of the workspace on both loopback addresses, and transfer all bytes in order", async () => {
+    using ipv4Echo = startEchoServer();
+    using ipv6Echo = startEchoServer("::1");
+    const bytes = createBytes(5_000_000, 3);
+    expect((await exchange(ipv4Echo.port, bytes)).equals(bytes)).toBe(true);
+    expect((await exchange(ipv6Echo.port, bytes.subarray(0, 1000))).equals(bytes.subarray(0, 1000))).toBe(true);
   });
 
-  test("[TN-2] a port that is not offered or not listening is refused with the reason", async () => {
+  test("[TN-2] are refused with the reason if the port is not offered or nothing listens", async () => {
     for (const port of [1, 3, 5, 8]) expect(await getRejection(dial(port))).toContain(`does not offer port ${port}`);
-    const free = echoServer();
-    free[Symbol.dispose]();
-    expect(await getRejection(dial(free.port))).toContain("Nothing listens there: ECONNREFUSED");
+    const closedEcho = startEchoServer();
+    closedEcho[Symbol.dispose]();
+    expect(await getRejection(dial(closedEcho.port))).toContain("Nothing listens there: ECONNREFUSED");
     for (const port of [0, -1, 65_536, 1.5]) expect(await getRejection(dial(port))).toContain("no such port");
-    const never = await seedAgent(world.server);
-    expect(await getRejection(dial(4, never.agent_id))).toContain('its state is "connecting"');
+    const neverConnected = await seedAgent(world.server);
+    expect(await getRejection(dial(4, neverConnected.agent_id))).toContain('its state is "connecting"');
   });
 
-  test("[TN-3] 300 run concurrently, and one that is not read stalls no other", async () => {
-    using echo = echoServer();
+  test("[TN-3] run concurrently, and one that is not read does not delay 299 others", async () => {
+    using echo = startEchoServer();
     const stalled = await dial(echo.port);
-    // More than all windows and buffers in between: this write ends only with the stream.
-    const stuck = stalled.write(pattern(64 * 1024 * 1024, 1)).catch((error: Error) => error.message);
+    // More bytes than all windows and buffers in between, so this write ends only with the stream.
+    const stalledWrite = stalled.write(createBytes(64 * 1024 * 1024, 1)).catch((error: Error) => error.message);
     const started = performance.now();
     const sizes = Array.from({ length: 299 }, (_, i) => 1_000 + i * 100);
-    const wrong = await Promise.all(
-      sizes.map(async (size, i) => ((await exchange(echo.port, pattern(size, i))).equals(pattern(size, i)) ? 0 : 1)),
+    const errors = await Promise.all(
+      sizes.map(async (size, i) =>
+        (await exchange(echo.port, createBytes(size, i))).equals(createBytes(size, i)) ? 0 : 1,
+      ),
     );
-    expect(wrong.filter((one) => one === 1)).toEqual([]);
+    expect(errors.filter((error) => error === 1)).toEqual([]);
     expect(performance.now() - started).toBeLessThan(10_000);
     stalled.reset("enough");
-    expect(await stuck).toBe("enough");
+    expect(await stalledWrite).toBe("enough");
     expect(await exchange(echo.port, new Uint8Array(0))).toHaveLength(0);
   });
 });
 
 describe("the life of a tunnel", () => {
-  test("[TN-4] an agent's newest tunnel is used, and a newer build closes it with 1001", async () => {
+  test("[TN-4] the server uses an agent's newest tunnel, and a newer build closes it with 1001", async () => {
     await using server = await startTestServer({ clock: systemClock });
     const seeded = await seedAgent(server);
     const first = await openTunnel(server, seeded.agent_token);
     const second = await openTunnel(server, seeded.agent_token);
     expect(await first.closed).toEqual({ code: 1001, reason: "a newer tunnel of this agent has taken over" });
-    const dialled = getContext(server).dialer.dial(seeded.agent_id, 4);
+    const dialed = getContext(server).dialer.dial(seeded.agent_id, 4);
     const stream = await second.session.accept();
     await stream?.write(Uint8Array.of(0, 0, 0));
-    await dialled;
+    await dialed;
     await supersedeAgent(server, seeded);
     expect(await second.closed).toEqual({ code: 1001, reason: "a newer build has taken over" });
     expect(await getRejection(getContext(server).dialer.dial(seeded.agent_id, 4))).toContain("its state is");
@@ -138,51 +140,51 @@ describe("the life of a tunnel", () => {
     expect(getContext(server).dialer.size).toBe(0);
   });
 
-  test("[TN-6] an agent that disconnects midway ends its streams with a reason; a silent one is given up", async () => {
+  test("[TN-6] when the tunnel breaks, its streams and dials fail with a reason; a dial to a silent agent can be canceled", async () => {
     await using server = await startTestServer({ clock: systemClock });
     const seeded = await seedAgent(server);
     const { dialer } = getContext(server);
     const tunnel = await openTunnel(server, seeded.agent_token);
-    const dialled = dialer.dial(seeded.agent_id, 9_999);
+    const dialed = dialer.dial(seeded.agent_id, 9_999);
     const agentStream = await tunnel.session.accept();
     await agentStream?.write(Uint8Array.of(0, 0, 0));
-    const stream = await dialled;
-    const waiting = getRejection(stream.read());
-    const asking = getRejection(dialer.dial(seeded.agent_id, 9_998));
+    const stream = await dialed;
+    const readError = getRejection(stream.read());
+    const dialError = getRejection(dialer.dial(seeded.agent_id, 9_998));
     await tunnel.session.accept();
     tunnel.cut();
-    expect(await waiting).toMatch(/closed|over/);
-    expect(await asking).toMatch(/closed|over/);
+    expect(await readError).toMatch(/closed|over/);
+    expect(await dialError).toMatch(/closed|over/);
     expect(await getRejection(stream.write(new Uint8Array(1)))).toMatch(/closed|over/);
     const abort = new AbortController();
-    await using again = await openTunnel(server, seeded.agent_token);
-    const unanswered = getRejection(dialer.dial(seeded.agent_id, 4, abort.signal));
-    await again.session.accept();
+    await using newTunnel = await openTunnel(server, seeded.agent_token);
+    const canceledDial = getRejection(dialer.dial(seeded.agent_id, 4, abort.signal));
+    await newTunnel.session.accept();
     abort.abort();
-    expect(await unanswered).toBe("The caller has gone.");
+    expect(await canceledDial).toBe("The caller has gone.");
   });
 
-  test("[TN-5] the daemon reconnects it after it broke", async () => {
+  test("[TN-5] the daemon opens a new tunnel after the connection breaks", async () => {
     await using server = await startTestServer({ clock: systemClock });
     const seeded = await seedAgent(server);
     await using daemon = await startAgentProcess(server, seeded, world.home);
     const { dialer, sockets } = getContext(server);
-    using echo = echoServer();
+    using echo = startEchoServer();
     const stream = await dialer.dial(seeded.agent_id, echo.port);
-    const broken = getRejection(stream.read());
+    const readError = getRejection(stream.read());
     sockets.closeAll("the test cuts every connection");
-    expect(await broken).not.toBe("none");
-    // Until the agent counts as connected again, dialing fails; from then on it waits for the tunnel.
+    expect(await readError).not.toBe("none");
+    // A dial fails until the agent is connected again; then it waits for the tunnel.
     const newStream = await until(() => dialer.dial(seeded.agent_id, echo.port).catch(() => undefined));
-    await newStream.write(pattern(10, 1));
-    expect([...((await newStream.read()) as Uint8Array)]).toEqual([...pattern(10, 1)]);
+    await newStream.write(createBytes(10, 1));
+    expect([...((await newStream.read()) as Uint8Array)]).toEqual([...createBytes(10, 1)]);
     newStream.reset();
     expect(daemon.process.exitCode).toBeNull();
   });
 });
 
 describe("limits of a tunnel", () => {
-  test("[TN-13] an agent opens at most 60 tunnels a minute, and others are unaffected", async () => {
+  test("[TN-13] an agent can open at most 60 tunnels a minute, without affecting other agents", async () => {
     await using server = await startTestServer({ clock: systemClock });
     const seeded = await seedAgent(server);
     const request = handshake("/api/v2/workspaceagents/me/tunnel", { "Service-Session-Token": seeded.agent_token });
@@ -191,21 +193,21 @@ describe("limits of a tunnel", () => {
       connection.send(request);
       return (await connection.until((text) => text.includes("\r\n\r\n"))).slice(9, 12);
     };
-    // A minute may end in between.
+    // The requests may span two minutes.
     const statuses = await Promise.all(Array.from({ length: 130 }, open));
     expect([...new Set(statuses)].sort()).toEqual(["101", "429"]);
-    expect(statuses.filter((one) => one === "101").length).toBeLessThanOrEqual(120);
+    expect(statuses.filter((status) => status === "101").length).toBeLessThanOrEqual(120);
     const { agent_token } = await seedAgent(server);
-    await using other = await openTunnel(server, agent_token);
-    expect(other.session.streams).toBe(0);
+    await using otherTunnel = await openTunnel(server, agent_token);
+    expect(otherTunnel.session.streams).toBe(0);
   });
 
-  test("[TN-13] the agents of one owner leave half of the sockets for machines to others", async () => {
+  test("[TN-13] the agents of one owner can use at most half of the sockets", async () => {
     await using server = await startTestServer({ clock: systemClock, env: { SLIPWAY_MAX_CONNECTIONS: "7" } });
     const seeded = await seedAgent(server);
-    using held = new DisposableStack();
+    using connections = new DisposableStack();
     const open = async (path: string, { agent_token }: { agent_token: string }): Promise<string> => {
-      const connection = held.use(new RawConnection(server.url));
+      const connection = connections.use(new RawConnection(server.url));
       connection.send(handshake(`/api/v2/workspaceagents/me/${path}`, { "Service-Session-Token": agent_token }));
       return (await connection.until((text) => text.includes("\r\n\r\n"))).slice(9, 12);
     };
@@ -215,7 +217,7 @@ describe("limits of a tunnel", () => {
     expect(await open("rpc", await seedAgent(server))).toBe("101");
   });
 
-  test("[TN-13] a tunnel in which the daemon opens many streams is closed", async () => {
+  test("[TN-13] the server closes a tunnel in which the daemon opens streams", async () => {
     await using server = await startTestServer({ clock: systemClock });
     const seeded = await seedAgent(server);
     const tunnel = await openTunnel(server, seeded.agent_token);
@@ -223,23 +225,23 @@ describe("limits of a tunnel", () => {
     expect(await tunnel.closed).toEqual({ code: 1001, reason: "only the server opens streams" });
   });
 
-  test("[TN-13] a message of hundreds of thousands of frames does not hold up others", async () => {
+  test("[TN-13] a message with hundreds of thousands of frames does not delay other requests", async () => {
     await using server = await startTestServer({ clock: systemClock });
     const seeded = await seedAgent(server);
     await using tunnel = await openTunnel(server, seeded.agent_token);
-    const isHealthy = (): Promise<string> => fetch(new URL("/healthz", server.url)).then(({ status }) => `${status}`);
-    expect(await isHealthy()).toBe("200");
+    const fetchHealth = (): Promise<string> => fetch(new URL("/healthz", server.url)).then(({ status }) => `${status}`);
+    expect(await fetchHealth()).toBe("200");
     tunnel.send(Buffer.alloc(12 * 300_000, encodeHeader(FRAME.window, 0, 9_999, 1)));
-    // The ping comes after the frames, so it is answered last.
-    const pinged = tunnel.session.ping().then((ms) => `pong ${ms !== undefined}`);
-    expect(await Promise.race([pinged, isHealthy()])).toBe("200");
-    expect(await pinged).toBe("pong true");
+    // The ping follows the frames, so the server answers it last.
+    const pong = tunnel.session.ping().then((ms) => `pong ${ms !== undefined}`);
+    expect(await Promise.race([pong, fetchHealth()])).toBe("200");
+    expect(await pong).toBe("pong true");
   });
 });
 
-describe("a tunnel that sends false data", () => {
+describe("a tunnel that sends invalid data", () => {
   // biome-ignore format: a table of cases
-  const broken: [string, (Uint8Array | string)[], number][] = [
+  const invalidMessages: [string, (Uint8Array | string)[], number][] = [
     ["random bytes", [crypto.getRandomValues(new Uint8Array(5_000)).fill(0xee, 0, 1)], 1002],
     ["an unknown version", [Uint8Array.of(9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)], 1002],
     ["an unknown type", [Uint8Array.of(0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)], 1002],
@@ -248,7 +250,7 @@ describe("a tunnel that sends false data", () => {
     ["a window beyond 32 bits", Array(2).fill(Uint8Array.of(0, 1, 0, 0, 0, 0, 0, 1, 0xff, 0xff, 0xff, 0xff)), 1002],
     ["text", ["hello"], 1003],
   ];
-  test.each(broken)("[TN-7] %s closes only that tunnel, with a reason", async (_, messages, code) => {
+  test.each(invalidMessages)("[TN-7] %s closes only that tunnel, with a reason", async (_, messages, code) => {
     await using server = await startTestServer({ clock: systemClock });
     const seeded = await seedAgent(server);
     const url = new URL("/api/v2/workspaceagents/me/tunnel", server.url);
@@ -260,37 +262,37 @@ describe("a tunnel that sends false data", () => {
     await new Promise((resolve) => {
       socket.onopen = resolve;
     });
-    const dialled = getRejection(getContext(server).dialer.dial(seeded.agent_id, 4));
+    const dialed = getRejection(getContext(server).dialer.dial(seeded.agent_id, 4));
     for (const message of messages) socket.send(message as never);
-    const end = await closed;
-    expect(end.code).toBe(code);
-    expect(await dialled).not.toBe("none");
-    expect(end.reason).not.toBe("");
+    const closeEvent = await closed;
+    expect(closeEvent.code).toBe(code);
+    expect(await dialed).not.toBe("none");
+    expect(closeEvent.reason).not.toBe("");
     expect((await fetch(new URL("/healthz", server.url))).status).toBe(200);
     expect(getContext(server).dialer.size).toBe(0);
   });
 
-  test("[TN-7] an invalid answer about a target ends the stream, not the tunnel", async () => {
+  test("[TN-7] an invalid response to a dial ends the stream, but not the tunnel", async () => {
     await using server = await startTestServer({ clock: systemClock });
     const seeded = await seedAgent(server);
     await using tunnel = await openTunnel(server, seeded.agent_token);
-    for (const [answer, reason] of [
+    for (const [response, reason] of [
       [Uint8Array.of(7, 0, 0), "makes no sense"],
       [Uint8Array.of(1, 0xff, 0xff), "makes no sense"],
       [Uint8Array.of(1, 0, 2, 0x6e, 0x6f), "no"],
     ] as const) {
-      const dialled = getRejection(getContext(server).dialer.dial(seeded.agent_id, 4));
+      const dialed = getRejection(getContext(server).dialer.dial(seeded.agent_id, 4));
       const stream = await tunnel.session.accept();
-      await stream?.write(answer);
-      expect(await dialled).toContain(reason);
+      await stream?.write(response);
+      expect(await dialed).toContain(reason);
     }
-    const dialled = getContext(server).dialer.dial(seeded.agent_id, 4);
+    const dialed = getContext(server).dialer.dial(seeded.agent_id, 4);
     await (await tunnel.session.accept())?.write(Uint8Array.of(0, 0, 0));
-    await dialled;
+    await dialed;
   });
 });
 
-/** Opens the daemon's end of a tunnel, controlled by the test. */
+/** Opens a tunnel whose daemon end the test controls. */
 const openTunnel = async (server: TestServer, token: string) => {
   const url = new URL("/api/v2/workspaceagents/me/tunnel", server.url);
   url.protocol = "ws:";
@@ -312,11 +314,11 @@ const openTunnel = async (server: TestServer, token: string) => {
   };
 };
 
-test("[AG-22] an agent that is reached through this server shows its relay with a measured latency", async () => {
-  const getLatency = async () =>
+test("[AG-22] an agent that uses this server's relay shows it with a measured latency", async () => {
+  const loadLatency = async () =>
     (await world.owner.get<WorkspaceAgent>(`/api/v2/workspaceagents/${world.seeded.agent_id}`)).latency;
-  await until(async () => Object.keys(await getLatency()).length > 0);
-  const [[name, region] = ["", undefined], ...others] = Object.entries(await getLatency());
+  await until(async () => Object.keys(await loadLatency()).length > 0);
+  const [[name, region] = ["", undefined], ...others] = Object.entries(await loadLatency());
   expect([name, others.length, region?.preferred]).toEqual(["Coder Embedded Relay", 0, true]);
   expect(region?.latency_ms).toBeGreaterThan(0);
   expect(region?.latency_ms).toBeLessThan(10_000);

@@ -1,10 +1,10 @@
-// Activity reports of apps to their workspace, and their rate.
+// How often traffic to apps is reported as activity of their workspace.
 import { expect, test } from "bun:test";
 import type { ResolvedApp } from "#domain/applications/find.ts";
 import { AppActivity } from "#src/api/applications/activity.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 
-test("[AX-14] traffic is reported once a minute per workspace, a person's ports separately; anonymous visitors to ports do not extend the deadline", () => {
+test("[AX-14] traffic is reported once a minute per workspace and kind; only a person's use of ports extends the deadline", () => {
   const clock = new ManualClock();
   const reports: string[] = [];
   const extendDeadline = (id: string, _kind: string, { reason, by }: { reason: string; by?: { name: string } }) => {
@@ -12,7 +12,7 @@ test("[AX-14] traffic is reported once a minute per workspace, a person's ports 
     return Promise.resolve();
   };
   const activity = new AppActivity({ clock, workspaces: { ask: extendDeadline }, usage: { note: () => {} } } as never);
-  const createPlace = (workspace_id: string, isPort: boolean): ResolvedApp => ({
+  const createApp = (workspace_id: string, isPort: boolean): ResolvedApp => ({
     workspace_id,
     isPort,
     slug: undefined,
@@ -26,15 +26,15 @@ test("[AX-14] traffic is reported once a minute per workspace, a person's ports 
     isPublic: false,
   });
   const ann = { kind: "user", user_id: "u", username: "ann" } as never;
-  for (let i = 0; i < 50; i += 1) activity.note(createPlace("one", false), ann);
-  activity.note(createPlace("one", true), ann);
-  activity.note(createPlace("one", true), undefined);
-  activity.note(createPlace("two", true), undefined);
+  for (let i = 0; i < 50; i += 1) activity.note(createApp("one", false), ann);
+  activity.note(createApp("one", true), ann);
+  activity.note(createApp("one", true), undefined);
+  activity.note(createApp("two", true), undefined);
   expect(reports).toEqual(["one app_traffic ann", "one port_forward ann", "two app_traffic anonymous"]);
   clock.advance(59_999);
-  activity.note(createPlace("one", false), ann);
+  activity.note(createApp("one", false), ann);
   expect(reports).toHaveLength(3);
   clock.advance(1);
-  activity.note(createPlace("one", false), ann);
+  activity.note(createApp("one", false), ann);
   expect(reports).toHaveLength(4);
 });

@@ -1,18 +1,18 @@
-// A small HTTP and WebSocket program that serves as an app, started from a workspace's terminal or as a separate process. Prints the port
-// it listens on. Uses TLS if given a certificate and a key.
+// A small HTTP and WebSocket server that tests use as an app, from a workspace's terminal or as a separate process. Prints its port. Uses
+// TLS if the arguments contain a certificate and a key.
 import { readFileSync } from "node:fs";
 
 const [, , port = "0", cert, key] = process.argv;
-const chunk = new Uint8Array(64 * 1024).fill(120);
+const BODY_CHUNK = new Uint8Array(64 * 1024).fill(120);
 
-const bytes = (count: number): Response => {
+const respondWithBytes = (count: number): Response => {
   let remainingBytes = count;
   return new Response(
     new ReadableStream({
       pull(controller) {
-        const part = chunk.subarray(0, Math.min(remainingBytes, chunk.byteLength));
-        remainingBytes -= part.byteLength;
-        controller.enqueue(part.slice());
+        const chunk = BODY_CHUNK.subarray(0, Math.min(remainingBytes, BODY_CHUNK.byteLength));
+        remainingBytes -= chunk.byteLength;
+        controller.enqueue(chunk.slice());
         if (remainingBytes === 0) controller.close();
       },
     }),
@@ -23,9 +23,9 @@ const bytes = (count: number): Response => {
 const hashBody = async (request: Request): Promise<{ size: number; digest: string; length: string | null }> => {
   const hasher = new Bun.CryptoHasher("sha256");
   let size = 0;
-  for await (const part of (request.body ?? []) as AsyncIterable<Uint8Array>) {
-    hasher.update(part);
-    size += part.byteLength;
+  for await (const chunk of (request.body ?? []) as AsyncIterable<Uint8Array>) {
+    hasher.update(chunk);
+    size += chunk.byteLength;
   }
   return { size, digest: hasher.digest("hex"), length: request.headers.get("content-length") };
 };
@@ -44,15 +44,13 @@ const server = Bun.serve({
       if (path === "/refuse") return new Response("no sockets here", { status: 418 });
       const protocol = request.headers.get("sec-websocket-protocol")?.split(",")[0];
       const headers = protocol ? { "sec-websocket-protocol": protocol } : undefined;
-      const requested = { path: url.pathname + url.search, headers: Object.fromEntries(request.headers) };
-      return self.upgrade(request, { data: requested as never, headers })
-        ? undefined
-        : new Response("?", { status: 400 });
+      const data = { path: url.pathname + url.search, headers: Object.fromEntries(request.headers) };
+      return self.upgrade(request, { data: data as never, headers }) ? undefined : new Response("?", { status: 400 });
     }
     if (path === "/bytes" && request.method === "HEAD") {
       return new Response(null, { headers: { "content-length": query.get("n") ?? "" } });
     }
-    if (path === "/bytes") return bytes(Number(query.get("n")));
+    if (path === "/bytes") return respondWithBytes(Number(query.get("n")));
     if (path === "/stall") return new Promise<Response>(() => {});
     if (path === "/digest") return Response.json(await hashBody(request));
     if (path === "/redirect") return new Response(null, { status: 302, headers: { location: query.get("to") ?? "/" } });
@@ -92,8 +90,8 @@ const server = Bun.serve({
       else if (message === "ping") socket.ping("are you there");
       else if (typeof message === "string" && message.startsWith("send ")) {
         const [, count, size] = message.split(" ").map(Number);
-        const part = new Uint8Array(size ?? 0).fill(7);
-        for (let i = 0; i < (count ?? 0); i += 1) socket.send(part);
+        const chunk = new Uint8Array(size ?? 0).fill(7);
+        for (let i = 0; i < (count ?? 0); i += 1) socket.send(chunk);
       } else socket.send(message);
     },
     pong(socket, data) {

@@ -1,5 +1,5 @@
-// A workspace with running apps: all callers (shared-workspace.ts), a connected daemon, and a real program that it reaches over loopback. Requests
-// address app hosts by their Host header.
+// A workspace with running apps: all callers (shared-workspace.ts), a connected daemon, and a real program that it reaches over loopback.
+// Requests name the host of an app in their Host header.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -16,7 +16,7 @@ export const SUFFIX = "apps.example.test";
 
 export type AppProcess = AsyncDisposable & { readonly port: number; readonly process: Bun.Subprocess };
 
-/** Starts the program; with two more arguments, a certificate and a key, it uses TLS. */
+/** Starts the app program with these arguments: a port and, for TLS, a certificate and a key. */
 export const startApp = async (args: readonly string[] = ["0"]): Promise<AppProcess> => {
   const child = Bun.spawn([process.execPath, "--no-env-file", PROGRAM, ...args], { stdout: "pipe", stderr: "inherit" });
   const reader = child.stdout.getReader();
@@ -44,7 +44,7 @@ export type AppRequestInit = Omit<RequestInit, "headers"> & {
 type Options = {
   apps?: (port: number) => Static<typeof ManifestApp>[];
   env?: Record<string, string>;
-  /** False: the server has no such setting. */
+  /** Whether the server has a wildcard host for apps. */
   hasWildcard?: boolean;
   clock?: Clock;
 };
@@ -85,8 +85,8 @@ export const startAppWorld = async ({
     agent_id,
     owner: clients.owner,
     token: clients.owner.token as string,
-    /** Returns the path `/@ada/dev.dev/apps/{app}` and the rest, below the access URL. */
-    path: (name: string, rest = "/"): string => `/@ada/dev.dev/apps/${name}${rest}`,
+    /** Returns the path of an app below the access URL: `/@ada/dev.dev/apps/{app}{suffix}`. */
+    path: (name: string, suffix = "/"): string => `/@ada/dev.dev/apps/${name}${suffix}`,
     /** Requests a path below the access URL without following redirects. */
     get,
     /** Sends a request to an app's own host. */

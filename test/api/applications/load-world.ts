@@ -13,9 +13,9 @@ import type { Target } from "./load.ts";
 
 export const openLoadWorld = async () => {
   const stack = new AsyncDisposableStack();
-  const place = stack.use(await ServerPlace.make());
-  const server = await place.start();
-  const admin = await place.client.signIn(ADMIN.email, ADMIN.password);
+  const serverPlace = stack.use(await ServerPlace.make());
+  const server = await serverPlace.start();
+  const admin = await serverPlace.client.signIn(ADMIN.email, ADMIN.password);
   const token = uuid();
   const template = await makeTemplate(
     admin,
@@ -24,16 +24,16 @@ export const openLoadWorld = async () => {
   );
   const { id, owner_name } = await createWorkspace(admin, template.id, "dev");
   await awaitBuild(admin, id);
-  const home = join(place.scratch, "home");
+  const home = join(serverPlace.scratch, "home");
   mkdirSync(home);
   const daemon = Bun.spawn([...toProgramCommand(), "agent"], {
     env: {
       PATH: process.env.PATH ?? "",
       HOME: home,
       SHELL: "/bin/bash",
-      TMPDIR: place.scratch,
+      TMPDIR: serverPlace.scratch,
       SLIPWAY_AGENT_TOKEN: token,
-      SLIPWAY_AGENT_URL: `http://127.0.0.1:${place.port}`,
+      SLIPWAY_AGENT_URL: `http://127.0.0.1:${serverPlace.port}`,
     },
     stdio: ["ignore", "ignore", "ignore"],
   });
@@ -52,16 +52,16 @@ export const openLoadWorld = async () => {
     daemon,
     pids: [server.child.pid, daemon.pid] as const,
     /**
-     * Returns both routes to an app on a port of this machine. On the server it is the app's host, which a default installation has below
-     * apps.localhost.
+     * Returns both routes to an app on a port of this machine: directly, and through the server. A default installation has hosts for apps
+     * below apps.localhost.
      */
     sides: (port: number): { direct: Target; through: Target } => {
-      const host = `${port}--main--dev--${owner_name}.apps.localhost:${place.port}`;
+      const host = `${port}--main--dev--${owner_name}.apps.localhost:${serverPlace.port}`;
       return {
         // Both routes use the same host, as apps include it in their responses.
         direct: { origin: `http://127.0.0.1:${port}`, headers: { host } },
         through: {
-          origin: `http://127.0.0.1:${place.port}`,
+          origin: `http://127.0.0.1:${serverPlace.port}`,
           headers: { host, "service-session-token": admin.token ?? "" },
         },
       };
@@ -70,12 +70,12 @@ export const openLoadWorld = async () => {
   };
 };
 
-/** Starts a program that prints the port it listens on. */
+/** Starts a program that prints the port on which it listens. */
 export const startListening = async (command: string[]) => {
   const child = Bun.spawn(command, { stdout: "pipe", stderr: "inherit", stdin: "ignore" });
   let text = "";
-  for await (const part of child.stdout) {
-    text += new TextDecoder().decode(part);
+  for await (const chunk of child.stdout) {
+    text += new TextDecoder().decode(chunk);
     if (text.includes("\n")) break;
   }
   return {

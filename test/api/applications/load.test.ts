@@ -1,4 +1,4 @@
-// Apps under load at their own hosts, on a server with default settings: every response is compared with the app's own.
+// Apps under load at their own hosts, on a server with default settings. Every response is compared with a direct response of the app.
 import { describe, expect } from "bun:test";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -12,10 +12,10 @@ const toFilePath = (name: string): string => fileURLToPath(new URL(name, import.
 
 const world = await forFile(openLoadWorld());
 
-const start = async (language: "go" | "node") => {
+const startEchoApp = async (language: "go" | "node") => {
   if (language === "node") return await startListening([needs.node.file, toFilePath("echo-node.mjs")]);
   const program = join(world.home, "echo");
-  // Without -trimpath, as `.ci` builds its programs: Go would compile its whole library a second time for it.
+  // Like the programs of `.ci`, without -trimpath: otherwise Go would compile its standard library a second time.
   const built = Bun.spawnSync([needs.go.file, "build", "-o", program, toFilePath("echo.go")], {
     env: { ...process.env, CGO_ENABLED: "0", GOFLAGS: "-p=2" },
     stdio: ["ignore", "inherit", "inherit"],
@@ -25,7 +25,7 @@ const start = async (language: "go" | "node") => {
 };
 
 const BODY = Buffer.from(Array.from({ length: 70_001 }, (_, i) => (i * 31) % 256));
-const ASKS: LoadRequest[] = [
+const REQUESTS: LoadRequest[] = [
   ...[0, 1, 1000, 65_535, 65_536, 300_000].map((length) => ({ path: `/length/${length}` })),
   ...[0, 1, 100_000].map((length) => ({ path: `/chunked/${length}` })),
   ...[204, 304, 404, 500].map((status) => ({ path: `/status/${status}` })),
@@ -43,21 +43,21 @@ describe("at the host of an app", () => {
   for (const language of ["node", "go"] as const) {
     testNeeding(
       [needs[language]],
-      `[AX-6][AX-10][AX-15] an app in ${language} answers 32 connections as it does directly, while 12 MiB go through its WebSocket both ways, in bounded memory`,
+      `[AX-6][AX-10][AX-15] an app in ${language} sends the same responses through the server under load, in bounded memory`,
       async () => {
-        await using app = await start(language);
-        const sides = world.sides(app.port);
-        // Warms up: code gets compiled and buffers reach their final size.
-        await loadApp(sides, ASKS, { connections: 8, ms: 200 });
+        await using app = await startEchoApp(language);
+        const targets = world.sides(app.port);
+        // Warms up, so that code is compiled and buffers reach their final size.
+        await loadApp(targets, REQUESTS, { connections: 8, ms: 200 });
         using memory = new MemoryWatch(world.pids);
         const [load] = await Promise.all([
-          loadApp(sides, ASKS, { connections: 32, ms: 700 }),
-          echoBytes(sides.through, "/socket", 12 * MiB, 5_000_000),
-          echoBytes(sides.through, "/socket", MiB, 1000),
+          loadApp(targets, REQUESTS, { connections: 32, ms: 700 }),
+          echoBytes(targets.through, "/socket", 12 * MiB, 5_000_000),
+          echoBytes(targets.through, "/socket", MiB, 1000),
         ]);
         expect(load.unsteady).toEqual([]);
         expect(load.different.slice(0, 3)).toEqual([]);
-        expect(load.answers).toBeGreaterThan(ASKS.length);
+        expect(load.answers).toBeGreaterThan(REQUESTS.length);
         for (const { first, peak } of memory.read()) expect(peak - first).toBeLessThan(256);
       },
     );

@@ -1,7 +1,7 @@
-// Generates load on an app through the server, comparing every response with the app's own, and sends data through its WebSocket.
+// Generates load on an app through the server, compares every response with a direct one, and sends data through its WebSocket.
 import { readFileSync } from "node:fs";
 
-/** Where an app is called: at its own port, or at its host on the server. */
+/** The place to call an app: its own port, or its host on the server. */
 export type Target = { readonly origin: string; readonly headers: Readonly<Record<string, string>> };
 
 export type LoadRequest = {
@@ -11,7 +11,7 @@ export type LoadRequest = {
   readonly type?: string;
 };
 
-type Answer = { readonly status: number; readonly headers: string; readonly body: Uint8Array };
+type AppResponse = { readonly status: number; readonly headers: string; readonly body: Uint8Array };
 
 /**
  * Headers of a single connection (including body framing), headers with the response time, and those the server adds so that no shared
@@ -24,7 +24,7 @@ const CONNECTION_HEADERS = new Set([
 const sendRequest = async (
   { origin, headers }: Target,
   { path, method = "GET", body, type }: LoadRequest,
-): Promise<Answer> => {
+): Promise<AppResponse> => {
   const response = await fetch(`${origin}${path}`, {
     method,
     headers: { ...headers, ...(type === undefined ? {} : { "content-type": type }) },
@@ -36,11 +36,11 @@ const sendRequest = async (
   return { status: response.status, headers: shown.sort().join("\n"), body: await response.bytes() };
 };
 
-const differ = (one: Answer, other: Answer): string | undefined => {
-  if (one.status !== other.status) return `status ${one.status}, ${other.status}`;
-  if (one.headers !== other.headers) return `headers\n${one.headers}\n--\n${other.headers}`;
-  const isSame = one.body.length === other.body.length && Buffer.compare(one.body, other.body) === 0;
-  return isSame ? undefined : `bodies of ${one.body.length} and ${other.body.length} bytes`;
+const describeDifference = (first: AppResponse, second: AppResponse): string | undefined => {
+  if (first.status !== second.status) return `status ${first.status}, ${second.status}`;
+  if (first.headers !== second.headers) return `headers\n${first.headers}\n--\n${second.headers}`;
+  const isSame = first.body.length === second.body.length && Buffer.compare(first.body, second.body) === 0;
+  return isSame ? undefined : `bodies of ${first.body.length} and ${second.body.length} bytes`;
 };
 
 export type Load = {
@@ -56,33 +56,42 @@ export type Load = {
 /** Repeats these requests over several connections until the time is over. */
 export const loadApp = async (
   { direct, through }: { direct: Target; through: Target },
-  asks: readonly LoadRequest[],
+  requests: readonly LoadRequest[],
   { connections, ms }: { connections: number; ms: number },
 ): Promise<Load> => {
-  const known: { asked: LoadRequest; wanted: Answer }[] = [];
+  const steadyRequests: { request: LoadRequest; expected: AppResponse }[] = [];
   const unsteady: string[] = [];
-  for (const requested of asks) {
-    const wanted = await sendRequest(direct, requested);
-    if (differ(wanted, await sendRequest(direct, requested)) === undefined) known.push({ asked: requested, wanted });
-    else unsteady.push(requested.path);
+  for (const request of requests) {
+    const expected = await sendRequest(direct, request);
+    if (describeDifference(expected, await sendRequest(direct, request)) === undefined)
+      steadyRequests.push({ request, expected });
+    else unsteady.push(request.path);
   }
   const different: string[] = [];
-  let [answers, bytes, next] = [0, 0, 0];
+  let [responseCount, byteCount, nextIndex] = [0, 0, 0];
   const started = performance.now();
-  const work = async (): Promise<void> => {
+  const sendRequests = async (): Promise<void> => {
     while (performance.now() - started < ms) {
-      const { asked, wanted } = known[next++ % known.length] as (typeof known)[number];
-      const got = await sendRequest(through, asked).catch(
-        (error: unknown): Answer => ({ status: 0, headers: String(error), body: new Uint8Array() }),
+      const { request, expected } = steadyRequests[
+        nextIndex++ % steadyRequests.length
+      ] as (typeof steadyRequests)[number];
+      const response = await sendRequest(through, request).catch(
+        (error: unknown): AppResponse => ({ status: 0, headers: String(error), body: new Uint8Array() }),
       );
-      const difference = differ(wanted, got);
-      if (difference !== undefined) different.push(`${asked.path}: ${difference}`);
-      answers += 1;
-      bytes += got.body.length;
+      const difference = describeDifference(expected, response);
+      if (difference !== undefined) different.push(`${request.path}: ${difference}`);
+      responseCount += 1;
+      byteCount += response.body.length;
     }
   };
-  await Promise.all(Array.from({ length: connections }, work));
-  return { answers, bytes, seconds: (performance.now() - started) / 1000, different, unsteady };
+  await Promise.all(Array.from({ length: connections }, sendRequests));
+  return {
+    answers: responseCount,
+    bytes: byteCount,
+    seconds: (performance.now() - started) / 1000,
+    different,
+    unsteady,
+  };
 };
 
 /** Opens an app's WebSocket. */
@@ -106,31 +115,32 @@ export const openSocket = async (
 /** Number of messages in flight: enough to keep both directions busy, and few enough for this process's memory. */
 const MAX_IN_FLIGHT = 8;
 
-/** Sends this many bytes through an echoing WebSocket, in messages of this size, and compares the response. Resolves with seconds. */
-export const echoBytes = async (side: Target, path: string, total: number, size: number): Promise<number> => {
-  const socket = await openSocket(side, path);
-  const noise = Buffer.alloc(size + 256);
-  for (let at = 0, seed = 1; at < noise.length; at += 1) {
+/** Sends `total` bytes through an echoing WebSocket in messages of `size` bytes, compares the echo, and returns the seconds. */
+export const echoBytes = async (target: Target, path: string, total: number, size: number): Promise<number> => {
+  const socket = await openSocket(target, path);
+  const randomBytes = Buffer.alloc(size + 256);
+  for (let i = 0, seed = 1; i < randomBytes.length; i += 1) {
     seed = (seed * 1_103_515_245 + 12_345) & 0x7fffffff;
-    noise[at] = seed >> 16;
+    randomBytes[i] = seed >> 16;
   }
   /** Consecutive messages differ, so that a lost or duplicated message is detected. */
-  const message = (n: number): Buffer => noise.subarray(n % 256, (n % 256) + size);
+  const getMessage = (n: number): Buffer => randomBytes.subarray(n % 256, (n % 256) + size);
   const count = Math.ceil(total / size);
-  let [sent, got] = [0, 0];
+  let [sent, received] = [0, 0];
   const started = performance.now();
   await new Promise<void>((resolve, reject) => {
     const send = (): void => {
-      while (sent < count && sent - got < MAX_IN_FLIGHT) socket.send(message(sent++) as Buffer<ArrayBuffer>);
+      while (sent < count && sent - received < MAX_IN_FLIGHT) socket.send(getMessage(sent++) as Buffer<ArrayBuffer>);
     };
     socket.onmessage = ({ data }) => {
-      if (Buffer.compare(data as unknown as Buffer, message(got)) !== 0)
-        return reject(new Error(`message ${got} of ${path} came back changed`));
-      got += 1;
-      if (got === count) return resolve();
+      if (Buffer.compare(data as unknown as Buffer, getMessage(received)) !== 0)
+        return reject(new Error(`the echo of message ${received} of ${path} is different`));
+      received += 1;
+      if (received === count) return resolve();
       send();
     };
-    socket.onclose = ({ code, reason }) => reject(new Error(`closed with ${code} ${reason} after ${got} of ${count}`));
+    socket.onclose = ({ code, reason }) =>
+      reject(new Error(`closed with ${code} ${reason} after ${received} of ${count}`));
     send();
   });
   socket.close();
@@ -161,10 +171,10 @@ export class MemoryWatch implements Disposable {
   read(): { first: number; last: number; peak: number }[] {
     this.#sample();
     const third = Math.max(1, Math.floor(this.#samples.length / 3));
-    const mean = (of: number[]): number => of.reduce((sum, one) => sum + one, 0) / of.length;
+    const mean = (values: number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
     return this.#pids.map((_, n) => {
-      const own = this.#samples.map((sample) => sample[n] ?? 0);
-      return { first: mean(own.slice(0, third)), last: mean(own.slice(-third)), peak: Math.max(...own) };
+      const samples = this.#samples.map((sample) => sample[n] ?? 0);
+      return { first: mean(samples.slice(0, third)), last: mean(samples.slice(-third)), peak: Math.max(...samples) };
     });
   }
 

@@ -1,4 +1,4 @@
-// The sharing level of apps that the template or a program in the workspace declares: never above the maximum in the template's settings.
+// The template's maximum share level limits the share levels of apps, whether the template or a program in the workspace declares them.
 
 import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -15,10 +15,10 @@ const world = await forFile(
   startAppWorld({ apps: (port) => [{ slug: "declared", url: `http://localhost:${port}`, share: "public" }] }),
 );
 
-/** Starts and connects the agent of a dev container with a public app. */
+/** Starts the agent of a dev container with a public app, and waits until it has connected. */
 const startChild = async () => {
   const [id, agent_token] = [uuid(), uuid()];
-  const app = {
+  const appDefaults = {
     command: "",
     display_name: "",
     external: false,
@@ -39,7 +39,7 @@ const startChild = async () => {
     display_apps: [],
     apps: [
       {
-        ...app,
+        ...appDefaults,
         healthcheck,
         slug: "web",
         url: `http://localhost:${world.app.port}`,
@@ -64,8 +64,8 @@ const setMaxShareLevel = (max_port_share_level: string) =>
     max_port_share_level,
   });
 
-test("[AX-19] a template's app is shared at most as its settings allow, and open connections end", async () => {
-  const status = async (): Promise<number[]> => {
+test("[AX-19] lowering the template's maximum restricts the template's app and ends open connections", async () => {
+  const fetchStatuses = async (): Promise<number[]> => {
     const onHost = await world.get("/", { headers: { host: `declared--dev--dev--ada.${SUFFIX}` } });
     return [(await world.get(world.path("declared"))).status, onHost.status];
   };
@@ -73,12 +73,12 @@ test("[AX-19] a template's app is shared at most as its settings allow, and open
     (await world.owner.get<WorkspaceAgent>(`/api/v2/workspaceagents/${world.agent_id}`)).apps[0]?.sharing_level;
   const reader = (await world.get(world.path("declared", "/events"))).body?.getReader();
   await reader?.read();
-  expect([await status(), await getSharingLevel()]).toEqual([[200, 200], "public"]);
+  expect([await fetchStatuses(), await getSharingLevel()]).toEqual([[200, 200], "public"]);
   await setMaxShareLevel("authenticated");
-  expect([await status(), await getSharingLevel()]).toEqual([[401, 401], "authenticated"]);
+  expect([await fetchStatuses(), await getSharingLevel()]).toEqual([[401, 401], "authenticated"]);
   expect(await readToEnd(reader)).toBe("cut");
   await setMaxShareLevel("public");
-  expect([await status(), await getSharingLevel()]).toEqual([[200, 200], "public"]);
+  expect([await fetchStatuses(), await getSharingLevel()]).toEqual([[200, 200], "public"]);
 });
 
 /** Returns how a stream ends. */
@@ -91,33 +91,33 @@ const readToEnd = async (reader: { read(): Promise<{ done: boolean }> } | undefi
   }
 };
 
-test("[AX-19] a dev container's app is shared by host and by path at most as the template allows, immediately", async () => {
+test("[AX-19] lowering the template's maximum restricts a dev container's app by host and by path", async () => {
   const { member } = world.shared.clients;
-  // The workspace's own daemon would delete devcontainer agents that it does not know when it connects.
+  // Otherwise the workspace's daemon would delete dev container agents that it does not know.
   await world.daemon[Symbol.asyncDispose]();
   await using child = await startChild();
-  const statuses = async (): Promise<number[]> => {
-    const all: number[] = [];
+  const fetchStatuses = async (): Promise<number[]> => {
+    const statuses: number[] = [];
     for (const token of [undefined, member.token, world.token]) {
       const byPath = await world.get("/@ada/dev.child/apps/web/", { token });
       const host = `web--child--dev--ada.${SUFFIX}`;
       const onHost = await world.get("/", { token, headers: { host } });
       expect(byPath.status).toBe(onHost.status);
-      all.push(byPath.status);
+      statuses.push(byPath.status);
     }
-    return all;
+    return statuses;
   };
   const getSharingLevel = async () =>
     (await world.owner.get<WorkspaceAgent>(`/api/v2/workspaceagents/${child.id}`)).apps[0]?.sharing_level;
-  expect([await statuses(), await getSharingLevel()]).toEqual([[200, 200, 200], "public"]);
-  const open = await world.get("/@ada/dev.child/apps/web/events");
-  const reader = open.body?.getReader();
+  expect([await fetchStatuses(), await getSharingLevel()]).toEqual([[200, 200, 200], "public"]);
+  const eventsResponse = await world.get("/@ada/dev.child/apps/web/events");
+  const reader = eventsResponse.body?.getReader();
   await reader?.read();
   await setMaxShareLevel("authenticated");
-  expect([await statuses(), await getSharingLevel()]).toEqual([[401, 200, 200], "authenticated"]);
+  expect([await fetchStatuses(), await getSharingLevel()]).toEqual([[401, 200, 200], "authenticated"]);
   expect(await readToEnd(reader)).toBe("cut");
   await setMaxShareLevel("owner");
-  expect([await statuses(), await getSharingLevel()]).toEqual([[401, 404, 200], "owner"]);
+  expect([await fetchStatuses(), await getSharingLevel()]).toEqual([[401, 404, 200], "owner"]);
   await setMaxShareLevel("public");
-  expect([await statuses(), await getSharingLevel()]).toEqual([[200, 200, 200], "public"]);
+  expect([await fetchStatuses(), await getSharingLevel()]).toEqual([[200, 200, 200], "public"]);
 });

@@ -1,4 +1,4 @@
-// Signing in to an app on its own host, and the redirects that are rejected (facts/platform 8.4).
+// Signing in to an app on its own host, and redirect targets that the server rejects (facts/platform 8.4).
 import { describe, expect, test } from "bun:test";
 import { AppHosts } from "#domain/applications/names.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
@@ -21,30 +21,30 @@ const world = await forFile(
 );
 
 const toAppUrl = (app: string, path = "/"): string => `http://${world.host(app)}:${world.server.url.port}${path}`;
-const authRedirect = (
+const requestAuthRedirect = (
   redirect_uri: string,
   options: { token?: string | undefined; headers?: Record<string, string> } = {},
 ) => world.get(`/api/v2/applications/auth-redirect?${new URLSearchParams({ redirect_uri })}`, options);
-/** Returns where the server redirects the caller, as path and query of the app's host. */
+/** Returns the path and query on the app's host to which the server redirects the caller. */
 const getAppRedirect = async (app: string, path = "/", token: string | undefined = world.token): Promise<string> => {
-  const answer = await authRedirect(toAppUrl(app, path), { token });
-  expect(answer.status).toBe(307);
-  const url = new URL(answer.headers.get("location") ?? "");
+  const response = await requestAuthRedirect(toAppUrl(app, path), { token });
+  expect(response.status).toBe(307);
+  const url = new URL(response.headers.get("location") ?? "");
   expect(url.host).toBe(new URL(toAppUrl(app)).host);
   return url.pathname + url.search;
 };
 const parseCookie = (response: Response): string => response.headers.getSetCookie()[0]?.split(";")[0] ?? "";
 
 describe("signing in to an app", () => {
-  test("[AX-13] redirects from the app through the server back to the app, with a cookie for this host alone", async () => {
+  test("[AX-13] redirects to the server and back to the app, which sets a cookie only for its host", async () => {
     const first = await world.at("mine", "/deep?x=1", { headers: browserHeaders });
-    const server = new URL(first.headers.get("location") ?? "");
-    const session = { cookie: `service_session_token=${world.token}`, ...browserHeaders };
-    const second = await world.get(server.pathname + server.search, { headers: session });
-    const back = new URL(second.headers.get("location") ?? "");
-    expect([second.status, back.host, back.pathname]).toEqual([307, new URL(toAppUrl("mine")).host, "/deep"]);
+    const serverUrl = new URL(first.headers.get("location") ?? "");
+    const sessionHeaders = { cookie: `service_session_token=${world.token}`, ...browserHeaders };
+    const second = await world.get(serverUrl.pathname + serverUrl.search, { headers: sessionHeaders });
+    const appUrl = new URL(second.headers.get("location") ?? "");
+    expect([second.status, appUrl.host, appUrl.pathname]).toEqual([307, new URL(toAppUrl("mine")).host, "/deep"]);
     expect(second.headers.get("referrer-policy")).toBe("no-referrer");
-    const third = await world.at("mine", back.pathname + back.search, { headers: browserHeaders });
+    const third = await world.at("mine", appUrl.pathname + appUrl.search, { headers: browserHeaders });
     expect([third.status, third.headers.get("location")]).toEqual([307, "/deep?x=1"]);
     expect(third.headers.getSetCookie()).toEqual([
       expect.stringMatching(/^service_app_session=\S+; Path=\/; HttpOnly; SameSite=Lax; Max-Age=\d+$/),
@@ -54,98 +54,103 @@ describe("signing in to an app", () => {
     const echo = (await fourth.json()) as Echo;
     expect([echo.path, echo.headers.cookie]).toEqual(["/deep?x=1", "own=1"]);
     expect((await world.at("other", "/", { headers: { cookie } })).status).toBe(401);
-    const write = async (origin: string): Promise<number> =>
+    const writeFrom = async (origin: string): Promise<number> =>
       (await world.at("mine", "/", { method: "POST", headers: { cookie, origin } })).status;
-    const sibling = new URL(toAppUrl("other")).origin;
-    expect(await write(sibling)).toBe(200);
+    const siblingOrigin = new URL(toAppUrl("other")).origin;
+    expect(await writeFrom(siblingOrigin)).toBe(200);
     // Another workspace of the owner may run programs of other people.
-    expect(await write(sibling.replace("--dev--ada", "--tried--ada"))).toBe(403);
+    expect(await writeFrom(siblingOrigin.replace("--dev--ada", "--tried--ada"))).toBe(403);
     expect((await world.get(world.path("mine"), { headers: { cookie } })).status).toBe(401);
     expect((await world.get("/api/v2/users/me", { headers: { cookie } })).status).toBe(401);
   });
 
-  test("[AX-26] pages of other workspaces' apps load no script, image or data of the app with the cookie", async () => {
+  test("[AX-26] does not let pages of other workspaces' apps load scripts, images or data with the cookie", async () => {
     const cookie = parseCookie(await world.at("mine", await getAppRedirect("mine")));
     const siblingPage = toAppUrl("other", "/page");
     const foreignPage = siblingPage.replace("--dev--ada", "--tried--ada");
-    const load = (from: string | undefined, headers: Record<string, string>, path = "/main.js") =>
-      world.at("mine", path, { headers: { cookie, ...(from === undefined ? {} : { referer: from }), ...headers } });
+    const load = (referrer: string | undefined, headers: Record<string, string>, path = "/main.js") =>
+      world.at("mine", path, {
+        headers: { cookie, ...(referrer === undefined ? {} : { referer: referrer }), ...headers },
+      });
     const script = { "sec-fetch-site": "same-site", "sec-fetch-mode": "no-cors", "sec-fetch-dest": "script" };
-    const statuses = async (from: string | undefined, headers = script) => (await load(from, headers)).status;
-    expect(await statuses(foreignPage)).toBe(403);
-    // A page can hide where it is from.
-    expect(await statuses(undefined)).toBe(403);
-    expect(await statuses("https://evil.example/", { ...script, "sec-fetch-site": "cross-site" })).toBe(403);
-    const fetched = { "sec-fetch-site": "same-site", "sec-fetch-mode": "cors", "sec-fetch-dest": "empty" };
-    expect((await load(undefined, { ...fetched, origin: new URL(foreignPage).origin })).status).toBe(403);
-    expect((await load(undefined, { ...fetched, origin: new URL(siblingPage).origin })).status).toBe(200);
-    // Any page may link to the app or show it in a frame. Programs send no such headers and have access too.
+    const fetchStatus = async (referrer: string | undefined, headers = script) =>
+      (await load(referrer, headers)).status;
+    expect(await fetchStatus(foreignPage)).toBe(403);
+    // A page can omit the referrer.
+    expect(await fetchStatus(undefined)).toBe(403);
+    expect(await fetchStatus("https://evil.example/", { ...script, "sec-fetch-site": "cross-site" })).toBe(403);
+    const corsFetch = { "sec-fetch-site": "same-site", "sec-fetch-mode": "cors", "sec-fetch-dest": "empty" };
+    expect((await load(undefined, { ...corsFetch, origin: new URL(foreignPage).origin })).status).toBe(403);
+    expect((await load(undefined, { ...corsFetch, origin: new URL(siblingPage).origin })).status).toBe(200);
+    // Any page may link to the app or show it in a frame. Programs, which do not send these headers, also have access.
     const link = { "sec-fetch-site": "same-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "iframe" };
-    expect(await statuses(foreignPage, link)).toBe(200);
+    expect(await fetchStatus(foreignPage, link)).toBe(200);
     expect((await load(foreignPage, {})).status).toBe(200);
-    const policyOf = async (from: string, headers: Record<string, string>) => {
-      const { status, headers: got } = await load(from, headers);
+    const fetchPolicy = async (referrer: string, headers: Record<string, string>) => {
+      const { status, headers: responseHeaders } = await load(referrer, headers);
       const names = ["cross-origin-resource-policy", "cache-control", "vary"];
-      return [status, ...names.map((name) => got.get(name))];
+      return [status, ...names.map((name) => responseHeaders.get(name))];
     };
-    // Response headers keep other workspaces' pages from loading it from the browser's cache, which sends no request.
+    // Response headers prevent other workspaces' pages from loading it from the browser's cache.
     const sameOrigin = { ...script, "sec-fetch-site": "same-origin" };
-    expect(await policyOf(toAppUrl("mine"), sameOrigin)).toEqual([
+    expect(await fetchPolicy(toAppUrl("mine"), sameOrigin)).toEqual([
       200,
       "same-origin",
       "private",
       "Cookie, Sec-Fetch-Site",
     ]);
-    expect(await policyOf(siblingPage, script)).toEqual([200, "same-site", "no-store", "Cookie, Sec-Fetch-Site"]);
+    expect(await fetchPolicy(siblingPage, script)).toEqual([200, "same-site", "no-store", "Cookie, Sec-Fetch-Site"]);
   });
 
-  test("[AX-26] parts of an app below the access URL, with the session, are loaded only by pages of that origin", async () => {
+  test("[AX-26] lets only pages of the server's origin load parts of an app below the access URL", async () => {
     const cookie = `service_session_token=${world.token}`;
-    const load = (app: string, site: string) =>
+    const load = (app: string, fetchSite: string) =>
       world.get(world.path(app, "/main.js"), {
-        headers: { cookie, "sec-fetch-site": site, "sec-fetch-mode": "no-cors", referer: toAppUrl("mine") },
+        headers: { cookie, "sec-fetch-site": fetchSite, "sec-fetch-mode": "no-cors", referer: toAppUrl("mine") },
       });
     expect((await load("plain", "same-site")).status).toBe(403);
     expect((await load("plain", "same-origin")).headers.get("cross-origin-resource-policy")).toBe("same-origin");
-    const open = await load("open", "same-site");
-    expect([open.status, open.headers.get("cross-origin-resource-policy")]).toEqual([200, null]);
+    const publicResponse = await load("open", "same-site");
+    expect([publicResponse.status, publicResponse.headers.get("cross-origin-resource-policy")]).toEqual([200, null]);
   });
 
-  test("[AX-13] accepts a key once, on its own host, unaltered, and not the cookie of the server's host", async () => {
+  test("[AX-13] accepts an unaltered key once, on its own host, and not the cookie of the server's host", async () => {
     const path = await getAppRedirect("mine");
     expect((await world.at("other", path)).status).toBe(400);
     expect((await world.at("mine", `${path.slice(0, -2)}xx`)).status).toBe(400);
     // Only one of several concurrent requests succeeds.
     const responses = await Promise.all(Array.from({ length: 8 }, () => world.at("mine", path)));
     expect(responses.map(({ status }) => status).sort()).toEqual([307, 400, 400, 400, 400, 400, 400, 400]);
-    const again = await world.at("mine", path, { headers: browserHeaders });
-    expect([again.status, again.headers.get("location")]).toEqual([400, null]);
-    expect(await again.text()).toContain("Link already used");
-    const wrong = await world.at("mine", "/", { headers: { cookie: `service_session_token=${world.token}` } });
-    expect(wrong.status).toBe(401);
+    const reuseResponse = await world.at("mine", path, { headers: browserHeaders });
+    expect([reuseResponse.status, reuseResponse.headers.get("location")]).toEqual([400, null]);
+    expect(await reuseResponse.text()).toContain("Link already used");
+    const sessionResponse = await world.at("mine", "/", {
+      headers: { cookie: `service_session_token=${world.token}` },
+    });
+    expect(sessionResponse.status).toBe(401);
   });
 
-  test("[AX-13] an app's cookie and its unused key end with the session that issued them", async () => {
+  test("[AX-13] ends with the session that issued the cookie or the unused key", async () => {
     const admin = await new Client(world.server.url).signIn(ADMIN.email, ADMIN.password);
     const cookie = parseCookie(await world.at("mine", await getAppRedirect("mine", "/", admin.token)));
     expect((await world.at("mine", "/", { headers: { cookie } })).status).toBe(200);
-    const unused = await getAppRedirect("mine", "/", admin.token);
+    const unusedKeyPath = await getAppRedirect("mine", "/", admin.token);
     await admin.post("/api/v2/users/logout");
     expect((await world.at("mine", "/", { headers: { cookie } })).status).toBe(401);
-    expect((await world.at("mine", unused)).status).toBe(400);
+    expect((await world.at("mine", unusedKeyPath)).status).toBe(400);
   });
 
-  test("[AX-13] redirects a person without a session to the sign-in page first; a program gets 401", async () => {
-    const answer = await authRedirect(toAppUrl("mine"), { headers: browserHeaders });
-    const requested = `/api/v2/applications/auth-redirect?${new URLSearchParams({ redirect_uri: toAppUrl("mine") })}`;
-    const expected = `/login?${new URLSearchParams({ redirect: requested })}`;
-    expect([answer.status, answer.headers.get("location")]).toEqual([307, expected]);
-    expect((await authRedirect(toAppUrl("mine"))).status).toBe(401);
+  test("[AX-13] redirects a person without a session to the sign-in page, and returns 401 to a program", async () => {
+    const response = await requestAuthRedirect(toAppUrl("mine"), { headers: browserHeaders });
+    const redirectPath = `/api/v2/applications/auth-redirect?${new URLSearchParams({ redirect_uri: toAppUrl("mine") })}`;
+    const expected = `/login?${new URLSearchParams({ redirect: redirectPath })}`;
+    expect([response.status, response.headers.get("location")]).toEqual([307, expected]);
+    expect((await requestAuthRedirect(toAppUrl("mine"))).status).toBe(401);
   });
 
-  test("[AX-12] never sends a key to anything but an app's host", async () => {
+  test("[AX-12] sends a key only to the host of an app", async () => {
     const host = new URL(toAppUrl("mine")).host;
-    const problems = [
+    const invalidUris = [
       ...["/", "//evil.example", "https:evil.example", "\\\\evil.example", "/\\evil.example", "javascript:alert(1)"],
       ...[
         `https://${host}@evil.example/`,
@@ -185,19 +190,19 @@ describe("signing in to an app", () => {
       ],
       ...[`http://${host}:80/`, `${world.server.url.origin}/`, `data:text/html,${host}`, `http://[::1]/`],
     ];
-    for (const uri of problems) {
-      const answer = await authRedirect(uri, { token: world.token });
-      expect([uri, answer.status, answer.headers.get("location")]).toEqual([uri, 400, null]);
+    for (const uri of invalidUris) {
+      const response = await requestAuthRedirect(uri, { token: world.token });
+      expect([uri, response.status, response.headers.get("location")]).toEqual([uri, 400, null]);
     }
-    const mixed = await authRedirect(`HTTP://${host.toUpperCase()}/A`, { token: world.token });
-    expect(new URL(mixed.headers.get("location") ?? "").host).toBe(host);
+    const mixedCase = await requestAuthRedirect(`HTTP://${host.toUpperCase()}/A`, { token: world.token });
+    expect(new URL(mixedCase.headers.get("location") ?? "").host).toBe(host);
     for (const query of ["", "?redirect_uri="]) {
-      const home = await world.get(`/api/v2/applications/auth-redirect${query}`, { token: world.token });
-      expect([home.status, home.headers.get("location")]).toEqual([307, world.server.url.href]);
+      const homeRedirect = await world.get(`/api/v2/applications/auth-redirect${query}`, { token: world.token });
+      expect([homeRedirect.status, homeRedirect.headers.get("location")]).toEqual([307, world.server.url.href]);
     }
   });
 
-  test("[AX-11] returns the wildcard host, and shows names of apps below it; both are empty without the setting", async () => {
+  test("[AX-11] applications/host and apps show their host names, which are empty without the setting", async () => {
     const { owner, server } = world;
     const port = server.url.port;
     expect(await owner.get("/api/v2/applications/host")).toMatchObject({ host: `*.${SUFFIX}:${port}` });
@@ -215,17 +220,19 @@ describe("signing in to an app", () => {
       `/api/v2/workspaceagents/${world.agent_id}`,
     );
     expect(apps.map(({ slug, subdomain_name }) => [slug, subdomain_name]).sort()).toEqual(names);
-    await using bare = await startTestServer({
+    await using serverWithoutHost = await startTestServer({
       env: { SLIPWAY_ACCESS_URL: "http://slipway.example.test", SLIPWAY_ALLOWED_HOSTS: "127.0.0.1" },
     });
-    const admin = await new Client(bare.url).signIn(ADMIN.email, ADMIN.password);
+    const admin = await new Client(serverWithoutHost.url).signIn(ADMIN.email, ADMIN.password);
     expect(await admin.get("/api/v2/applications/host")).toMatchObject({ host: "" });
     const uri = new URLSearchParams({ redirect_uri: toAppUrl("mine") });
     expect((await admin.fetch("GET", `/api/v2/applications/auth-redirect?${uri}`)).status).toBe(400);
-    expect((await fetch(new URL("/", bare.url), { headers: { host: world.host("mine") } })).status).toBe(421);
+    expect((await fetch(new URL("/", serverWithoutHost.url), { headers: { host: world.host("mine") } })).status).toBe(
+      421,
+    );
   });
 
-  test("[AX-2][AX-12] parses names and hosts the same way with and without a port in the setting", () => {
+  test("[AX-2][AX-12] parses hosts in the same way with and without a port in the setting", () => {
     const withoutPort = new AppHosts("*.apps.example.com", new URL("https://slipway.example.com"));
     expect(withoutPort.wildcard).toBe("*.apps.example.com");
     const name = { app: "8080", agent: "main", workspace: "dev", user: "ann" };
@@ -239,10 +246,10 @@ describe("signing in to an app", () => {
   });
 });
 
-describe("with TLS and over time", () => {
+describe("signing in to an app with TLS", () => {
   const clock = new ManualClock();
 
-  test("[AX-13] the cookie is Secure and has a name no other host can set; the key expires after a minute", async () => {
+  test("[AX-13] sets a Secure cookie that no other host can set; the key expires after a minute", async () => {
     await using server = await startTestServer({
       clock,
       env: {
@@ -255,20 +262,20 @@ describe("with TLS and over time", () => {
     const host = `mine--dev--dev--ada.${SUFFIX}`;
     const requestKey = async (): Promise<string> => {
       const uri = new URLSearchParams({ redirect_uri: `https://${host}/` });
-      const answer = await fetch(new URL(`/api/v2/applications/auth-redirect?${uri}`, server.url), {
+      const response = await fetch(new URL(`/api/v2/applications/auth-redirect?${uri}`, server.url), {
         redirect: "manual",
         headers: { "Service-Session-Token": admin.token ?? "" },
       });
-      return new URL(answer.headers.get("location") ?? "").search;
+      return new URL(response.headers.get("location") ?? "").search;
     };
     const exchange = async (search: string) =>
       fetch(new URL(`/${search}`, server.url), { redirect: "manual", headers: { host } });
-    const good = await exchange(await requestKey());
-    expect(good.headers.getSetCookie()).toEqual([
+    const signedIn = await exchange(await requestKey());
+    expect(signedIn.headers.getSetCookie()).toEqual([
       expect.stringMatching(/^__Host-service_app_session=\S+; Path=\/; HttpOnly; SameSite=Lax; Max-Age=\d+; Secure$/),
     ]);
-    const old = await requestKey();
+    const oldKey = await requestKey();
     clock.advance(60_000);
-    expect((await exchange(old)).status).toBe(400);
+    expect((await exchange(oldKey)).status).toBe(400);
   });
 });

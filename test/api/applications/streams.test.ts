@@ -1,4 +1,4 @@
-// Large and stalled bodies of apps use a bounded amount of memory, flow at the speed of the slower side, and do not block other requests.
+// Large and stalled bodies of apps: they use limited memory, flow at the speed of the slower side, and do not block other requests.
 import { describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -23,10 +23,10 @@ const world = await forFile(
   }),
 );
 
-const requestApp = (rest: string, init: RequestInit = {}) =>
-  world.get(world.path("mine", rest), { ...(init as object), token: world.token });
+const requestApp = (path: string, init: RequestInit = {}) =>
+  world.get(world.path("mine", path), { ...(init as object), token: world.token });
 
-const residentMiB = (): number => {
+const getResidentMiB = (): number => {
   Bun.gc(true);
   return process.memoryUsage.rss() / MiB;
 };
@@ -35,12 +35,12 @@ describe("a body", () => {
   test("[AX-15] of any size arrives complete", async () => {
     const response = await requestApp(`/bytes?n=${DOWNLOAD_BYTES}`);
     let size = 0;
-    for await (const part of response.body as unknown as AsyncIterable<Uint8Array>) size += part.byteLength;
+    for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) size += chunk.byteLength;
     expect(size).toBe(DOWNLOAD_BYTES);
   });
 
-  test("[AX-15] that is not read applies backpressure: many of them use a bounded amount of memory", async () => {
-    const before = residentMiB();
+  test("[AX-15] that is not read applies backpressure, so that many of them use limited memory", async () => {
+    const before = getResidentMiB();
     const stalled = Array.from({ length: 20 }, () => {
       const reader = new RawConnection(world.server.url);
       reader.socket.pause();
@@ -50,48 +50,53 @@ describe("a body", () => {
       );
       return reader;
     });
-    // Other requests are served in the meantime, which also gives the bodies time to arrive.
+    // The server still handles other requests. These also give the bodies time to arrive.
     for (let i = 0; i < 300; i += 1) expect((await requestApp("/x")).status).toBe(200);
-    // 20 bodies of 512 MiB; each may fill its windows and buffers.
-    expect(residentMiB() - before).toBeLessThan(400);
+    // Each of the 20 bodies of 512 MiB may fill its windows and buffers.
+    expect(getResidentMiB() - before).toBeLessThan(400);
     for (const reader of stalled) reader[Symbol.dispose]();
   });
 
-  test("[AX-15] reaches the right one of hundreds of concurrent requests while others stall", async () => {
+  test("[AX-15] arrives at the right one of hundreds of concurrent requests while others stall", async () => {
     const abort = new AbortController();
     const stalled = Array.from({ length: 5 }, () => requestApp("/stall", { signal: abort.signal }).catch(() => "cut"));
     const paths = Array.from({ length: 300 }, (_, i) => `/n/${i}?${"q".repeat(i + 1)}`);
-    const answers = await Promise.all(paths.map(async (path) => (await (await requestApp(path)).json()) as Echo));
-    expect(answers.map(({ path }) => path)).toEqual(paths);
+    const echoes = await Promise.all(paths.map(async (path) => (await (await requestApp(path)).json()) as Echo));
+    expect(echoes.map(({ path }) => path)).toEqual(paths);
     abort.abort();
     expect(await Promise.all(stalled)).toEqual(Array.from({ length: 5 }, () => "cut"));
   });
 
-  test("[AX-27] that its app does not read is counted until it ends: too many of one user are refused, and other users are unaffected", async () => {
-    await using other = await startAppWorld({ apps: (port) => [{ slug: "mine", url: `http://localhost:${port}` }] });
-    const upload = ({ get, path, token }: typeof world) =>
+  test("[AX-27] that its app does not read counts toward the user's limit, without affecting other users", async () => {
+    await using otherWorld = await startAppWorld({
+      apps: (port) => [{ slug: "mine", url: `http://localhost:${port}` }],
+    });
+    const uploadSmall = ({ get, path, token }: typeof world) =>
       get(path("mine", "/digest"), { token, method: "POST", body: "a small one" });
     const head = formatHead("POST", world.path("mine", "/stall"), {
       Host: world.server.url.host,
       "Service-Session-Token": world.token,
       "Content-Length": 20 * MiB,
     });
-    // More bytes than the limit of one user on a machine of any size.
+    // More bytes than the limit for one user on any machine.
     const stalled = Array.from({ length: 140 }, () => new RawConnection(world.server.url));
-    for (const one of stalled) one.send(head);
-    const refused = await Promise.race(stalled.map(readAnswer));
-    expect([refused?.status, refused?.headers.get("retry-after")]).toEqual([503, expect.any(String)]);
-    expect(refused?.text).toContain("Too many large request bodies are being received.");
-    expect((await upload(other)).status).toBe(200);
-    const large = await world.get(world.path("open", "/digest"), { method: "POST", body: "x".repeat(200_000) });
-    expect(await large.json()).toMatchObject({ size: 200_000 });
-    for (const one of stalled) one[Symbol.dispose]();
-    await until(async () => (await upload(world)).status === 200);
+    for (const connection of stalled) connection.send(head);
+    const response = await Promise.race(stalled.map(readAnswer));
+    expect([response?.status, response?.headers.get("retry-after")]).toEqual([503, expect.any(String)]);
+    expect(response?.text).toContain("Too many large request bodies are being received.");
+    expect((await uploadSmall(otherWorld)).status).toBe(200);
+    const anonymousUpload = await world.get(world.path("open", "/digest"), {
+      method: "POST",
+      body: "x".repeat(200_000),
+    });
+    expect(await anonymousUpload.json()).toMatchObject({ size: 200_000 });
+    for (const connection of stalled) connection[Symbol.dispose]();
+    await until(async () => (await uploadSmall(world)).status === 200);
   });
 
-  test("[AX-27] that arrives very slowly is ended when half of the memory for bodies is in use, even if visitors use many addresses", async () => {
+  test("[AX-27] that arrives very slowly returns 408 when half of the memory for bodies is used", async () => {
     const clock = new ManualClock();
-    await using other = await startAppWorld({
+    await using ownWorld = await startAppWorld({
       clock,
       env: { SLIPWAY_TRUSTED_PROXIES: "127.0.0.1" },
       apps: (port) => [
@@ -99,49 +104,53 @@ describe("a body", () => {
         { slug: "mine", url: `http://localhost:${port}` },
       ],
     });
-    const startUpload = (host: number): RawConnection => {
-      const connection = new RawConnection(other.server.url);
+    const startUpload = (address: number): RawConnection => {
+      const connection = new RawConnection(ownWorld.server.url);
       const headers = {
-        Host: other.server.url.host,
-        "X-Forwarded-For": `203.0.113.${host}`,
+        Host: ownWorld.server.url.host,
+        "X-Forwarded-For": `203.0.113.${address}`,
         "Content-Length": 20 * MiB,
       };
-      connection.send(`${formatHead("POST", other.path("open", "/digest"), headers)}x`);
+      connection.send(`${formatHead("POST", ownWorld.path("open", "/digest"), headers)}x`);
       return connection;
     };
-    const slow = Array.from({ length: 140 }, (_, host) => startUpload(host));
-    const isRefused = (one: RawConnection): boolean => one.received.startsWith("HTTP/1.1 503");
-    // Once one is refused, half of the memory is in use, and the others have a time limit.
-    await until(() => slow.some(isRefused));
-    const { token } = other;
-    const large = await other.get(other.path("mine", "/digest"), { token, method: "POST", body: "x".repeat(200_000) });
-    expect(await large.json()).toMatchObject({ size: 200_000 });
+    const uploads = Array.from({ length: 140 }, (_, address) => startUpload(address));
+    const isRejected = (connection: RawConnection): boolean => connection.received.startsWith("HTTP/1.1 503");
+    // When one is rejected, half of the memory is in use, and the others have a time limit.
+    await until(() => uploads.some(isRejected));
+    const { token } = ownWorld;
+    const upload = await ownWorld.get(ownWorld.path("mine", "/digest"), {
+      token,
+      method: "POST",
+      body: "x".repeat(200_000),
+    });
+    expect(await upload.json()).toMatchObject({ size: 200_000 });
     clock.advance(30_000);
-    const ended = await Promise.all(slow.filter((one) => !isRefused(one)).map(readAnswer));
-    expect(new Set(ended.map((one) => one?.status))).toEqual(new Set([408]));
-    expect(ended[0]?.text).toContain("The request body arrives too slowly");
-    for (const one of slow) one[Symbol.dispose]();
+    const timedOut = await Promise.all(uploads.filter((connection) => !isRejected(connection)).map(readAnswer));
+    expect(new Set(timedOut.map((response) => response?.status))).toEqual(new Set([408]));
+    expect(timedOut[0]?.text).toContain("The request body arrives too slowly");
+    for (const connection of uploads) connection[Symbol.dispose]();
   });
 
-  test("[AX-27] is no longer counted once its app has read it", async () => {
+  test("[AX-27] does not count toward the limit after its app has read it", async () => {
     for (let i = 0; i < 300; i += 1) {
       const body = new Blob(["x".repeat(100_000)]).stream();
-      const answer = await requestApp("/digest", { method: "POST", body });
-      expect(await answer.json()).toMatchObject({ size: 100_000 });
+      const response = await requestApp("/digest", { method: "POST", body });
+      expect(await response.json()).toMatchObject({ size: 100_000 });
     }
   });
 
-  test("[AX-15] that is interrupted is aborted, never ended as if it were complete", async () => {
-    await using other = await startAppWorld({ apps: (port) => [{ slug: "mine", url: `http://localhost:${port}` }] });
-    const response = await other.get(other.path("mine", `/bytes?n=${512 * MiB}`), { token: other.token });
+  test("[AX-15] that is interrupted is cut off, instead of ending as if it were complete", async () => {
+    await using ownWorld = await startAppWorld({ apps: (port) => [{ slug: "mine", url: `http://localhost:${port}` }] });
+    const response = await ownWorld.get(ownWorld.path("mine", `/bytes?n=${512 * MiB}`), { token: ownWorld.token });
     const reader = response.body?.getReader();
     await reader?.read();
-    await other.app[Symbol.asyncDispose]();
-    const rest = (async () => {
+    await ownWorld.app[Symbol.asyncDispose]();
+    const readToEnd = (async () => {
       while (!(await reader?.read())?.done);
-      return "whole";
+      return "complete";
     })();
-    expect(await rest.catch(() => "cut")).toBe("cut");
+    expect(await readToEnd.catch(() => "cut")).toBe("cut");
   });
 });
 
@@ -154,20 +163,19 @@ testNeeding([needs.openssl], "[AX-3] a port that speaks TLS is reached with any 
     ...["-keyout", key, "-out", cert],
   ]);
   expect(created.exitCode).toBe(0);
-  await using secure = await startApp(["0", cert, key]);
+  await using tlsApp = await startApp(["0", cert, key]);
   const { token } = world;
-  for (const app of [`${secure.port}s`]) {
-    const echo = (await (await world.get(world.path(app, "/who"), { token })).json()) as Echo;
-    expect(echo.path).toBe("/who");
-    const body = new Uint8Array(500_000).fill(5);
-    const digest = await world.get(world.path(app, "/digest"), { token, method: "POST", body });
-    expect(await digest.json()).toMatchObject({ size: body.length });
-    let size = 0;
-    const bytes = await world.get(world.path(app, `/bytes?n=${8 * MiB}`), { token });
-    for await (const part of bytes.body as unknown as AsyncIterable<Uint8Array>) size += part.byteLength;
-    expect(size).toBe(8 * MiB);
-  }
-  // A port that does not use TLS results in a clear error.
+  const app = `${tlsApp.port}s`;
+  const echo = (await (await world.get(world.path(app, "/who"), { token })).json()) as Echo;
+  expect(echo.path).toBe("/who");
+  const body = new Uint8Array(500_000).fill(5);
+  const digest = await world.get(world.path(app, "/digest"), { token, method: "POST", body });
+  expect(await digest.json()).toMatchObject({ size: body.length });
+  let size = 0;
+  const download = await world.get(world.path(app, `/bytes?n=${8 * MiB}`), { token });
+  for await (const chunk of download.body as unknown as AsyncIterable<Uint8Array>) size += chunk.byteLength;
+  expect(size).toBe(8 * MiB);
+  // For a port without TLS, the server returns an error.
   expect((await world.get(world.path(`${world.app.port}s`), { token })).status).toBe(502);
   rmSync(folder, { recursive: true });
 });

@@ -1,4 +1,4 @@
-// A stopped workspace starts when a person connects to it, once for concurrent requests, and never for background requests.
+// A stopped workspace starts once when people connect to it, and never because of background requests.
 import { describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -24,7 +24,7 @@ const world = await forFile(
   }),
 );
 const { shared, owner } = world;
-const OPENS = {
+const NAVIGATION_HEADERS = {
   accept: "text/html",
   "sec-fetch-mode": "navigate",
   "sec-fetch-dest": "document",
@@ -34,28 +34,32 @@ const OPENS = {
 const WAIT_PARAMETER = "service_app_wait";
 
 const getLatestBuild = async (): Promise<Build> => (await owner.get<{ latest_build: Build }>(shared.path)).latest_build;
-const stop = async (): Promise<Build> => {
+const stopWorkspace = async (): Promise<Build> => {
   if ((await getLatestBuild()).transition !== "stop") await createBuild(owner, shared.id, "stop");
   return (await awaitBuild(owner, shared.id)).latest_build;
 };
-const open = (app: string, who: CallerName = "owner", headers: Record<string, string> = OPENS, path = "/x?y=1") =>
-  world.at(app, path, { token: shared.clients[who].token, headers });
-const allow = (wake_on_connect: WakeLevel) =>
+const openApp = (
+  app: string,
+  caller: CallerName = "owner",
+  headers: Record<string, string> = NAVIGATION_HEADERS,
+  path = "/x?y=1",
+) => world.at(app, path, { token: shared.clients[caller].token, headers });
+const setWakeLevel = (wake_on_connect: WakeLevel) =>
   shared.clients["site owner"].patch(`/api/v2/templates/${shared.template_id}`, { wake_on_connect });
-const wake = (who: CallerName) => shared.clients[who].fetch("POST", `${shared.path}/wake`, {});
+const wakeAs = (caller: CallerName) => shared.clients[caller].fetch("POST", `${shared.path}/wake`, {});
 
 describe("opening an app of a stopped workspace", () => {
-  test("[WO-1] [WO-2] [WO-5] starts it once for a hundred people, shows its progress, and continues into the app", async () => {
-    const before = await stop();
-    const answers = await Promise.all(Array.from({ length: 100 }, () => open("owner")));
+  test("[WO-1] [WO-2] [WO-5] starts it once for a hundred requests, shows the progress, and continues to the app", async () => {
+    const before = await stopWorkspace();
+    const responses = await Promise.all(Array.from({ length: 100 }, () => openApp("owner")));
     const build = (await awaitBuild(owner, shared.id)).latest_build;
     expect(build).toMatchObject({ build_number: before.build_number + 1, transition: "start", reason: "dashboard" });
-    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([307]));
-    const where = answers[0]?.headers.get("location") ?? "";
-    expect(where).toBe(`/x?y=1&${WAIT_PARAMETER}=${build.id}`);
-    const waiting = await open("owner", "owner", OPENS, where);
-    expect(waiting.status).toBe(503);
-    const page = await waiting.text();
+    expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([307]));
+    const waitPath = responses[0]?.headers.get("location") ?? "";
+    expect(waitPath).toBe(`/x?y=1&${WAIT_PARAMETER}=${build.id}`);
+    const waitResponse = await openApp("owner", "owner", NAVIGATION_HEADERS, waitPath);
+    expect(waitResponse.status).toBe(503);
+    const page = await waitResponse.text();
     expect(page).toContain("<h1>Starting dev</h1>");
     expect(page).toContain('<li class="now" aria-current="step">Connect to its agent</li>');
     expect(page).toContain('<meta http-equiv="refresh" content="2">');
@@ -67,112 +71,115 @@ describe("opening an app of a stopped workspace", () => {
     const home = mkdtempSync(join(tmpdir(), "slipway-home-"));
     await using _daemon = await startAgentProcess(world.server, { agent_id, agent_token: token }, home);
     await using _home = { [Symbol.asyncDispose]: async () => rmSync(home, { recursive: true, force: true }) };
-    const on = await until(async () => {
-      const next = await open("owner", "owner", OPENS, where);
-      return next.status === 307 ? next : undefined;
+    const redirect = await until(async () => {
+      const response = await openApp("owner", "owner", NAVIGATION_HEADERS, waitPath);
+      return response.status === 307 ? response : undefined;
     });
-    expect(on.headers.get("location")).toBe("/x?y=1");
-    const response = await open("owner");
+    expect(redirect.headers.get("location")).toBe("/x?y=1");
+    const response = await openApp("owner");
     expect([response.status, ((await response.json()) as { path: string }).path]).toEqual([200, "/x?y=1"]);
   });
 
-  test("[WO-3] requires a person: nothing in the background starts it", async () => {
-    const { id } = await stop();
-    const background: Record<string, string>[] = [
+  test("[WO-3] starts it only for a person, not for background requests", async () => {
+    const { id } = await stopWorkspace();
+    const backgroundHeaders: Record<string, string>[] = [
       { accept: "*/*" },
-      { ...OPENS, "sec-fetch-mode": "no-cors", "sec-fetch-dest": "empty" },
+      { ...NAVIGATION_HEADERS, "sec-fetch-mode": "no-cors", "sec-fetch-dest": "empty" },
       { accept: "image/*", "sec-fetch-mode": "no-cors", "sec-fetch-dest": "image" },
-      { ...OPENS, "sec-purpose": "prefetch;prerender" },
-      { ...OPENS, purpose: "prefetch" },
-      { ...OPENS, "sec-fetch-dest": "iframe", "sec-fetch-user": "" },
+      { ...NAVIGATION_HEADERS, "sec-purpose": "prefetch;prerender" },
+      { ...NAVIGATION_HEADERS, purpose: "prefetch" },
+      { ...NAVIGATION_HEADERS, "sec-fetch-dest": "iframe", "sec-fetch-user": "" },
       // A page that reloads itself, as with development servers.
-      { ...OPENS, "sec-fetch-site": "same-origin", "sec-fetch-user": "" },
+      { ...NAVIGATION_HEADERS, "sec-fetch-site": "same-origin", "sec-fetch-user": "" },
     ];
-    for (const headers of background) {
-      expect([headers, (await open("owner", "owner", headers)).status]).toEqual([headers, 503]);
+    for (const headers of backgroundHeaders) {
+      expect([headers, (await openApp("owner", "owner", headers)).status]).toEqual([headers, 503]);
     }
     for (const method of ["HEAD", "POST"]) {
-      const answer = await world.at("owner", "/", { method, token: world.token, headers: OPENS });
-      expect([method, answer.status]).toEqual([method, 503]);
+      const response = await world.at("owner", "/", { method, token: world.token, headers: NAVIGATION_HEADERS });
+      expect([method, response.status]).toEqual([method, 503]);
     }
     expect((await getLatestBuild()).id).toBe(id);
   });
 
-  test("[WO-4] requires permission to start the workspace; visitors of a public app start it only if the template says so", async () => {
-    const { id } = await stop();
-    for (const who of ["shared use", "member", "guest"] as const) await open("public", who);
+  test("[WO-4] starts it for people who may start it, and for visitors of a public app only if the template allows it", async () => {
+    const { id } = await stopWorkspace();
+    for (const caller of ["shared use", "member", "guest"] as const) await openApp("public", caller);
     expect((await getLatestBuild()).id).toBe(id);
-    await allow("public");
-    expect((await open("owner", "guest")).headers.get("location")).toContain("/auth-redirect");
+    await setWakeLevel("public");
+    expect((await openApp("owner", "guest")).headers.get("location")).toContain("/auth-redirect");
     expect((await getLatestBuild()).id).toBe(id);
-    const visit = await open("public", "guest");
+    const visitResponse = await openApp("public", "guest");
     const build = await getLatestBuild();
     expect(build).toMatchObject({ transition: "start", initiator_name: "ada" });
-    expect(visit.headers.get("location")).toBe(`/x?y=1&${WAIT_PARAMETER}=${build.id}`);
-    await allow("people");
+    expect(visitResponse.headers.get("location")).toBe(`/x?y=1&${WAIT_PARAMETER}=${build.id}`);
+    await setWakeLevel("people");
     await awaitBuild(owner, shared.id);
-    await stop();
-    expect((await open("owner", "shared admin")).status).toBe(307);
+    await stopWorkspace();
+    expect((await openApp("owner", "shared admin")).status).toBe(307);
     expect((await awaitBuild(owner, shared.id)).latest_build.initiator_name).toBe("amy");
   });
 
-  test("[WO-6] a waiting page starts nothing again: stopped in the meantime, the workspace stays stopped until the button is pressed", async () => {
-    await stop();
-    const where = (await open("owner")).headers.get("location") ?? "";
+  test("[WO-6] does not start it again from a waiting page until a person presses the button", async () => {
+    await stopWorkspace();
+    const waitPath = (await openApp("owner")).headers.get("location") ?? "";
     await awaitBuild(owner, shared.id);
-    const { id } = await stop();
-    const { "sec-fetch-user": _, ...again } = { ...OPENS, "sec-fetch-site": "same-origin" };
-    const answer = await open("owner", "owner", again, where);
-    expect([answer.status, (await getLatestBuild()).id]).toEqual([503, id]);
-    expect(await answer.text()).toContain('<a href="/x?y=1">Start</a>');
-    // A request that waits for the stop to end was also made by a person.
-    expect((await open("owner", "owner", again, `/x?${WAIT_PARAMETER}=${id}`)).status).toBe(307);
+    const { id } = await stopWorkspace();
+    const { "sec-fetch-user": _, ...reloadHeaders } = { ...NAVIGATION_HEADERS, "sec-fetch-site": "same-origin" };
+    const response = await openApp("owner", "owner", reloadHeaders, waitPath);
+    expect([response.status, (await getLatestBuild()).id]).toEqual([503, id]);
+    expect(await response.text()).toContain('<a href="/x?y=1">Start</a>');
+    // A page that waits for the end of a stop was also opened by a person.
+    expect((await openApp("owner", "owner", reloadHeaders, `/x?${WAIT_PARAMETER}=${id}`)).status).toBe(307);
     expect((await awaitBuild(owner, shared.id)).latest_build.status).toBe("running");
   });
 
-  test("[WO-7] a workspace is not started against its template, against the user's preference, or while dormant", async () => {
-    const { id } = await stop();
-    await allow("off");
-    expect(await (await open("owner")).text()).toContain("does not start workspaces on connect");
-    expect((await wake("owner")).status).toBe(409);
-    await allow("people");
+  test("[WO-7] does not start it against the template or the user's preference, or while it is dormant", async () => {
+    const { id } = await stopWorkspace();
+    await setWakeLevel("off");
+    expect(await (await openApp("owner")).text()).toContain("does not start workspaces on connect");
+    expect((await wakeAs("owner")).status).toBe(409);
+    await setWakeLevel("people");
     const preferences = await owner.get<UserPreferences>("/api/v2/users/me/preferences");
     expect(preferences.wake_on_connect).toBe(true);
     await owner.put("/api/v2/users/me/preferences", { ...preferences, wake_on_connect: false });
-    expect(await (await open("owner")).text()).toContain("your preferences");
+    expect(await (await openApp("owner")).text()).toContain("your preferences");
     await owner.put("/api/v2/users/me/preferences", preferences);
     await owner.put(`${shared.path}/dormant`, { dormant: true });
-    expect((await open("owner")).status).toBe(503);
-    expect((await wake("owner")).status).toBe(409);
+    expect((await openApp("owner")).status).toBe(503);
+    expect((await wakeAs("owner")).status).toBe(409);
     await owner.put(`${shared.path}/dormant`, { dormant: false });
     expect((await getLatestBuild()).id).toBe(id);
   });
 
-  test("[WO-1] [WO-4] programs start it by POST wake, once for all of them; people without permission are refused", async () => {
-    await stop();
-    for (const who of ["shared use", "auditor", "member"] as const) {
-      expect([who, (await wake(who)).status]).toEqual([who, who === "shared use" ? 403 : 404]);
+  test("[WO-1] [WO-4] has the same effect as POST wake, which requires permission and starts it once", async () => {
+    await stopWorkspace();
+    for (const caller of ["shared use", "auditor", "member"] as const) {
+      expect([caller, (await wakeAs(caller)).status]).toEqual([caller, caller === "shared use" ? 403 : 404]);
     }
     const builds = await Promise.all(
-      Array.from({ length: 20 }, async () => (await (await wake("owner")).json()) as Build),
+      Array.from({ length: 20 }, async () => (await (await wakeAs("owner")).json()) as Build),
     );
     const { latest_build } = await awaitBuild(owner, shared.id);
     expect(new Set(builds.map(({ id }) => id))).toEqual(new Set([latest_build.id]));
-    const running = (await (await wake("owner")).json()) as Build;
+    const running = (await (await wakeAs("owner")).json()) as Build;
     expect([running.id, running.status]).toEqual([latest_build.id, "running"]);
   });
 
-  test("[WO-1] chats and callers on several nodes that each plan a start get one build", async () => {
-    await stop();
-    const ctx = getContext(world.server);
-    const caller = await loadCaller(ctx.store, (await owner.get<{ id: string }>("/api/v2/users/me")).id);
-    // Nodes share the workspace's actor and the database, but not each other's pending wakes.
-    const nodes = Array.from({ length: 3 }, () => Object.create(ctx, { wakes: { value: new Map() } }) as typeof ctx);
-    const woken = await Promise.all(
-      Array.from({ length: 100 }, (_, n) => wakeWorkspace(nodes[n % 3] as typeof ctx, shared.id, { caller })),
+  test("[WO-1] creates one build if chats and callers on several nodes start it together", async () => {
+    await stopWorkspace();
+    const context = getContext(world.server);
+    const caller = await loadCaller(context.store, (await owner.get<{ id: string }>("/api/v2/users/me")).id);
+    // Nodes share the workspace's actor and the database, but not their pending wakes.
+    const nodes = Array.from(
+      { length: 3 },
+      () => Object.create(context, { wakes: { value: new Map() } }) as typeof context,
+    );
+    const results = await Promise.all(
+      Array.from({ length: 100 }, (_, n) => wakeWorkspace(nodes[n % 3] as typeof context, shared.id, { caller })),
     );
     const { latest_build } = await awaitBuild(owner, shared.id);
-    expect(new Set(woken.map(({ build_id }) => build_id))).toEqual(new Set([latest_build.id]));
+    expect(new Set(results.map(({ build_id }) => build_id))).toEqual(new Set([latest_build.id]));
     expect(nodes.map(({ wakes }) => wakes.size)).toEqual([0, 0, 0]);
   });
 });

@@ -4,18 +4,18 @@ import type { MinimalUser } from "#schema/users/user.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { openSharedWorkspace } from "./shared-workspace.ts";
 
-test("[WC-6] lists members of the organization by name, in pages, found by name or address, and no outsiders", async () => {
+test("[WC-6] lists only members of the organization, by name and in pages, and finds them by name or email address", async () => {
   await using shared = await openSharedWorkspace();
   const { clients, server, idOf } = shared;
   await seedUser(server, { username: "zoe-elsewhere" });
   const ora = clients["organization admin"];
   const base = "/api/v2/organizations/default/members/me/workspaces/available-users";
-  const names = async (query = "") => (await ora.get<MinimalUser[]>(base + query)).map(({ username }) => username);
+  const listNames = async (query = "") => (await ora.get<MinimalUser[]>(base + query)).map(({ username }) => username);
   const allNames = ["ada", "admin", "amy", "aud", "bob", "ora", "tia", "uma"];
-  expect(await names()).toEqual(allNames);
-  expect(await names("?limit=2&offset=1")).toEqual(allNames.slice(1, 3));
-  expect(await names("?q=bob@example")).toEqual(["bob"]);
-  expect(await names("?q=status:suspended")).toEqual([]);
+  expect(await listNames()).toEqual(allNames);
+  expect(await listNames("?limit=2&offset=1")).toEqual(allNames.slice(1, 3));
+  expect(await listNames("?q=bob@example")).toEqual(["bob"]);
+  expect(await listNames("?q=status:suspended")).toEqual([]);
   expect((await ora.get<MinimalUser[]>(`${base}?q=ada`))[0]).toEqual({
     id: idOf("ada"),
     username: "ada",

@@ -1,4 +1,4 @@
-// A server with a clock controlled by the test, and one owner whose session does not end: for stories about automatic actions.
+// A server whose clock the test controls, with one owner whose session does not expire: for tests of automatic actions.
 import { uuid } from "#base/ids.ts";
 import { listDueTimers } from "#db/engine/timers.ts";
 import type { insertTemplate } from "#db/templates/templates.ts";
@@ -18,7 +18,7 @@ export const DAY = 24 * HOUR;
 type Columns = Partial<Parameters<typeof insertTemplate>[0] & { template_id: string }>;
 type Options = TestServerOptions & { at?: string; template?: Columns; manifest?: Manifest; clock?: ManualClock };
 
-/** A server at the time `at` with a template of these settings and its user ada. */
+/** Starts a server at the time `at`, with a template that has these settings and with its user ada. */
 export const openClockwork = async ({ at = "2030-01-01T12:00:00Z", template, manifest, ...options }: Options = {}) => {
   const clock = options.clock ?? new ManualClock(Date.parse(at));
   const world = await openWorld({ ...options, clock });
@@ -38,7 +38,7 @@ export const openClockwork = async ({ at = "2030-01-01T12:00:00Z", template, man
       await scheduler.tick();
       await nextTick();
     }
-    throw new Error("something stays due");
+    throw new Error("some timers are still due after 1000 ticks");
   };
   return {
     ...seeded,
@@ -50,23 +50,24 @@ export const openClockwork = async ({ at = "2030-01-01T12:00:00Z", template, man
     owner_id: ada.user_id,
     owner_token: ada.token,
     settle,
-    /** Advances time and processes everything due; waits for builds that this starts. */
-    pass: async (ms: number, id?: string): Promise<Workspace | undefined> => {
+    /** Advances the clock and processes everything due. With a workspace ID, also waits for its build. */
+    advance: async (ms: number, id?: string): Promise<Workspace | undefined> => {
       clock.leap(ms);
       await settle();
       return id === undefined ? undefined : awaitBuild(owner, id);
     },
-    /** Creates a workspace of ada and waits for the end of its first start. */
+    /** Creates a workspace of ada and waits for its first build. */
     make: async (more: object = {}): Promise<Workspace> => {
       const { id } = await createWorkspace(owner, template_id, `w-${uuid().slice(0, 8)}`, more);
       return awaitBuild(owner, id);
     },
-    build: async (id: string, transition: string): Promise<Workspace> => {
+    runBuild: async (id: string, transition: string): Promise<Workspace> => {
       await createBuild(owner, id, transition);
       return transition === "delete" ? awaitDeleted(owner, id) : awaitBuild(owner, id);
     },
-    activity: (id: string) => owner.get<WorkspaceActivity>(`/api/v2/workspaces/${id}/activity`),
-    timers: async (id: string): Promise<string[]> => {
+    loadActivity: (id: string) => owner.get<WorkspaceActivity>(`/api/v2/workspaces/${id}/activity`),
+    /** Returns the due times of the workspace's schedule timers. */
+    listTimers: async (id: string): Promise<string[]> => {
       const timers = await store.all(listDueTimers({ now: 9e15 }));
       return timers
         .filter(({ actor_id, name }) => actor_id === id && name === "schedule")
@@ -80,7 +81,7 @@ export type Clockwork = Awaited<ReturnType<typeof openClockwork>>;
 /** Yields to other tasks. */
 const nextTick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** A deleted workspace cannot be watched, so this polls until it is deleted. */
+/** Polls until the workspace is deleted, because a deleted workspace cannot be watched. */
 export const awaitDeleted = async (client: Client, id: string): Promise<Workspace> => {
   for (;;) {
     const workspace = await client.get<Workspace>(`/api/v2/workspaces/${id}?include_deleted=true`);
@@ -89,7 +90,7 @@ export const awaitDeleted = async (client: Client, id: string): Promise<Workspac
   }
 };
 
-/** Returns status and fields of a call's response. */
+/** Returns "ok", or the status and the invalid fields of the error response. */
 export const awaitOutcome = async (call: Promise<unknown>): Promise<string> => {
   try {
     await call;
@@ -103,6 +104,7 @@ export const awaitOutcome = async (call: Promise<unknown>): Promise<string> => {
 
 export const toWorkspacePath = ({ id }: Pick<Workspace, "id">, suffix = ""): string =>
   `/api/v2/workspaces/${id}${suffix}`;
-export const read = (client: Client, one: Pick<Workspace, "id">) => client.get<Workspace>(toWorkspacePath(one));
+export const read = (client: Client, workspace: Pick<Workspace, "id">) =>
+  client.get<Workspace>(toWorkspacePath(workspace));
 /** Truncates a time to the minute. */
 export const toMinute = (time: string | undefined): string | undefined => time?.slice(0, 16);

@@ -1,4 +1,4 @@
-// Why a new workspace is rejected (facts/platform 3.2), and the responses for both kinds of callers.
+// Rejected requests for a new workspace (facts/platform 3.2), and the responses for both kinds of callers.
 import { expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
@@ -9,12 +9,12 @@ import { seedUser } from "#test/support/seed.ts";
 import { importVersion, makeTemplate } from "#test/support/templates.ts";
 import { awaitBuild, createBuild, createWorkspace, ECHO, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 
-test("[WK-19] each invalid request for a workspace is refused with its status and field, and leaves nothing behind", async () => {
+test("[WK-19] an invalid request for a workspace is rejected with a status and the invalid fields, and creates nothing", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
   const parameters = [{ name: "size" }, { name: "kind", default: "a" }];
   const { template_id, version_id } = await seedTemplate(server, { ...ECHO, parameters });
-  const old = await seedTemplate(server, ECHO, { deprecation_message: "use the other" });
+  const deprecated = await seedTemplate(server, ECHO, { deprecation_message: "use the other" });
   const size = [{ name: "size", value: "1" }];
   const validWorkspace = { name: "ok", template_id, rich_parameter_values: size };
   const cases: [string, object, number, string[]][] = [
@@ -32,7 +32,7 @@ test("[WK-19] each invalid request for a workspace is refused with its status an
       400,
       ["template_version_id"],
     ],
-    ["deprecated", { name: "ok", template_id: old.template_id }, 400, []],
+    ["deprecated", { name: "ok", template_id: deprecated.template_id }, 400, []],
     ["long name", { ...validWorkspace, name: "x".repeat(33) }, 400, ["name"]],
     ["odd name", { ...validWorkspace, name: "a--b" }, 400, ["name"]],
     ["reserved name", { ...validWorkspace, name: "New" }, 400, ["name"]],
@@ -48,35 +48,35 @@ test("[WK-19] each invalid request for a workspace is refused with its status an
     ["unknown preset", { ...validWorkspace, template_version_preset_id: uuid() }, 400, ["template_version_preset_id"]],
   ];
   for (const [name, body, status, fields] of cases) {
-    const refused = await admin.post<unknown>("/api/v2/users/me/workspaces", body).catch((error: ApiError) => error);
-    if (!(refused instanceof ApiError)) throw new Error(`${name} was not refused`);
-    const problemFields = refused.body.validations?.map(({ field }) => field) ?? [];
-    expect([name, refused.status, problemFields]).toEqual([name, status, fields]);
+    const error = await admin.post<unknown>("/api/v2/users/me/workspaces", body).catch((error: ApiError) => error);
+    if (!(error instanceof ApiError)) throw new Error(`${name} was not rejected`);
+    const invalidFields = error.body.validations?.map(({ field }) => field) ?? [];
+    expect([name, error.status, invalidFields]).toEqual([name, status, fields]);
   }
   expect(await admin.get<object>("/api/v2/workspaces")).toEqual({ workspaces: [], count: 0 });
 });
 
-test("[WK-20] the caller under the specification's name gets 200 and {uuid, valid}, under the upstream name 201 and null", async () => {
+test("[WK-20] clients of Slipway get 200 and {uuid, valid}; genuine clients get 201 and null", async () => {
   await using world = await openWorld();
   const { template_id, organization_id } = await seedTemplate(world.server);
   const path = `/api/v2/organizations/${organization_id}/members/me/workspaces`;
-  const ours = await world.admin.fetch("POST", path, { name: "one", template_id, ttl_ms: 90_500 });
-  expect(ours.status).toBe(200);
-  const created = (await ours.json()) as Workspace;
+  const response = await world.admin.fetch("POST", path, { name: "one", template_id, ttl_ms: 90_500 });
+  expect(response.status).toBe(200);
+  const created = (await response.json()) as Workspace;
   expect(created.task_id).toEqual({ uuid: "00000000-0000-0000-0000-000000000000", valid: false });
   expect(created.ttl_ms).toBe(60_000);
-  const upstreamResponse = await fetch(new URL(path, world.server.url), {
+  const genuineResponse = await fetch(new URL(path, world.server.url), {
     method: "POST",
     headers: { "Coder-Session-Token": world.admin.token ?? "", "content-type": "application/json" },
     body: JSON.stringify({ name: "two", template_id }),
   });
-  expect(upstreamResponse.status).toBe(201);
-  expect(((await upstreamResponse.json()) as Workspace).task_id).toBeNull();
+  expect(genuineResponse.status).toBe(201);
+  expect(((await genuineResponse.json()) as Workspace).task_id).toBeNull();
   await awaitBuild(world.admin, created.id);
 });
 
 testInside(
-  "[WK-12] [WK-13] a cached response is rebuilt when anything it shows has changed, and never returned without access",
+  "[WK-12] [WK-13] a cached response is rebuilt when anything it shows changes, and only callers with access get it",
   async () => {
     await using world = await openWorld();
     const { template_id, organization_id } = await seedTemplate(world.server);
@@ -86,31 +86,31 @@ testInside(
     expect(await read()).toEqual(running);
     const { context } = world.server;
     if (!context) throw new Error("this test needs a server in its own process");
-    const change = async (sql: string): Promise<Workspace> => {
+    const changeAndRead = async (sql: string): Promise<Workspace> => {
       await context.store.commit([{ sql, rows: [[]] }]);
       return read();
     };
     expect(
-      (await change("update agents set lifecycle_state = 'ready'")).latest_build.resources[0]?.agents[0],
+      (await changeAndRead("update agents set lifecycle_state = 'ready'")).latest_build.resources[0]?.agents[0],
     ).toMatchObject({ lifecycle_state: "ready" });
-    expect((await change("update agents set logs_length = 7")).latest_build.resources[0]?.agents[0]?.logs_length).toBe(
-      7,
-    );
     expect(
-      (await change("update users set username = 'root', updated_at = updated_at + 1 where username = 'admin'"))
+      (await changeAndRead("update agents set logs_length = 7")).latest_build.resources[0]?.agents[0]?.logs_length,
+    ).toBe(7);
+    expect(
+      (await changeAndRead("update users set username = 'root', updated_at = updated_at + 1 where username = 'admin'"))
         .owner_name,
     ).toBe("root");
-    expect((await change("update workspaces set favorite = 1")).favorite).toBe(true);
+    expect((await changeAndRead("update workspaces set favorite = 1")).favorite).toBe(true);
     const outsider = await seedUser(world.server, { organization_id });
-    const refused = await world.admin.withToken(outsider.token).fetch("GET", `/api/v2/workspaces/${id}`);
-    expect(refused.status).toBe(404);
-    const helper = await seedUser(world.server, { roles: ["template-admin"] });
-    const seen = await world.admin.withToken(helper.token).get<Workspace>(`/api/v2/workspaces/${id}`);
-    expect(seen.favorite).toBe(false);
+    const response = await world.admin.withToken(outsider.token).fetch("GET", `/api/v2/workspaces/${id}`);
+    expect(response.status).toBe(404);
+    const templateAdmin = await seedUser(world.server, { roles: ["template-admin"] });
+    const shownToAdmin = await world.admin.withToken(templateAdmin.token).get<Workspace>(`/api/v2/workspaces/${id}`);
+    expect(shownToAdmin.favorite).toBe(false);
   },
 );
 
-test("[TP-38] a template that repeats a long value fails the start with an explanation, and the workspace can be deleted", async () => {
+test("[TP-38] a template that repeats a long value too often fails the start with an explanation; the workspace can be deleted", async () => {
   await using world = await openWorld();
   const { template_id } = await seedTemplate(world.server, {
     ...ECHO,
@@ -128,17 +128,17 @@ test("[TP-38] a template that repeats a long value fails the start with an expla
   expect((await awaitBuild(world.admin, id)).latest_build.status).toBe("deleted");
 });
 
-test("[WK-19] a template that requires its active version refuses another one to members, but not to its administrators", async () => {
+test("[WK-19] if a template requires its active version, only its administrators can use another one", async () => {
   await using world = await openWorld();
   const { admin } = world;
-  const { id, organization_id, active_version_id: old } = await makeTemplate(admin, JSON.stringify(ECHO));
-  const next = await importVersion(admin, JSON.stringify(ECHO), { template_id: id });
-  await admin.patch(`/api/v2/templates/${id}/versions`, { id: next.id });
+  const { id, organization_id, active_version_id: oldVersion } = await makeTemplate(admin, JSON.stringify(ECHO));
+  const newVersion = await importVersion(admin, JSON.stringify(ECHO), { template_id: id });
+  await admin.patch(`/api/v2/templates/${id}/versions`, { id: newVersion.id });
   await admin.patch(`/api/v2/templates/${id}`, { require_active_version: true });
   const member = admin.withToken((await seedUser(world.server, { organization_id })).token);
   const createWith = (client: Client, version: string, name: string) =>
     awaitStatus(client.post("/api/v2/users/me/workspaces", { name, template_version_id: version }));
-  expect(await createWith(member, old, "v1")).toBe(403);
-  expect(await createWith(member, next.id, "v2")).toBe(200);
-  expect(await createWith(admin, old, "v1")).toBe(200);
+  expect(await createWith(member, oldVersion, "v1")).toBe(403);
+  expect(await createWith(member, newVersion.id, "v2")).toBe(200);
+  expect(await createWith(admin, oldVersion, "v1")).toBe(200);
 });

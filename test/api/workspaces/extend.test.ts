@@ -1,4 +1,4 @@
-// Moving the deadline of a running workspace, as its owner and as its agent.
+// Owners and agents move the deadline of a running workspace.
 import { expect, test } from "bun:test";
 import { sha256, uuid } from "#base/ids.ts";
 import type { Generic } from "#schema/generic.ts";
@@ -23,7 +23,7 @@ const createAgentClient = async (world: Clockwork, workspace_id: string): Promis
   return world.admin.withToken(token);
 };
 
-test("[TI-8] the response has the new deadline; each forbidden change has its status", async () => {
+test("[TI-8] the response contains the new deadline; each forbidden change has its own status", async () => {
   const template = { autostop_requirement_days: ["wednesday"] };
   await using world = await openClockwork({ template });
   const workspace = await world.make({ ttl_ms: HOUR });
@@ -38,13 +38,13 @@ test("[TI-8] the response has the new deadline; each forbidden change has its st
   expect(await awaitOutcome(extend({ deadline: toDeadline(13 * HOUR) }))).toBe("400 deadline");
   expect((await awaitOutcome(extend({}))).slice(0, 3)).toBe("400");
   expect((await awaitOutcome(extend({ deadline: "tomorrow" }))).slice(0, 3)).toBe("400");
-  await world.build(workspace.id, "stop");
+  await world.runBuild(workspace.id, "stop");
   expect(await awaitOutcome(extend({ deadline: toDeadline(HOUR) }))).toBe("409");
-  await world.build(workspace.id, "delete");
+  await world.runBuild(workspace.id, "delete");
   expect(await awaitOutcome(extend({ deadline: toDeadline(HOUR) }))).toBe("410");
 });
 
-test("[TI-8] a deadline cannot be moved while the workspace starts", async () => {
+test("[TI-8] moving the deadline while the workspace starts returns 409", async () => {
   await using world = await openClockwork({ manifest: { ...ECHO, echo: { hang: true } } });
   const created = await world.owner.post<{ id: string }>("/api/v2/users/me/workspaces", {
     name: "dev",
@@ -55,22 +55,22 @@ test("[TI-8] a deadline cannot be moved while the workspace starts", async () =>
   expect(await awaitOutcome(world.owner.put(toWorkspacePath(created, "/extend"), { deadline }))).toBe("409");
 });
 
-test("[TI-9] an agent moves the deadline of its own workspace and sees no other", async () => {
+test("[TI-9] an agent can move the deadline of its own workspace only", async () => {
   await using world = await openClockwork();
   const ownWorkspace = await world.make({ ttl_ms: HOUR });
-  const other = await world.make({ ttl_ms: HOUR });
+  const otherWorkspace = await world.make({ ttl_ms: HOUR });
   const agent = await createAgentClient(world, ownWorkspace.id);
   const deadline = new Date(world.clock.now() + 3 * HOUR).toISOString();
   expect(await awaitOutcome(agent.put(toWorkspacePath(ownWorkspace, "/extend"), { deadline }))).toBe("ok");
-  expect(await awaitOutcome(agent.put(toWorkspacePath(other, "/extend"), { deadline }))).toBe("404");
+  expect(await awaitOutcome(agent.put(toWorkspacePath(otherWorkspace, "/extend"), { deadline }))).toBe("404");
   expect(await awaitOutcome(agent.put(toWorkspacePath(ownWorkspace, "/ttl"), { ttl_ms: HOUR }))).toBe("401");
-  const { entries } = await world.activity(ownWorkspace.id);
+  const { entries } = await world.loadActivity(ownWorkspace.id);
   expect(entries[0]).toMatchObject({
     reason: "extend",
     actor: { kind: "agent", name: "dev" },
     old_deadline: "2030-01-01T13:00:00.000Z",
     new_deadline: "2030-01-01T15:00:00.000Z",
   });
-  await world.build(ownWorkspace.id, "stop");
+  await world.runBuild(ownWorkspace.id, "stop");
   expect(await awaitOutcome(agent.put(toWorkspacePath(ownWorkspace, "/extend"), { deadline }))).toBe("401");
 });

@@ -5,7 +5,7 @@ import { ApiError } from "#src/client.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { awaitBuild, createWorkspace, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 
-test("[WK-21] only the owner can favorite a workspace; it comes first in the owner's list, and other users do not see it as a favorite", async () => {
+test("[WK-21] only the owner can favorite a workspace, which then comes first in the owner's list, but not in others'", async () => {
   await using world = await openWorld();
   const { template_id, organization_id } = await seedTemplate(world.server);
   const ada = world.admin.withToken((await seedUser(world.server, { username: "ada", organization_id })).token);
@@ -20,8 +20,8 @@ test("[WK-21] only the owner can favorite a workspace; it comes first in the own
     ["a", false],
   ]);
   expect((await world.admin.get<Workspace>(`/api/v2/workspaces/${second.id}`)).favorite).toBe(false);
-  const refused = await world.admin.put(path).catch((error: unknown) => error);
-  expect(refused instanceof ApiError && refused.status).toBe(403);
+  const error = await world.admin.put(path).catch((error: unknown) => error);
+  expect(error instanceof ApiError && error.status).toBe(403);
   expect((await ada.fetch("DELETE", path)).status).toBe(204);
   expect((await ada.get<Workspace>(`/api/v2/workspaces/${second.id}`)).favorite).toBe(false);
 });

@@ -31,7 +31,7 @@ resources:
         scripts: [{display_name: Work, run_on_start: true, script: "true"}]
 `;
 
-const HANGING = "provisioner: echo\necho: {hang: true}\nresources: [{name: a, agents: [{name: main}]}]\n";
+const HANGING_TEMPLATE = "provisioner: echo\necho: {hang: true}\nresources: [{name: a, agents: [{name: main}]}]\n";
 
 const toWorkspacePath = (id: string): string => `/api/v2/workspaces/${id}`;
 const fork = (client: Client, id: string, body: object = {}): Promise<Fork> =>
@@ -43,18 +43,18 @@ const awaitFork = (client: Client, { workspace_id, id }: Fork): Promise<Fork> =>
   });
 const awaitNoSnapshots = (client: Client, id: string): Promise<boolean> =>
   until(async () => (await client.get<Snapshots>(`${toWorkspacePath(id)}/snapshots`)).snapshots.length === 0, {
-    what: "the snapshot of the fork goes",
+    what: "the deletion of the fork's snapshot",
   });
 
-test("[FO-1][FO-2][FO-5] forks of a running workspace have its files, parameters and settings, and changes in one do not affect another", async () => {
+test("[FO-1][FO-2][FO-5] forks have the files, parameters and settings of the running workspace; changes in one do not affect another", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
   const template = await makeTemplate(admin, TEMPLATE);
   const values = { rich_parameter_values: [{ name: "color", value: "blue" }] };
   const { id } = await createWorkspace(admin, template.id, "dev", values);
   await awaitBuild(admin, id);
-  const home = (one: string): string => join(server.directory, "workspaces", one, "home");
-  writeFileSync(join(home(id), "kept"), "of dev");
+  const toHome = (workspaceId: string): string => join(server.directory, "workspaces", workspaceId, "home");
+  writeFileSync(join(toHome(id), "kept"), "of dev");
   await admin.put(`${toWorkspacePath(id)}/ttl`, { ttl_ms: 7_200_000 });
 
   const created = await fork(admin, id, { count: 3 });
@@ -76,16 +76,17 @@ test("[FO-1][FO-2][FO-5] forks of a running workspace have its files, parameters
   expect(await admin.get(`/api/v2/workspacebuilds/${copy.latest_build.id}/parameters`)).toEqual([
     { name: "color", value: "blue" },
   ]);
-  writeFileSync(join(home(first ?? ""), "kept"), "of the first");
-  expect(readFileSync(join(home(second ?? ""), "kept"), "utf8")).toBe("of dev");
-  expect(readFileSync(join(home(id), "kept"), "utf8")).toBe("of dev");
+  writeFileSync(join(toHome(first ?? ""), "kept"), "of the first");
+  expect(readFileSync(join(toHome(second ?? ""), "kept"), "utf8")).toBe("of dev");
+  expect(readFileSync(join(toHome(id), "kept"), "utf8")).toBe("of dev");
   await createBuild(admin, first ?? "", "start");
   await awaitBuild(admin, first ?? "");
-  expect(readFileSync(join(home(first ?? ""), "kept"), "utf8")).toBe("of the first");
-  const token = (one: string): string => readFileSync(join(server.directory, "workspaces", one, "token"), "utf8");
-  expect(token(first ?? "")).not.toBe(token(id));
+  expect(readFileSync(join(toHome(first ?? ""), "kept"), "utf8")).toBe("of the first");
+  const readToken = (workspaceId: string): string =>
+    readFileSync(join(server.directory, "workspaces", workspaceId, "token"), "utf8");
+  expect(readToken(first ?? "")).not.toBe(readToken(id));
 
-  // Later forks have other names and may run.
+  // Later forks get the next numbers, and can be started immediately.
   const named = await fork(admin, id, { names: ["other"], start: true });
   await awaitFork(admin, named);
   await awaitWorkspace(
@@ -96,7 +97,7 @@ test("[FO-1][FO-2][FO-5] forks of a running workspace have its files, parameters
   expect((await fork(admin, id)).copies[0]?.name).toBe("dev-fork-4");
 });
 
-test("[FO-3] a fork is refused if a name is taken or a member may not work in the workspace, and changes nothing", async () => {
+test("[FO-3] a fork is rejected without changes if its name is taken or the user cannot work in the workspace", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
   const { id, organization_id } = await createWorkspace(admin, (await makeTemplate(admin, TEMPLATE)).id, "dev");
@@ -104,9 +105,9 @@ test("[FO-3] a fork is refused if a name is taken or a member may not work in th
   expect(earlyResponse.status).toBe(409);
   await awaitBuild(admin, id);
   const getRejection = async (body: object, client = admin): Promise<string> => {
-    const answer = await client.fetch("POST", `${toWorkspacePath(id)}/forks`, body);
-    const { validations = [] } = (await answer.json()) as { validations?: { field: string; detail: string }[] };
-    return [answer.status, ...validations.map(({ field, detail }) => `${field}: ${detail}`)].join(" ");
+    const response = await client.fetch("POST", `${toWorkspacePath(id)}/forks`, body);
+    const { validations = [] } = (await response.json()) as { validations?: { field: string; detail: string }[] };
+    return [response.status, ...validations.map(({ field, detail }) => `${field}: ${detail}`)].join(" ");
   };
   expect(await getRejection({ names: ["dev"] })).toBe("409 names: dev is taken");
   expect(await getRejection({ names: ["a", "A"] })).toBe("400 names: A is given twice");
@@ -116,71 +117,71 @@ test("[FO-3] a fork is refused if a name is taken or a member may not work in th
   const outsider = new Client(server.url, (await seedUser(server, { organization_id })).token);
   expect(await getRejection({}, outsider)).toBe("404");
   // Template administrators may change a workspace but not read its content.
-  const keeper = await seedUser(server, { organization_id, roles: ["template-admin"] });
-  expect(await getRejection({}, new Client(server.url, keeper.token))).toBe("403");
+  const templateAdmin = await seedUser(server, { organization_id, roles: ["template-admin"] });
+  expect(await getRejection({}, new Client(server.url, templateAdmin.token))).toBe("403");
   expect((await admin.get<Forks>(`${toWorkspacePath(id)}/forks`)).forks).toEqual([]);
   expect((await admin.get<Snapshots>(`${toWorkspacePath(id)}/snapshots`)).snapshots).toEqual([]);
 });
 
-test("[FO-6] a fork that did not get its files gets them with its next start, and its original is kept until then", async () => {
+test("[FO-6] a fork whose copy failed gets its files with its next start; until then its original cannot be permanently deleted", async () => {
   await using world = await openWorld({ env: { SLIPWAY_PROVISIONER_SLOTS: "1" } });
   const { admin, server } = world;
   const { id } = await createWorkspace(admin, (await makeTemplate(admin, TEMPLATE)).id, "dev");
   await awaitBuild(admin, id);
-  const hanging = await makeTemplate(admin, HANGING);
-  /** A fork whose build fails, because a file already exists in place of its folder. */
-  const createFailingFork = async (): Promise<{ made: Fork; copy: string }> => {
+  const hanging = await makeTemplate(admin, HANGING_TEMPLATE);
+  /** Creates a fork whose build fails, because a file exists in place of its folder. */
+  const createFailingFork = async (): Promise<{ forkResponse: Fork; copyId: string }> => {
     const blocker = await createWorkspace(admin, hanging.id, `blocks-${crypto.randomUUID().slice(0, 8)}`);
     const created = await fork(admin, id, {});
-    const copy = created.copies[0]?.workspace_id ?? "";
+    const copyId = created.copies[0]?.workspace_id ?? "";
     const getCopyStatus = async () =>
       (await admin.get<Fork>(`${toWorkspacePath(id)}/forks/${created.id}`)).copies[0]?.status;
     await until(async () => (await getCopyStatus()) === "creating");
-    writeFileSync(folder(copy), "");
+    writeFileSync(toFolder(copyId), "");
     await admin.fetch("PATCH", `/api/v2/workspacebuilds/${blocker.latest_build.id}/cancel`);
     await until(async () => (await getCopyStatus()) === "failed");
-    Bun.spawnSync(["rm", folder(copy)]);
-    return { made: created, copy };
+    Bun.spawnSync(["rm", toFolder(copyId)]);
+    return { forkResponse: created, copyId };
   };
-  const folder = (one: string): string => join(server.directory, "workspaces", one);
-  writeFileSync(join(folder(id), "home", "kept"), "of dev");
-  const { made, copy } = await createFailingFork();
+  const toFolder = (workspaceId: string): string => join(server.directory, "workspaces", workspaceId);
+  writeFileSync(join(toFolder(id), "home", "kept"), "of dev");
+  const { forkResponse, copyId } = await createFailingFork();
   const [snapshot] = (await admin.get<Snapshots>(`${toWorkspacePath(id)}/snapshots`)).snapshots;
   expect(snapshot).toMatchObject({ reason: "fork", status: "ready" });
   expect((await admin.fetch("DELETE", `${toWorkspacePath(id)}/snapshots/${snapshot?.id}`)).status).toBe(409);
-  const deleting = await admin.fetch("POST", `${toWorkspacePath(id)}/builds`, {
+  const deleteResponse = await admin.fetch("POST", `${toWorkspacePath(id)}/builds`, {
     transition: "delete",
     permanent: true,
   });
-  expect([deleting.status, (await deleting.json()) as object]).toMatchObject([
+  expect([deleteResponse.status, (await deleteResponse.json()) as object]).toMatchObject([
     409,
     { message: "The workspace is being forked. Try again when the forks have their files." },
   ]);
-  await createBuild(admin, copy, "start");
-  expect((await awaitBuild(admin, copy)).latest_build.status).toBe("running");
-  expect(readFileSync(join(folder(copy), "home", "kept"), "utf8")).toBe("of dev");
-  expect((await awaitFork(admin, made)).copies[0]?.status).toBe("ready");
+  await createBuild(admin, copyId, "start");
+  expect((await awaitBuild(admin, copyId)).latest_build.status).toBe("running");
+  expect(readFileSync(join(toFolder(copyId), "home", "kept"), "utf8")).toBe("of dev");
+  expect((await awaitFork(admin, forkResponse)).copies[0]?.status).toBe("ready");
   await awaitNoSnapshots(admin, id);
   // The next start keeps later changes.
-  writeFileSync(join(folder(copy), "home", "kept"), "of the copy");
-  await createBuild(admin, copy, "stop");
-  await awaitBuild(admin, copy);
-  await createBuild(admin, copy, "start");
-  await awaitBuild(admin, copy);
-  expect(readFileSync(join(folder(copy), "home", "kept"), "utf8")).toBe("of the copy");
+  writeFileSync(join(toFolder(copyId), "home", "kept"), "of the copy");
+  await createBuild(admin, copyId, "stop");
+  await awaitBuild(admin, copyId);
+  await createBuild(admin, copyId, "start");
+  await awaitBuild(admin, copyId);
+  expect(readFileSync(join(toFolder(copyId), "home", "kept"), "utf8")).toBe("of the copy");
 
   // A deleted fork needs no files.
-  const { made: unwanted, copy: gone } = await createFailingFork();
-  await createBuild(admin, gone, "delete", { permanent: true });
-  expect((await awaitFork(admin, unwanted)).copies[0]?.status).toBe("deleted");
+  const { forkResponse: deletedFork, copyId: deletedId } = await createFailingFork();
+  await createBuild(admin, deletedId, "delete", { permanent: true });
+  expect((await awaitFork(admin, deletedFork)).copies[0]?.status).toBe("deleted");
   await awaitNoSnapshots(admin, id);
   await createBuild(admin, id, "delete", { permanent: true });
   await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "deleted");
-  expect(existsSync(folder(id))).toBe(false);
+  expect(existsSync(toFolder(id))).toBe(false);
 });
 
 testInside(
-  "[FO-4] the user's chats are copied with the workspace and their history so far, and continue in the copy",
+  "[FO-4] a fork copies the user's chats in the workspace with their history, and the copies continue in the fork",
   async () => {
     const models = new ScriptedModels();
     // Coding agents need real time.
@@ -188,22 +189,22 @@ testInside(
     const { admin } = world;
     const { id, organization_id } = await createWorkspace(admin, (await makeTemplate(admin, TEMPLATE)).id, "dev");
     await awaitBuild(admin, id);
-    const speaker = { owner: admin, organization_id };
-    const chat = await createChat(speaker, "hello wombat", { workspace_id: id, labels: { team: "red" } });
+    const author = { owner: admin, organization_id };
+    const chat = await createChat(author, "hello wombat", { workspace_id: id, labels: { team: "red" } });
     (await models.next()).say("good day").finish();
-    const isIdle = async (one: string): Promise<boolean> =>
-      (await admin.get<Chat>(`/api/v2/chats/${one}`)).status === "waiting";
+    const isIdle = async (chatId: string): Promise<boolean> =>
+      (await admin.get<Chat>(`/api/v2/chats/${chatId}`)).status === "waiting";
     await until(() => isIdle(chat.id));
     await admin.put<unknown>("/api/v2/ai/agents/test", TEST_AGENT);
-    const coding = { workspace_id: id, coding_agent: "test", permissions: null };
-    const led = await createChat(speaker, "say hello kelp", coding);
-    await until(() => isIdle(led.id));
-    await createChat(speaker, "elsewhere");
+    const codingOptions = { workspace_id: id, coding_agent: "test", permissions: null };
+    const agentChat = await createChat(author, "say hello kelp", codingOptions);
+    await until(() => isIdle(agentChat.id));
+    await createChat(author, "elsewhere");
     (await models.next()).say("not here").finish();
 
-    const without = await fork(admin, id, { chats: false });
-    expect(without.copies[0]?.chats).toEqual([]);
-    await awaitFork(admin, without);
+    const forkWithoutChats = await fork(admin, id, { chats: false });
+    expect(forkWithoutChats.copies[0]?.chats).toEqual([]);
+    await awaitFork(admin, forkWithoutChats);
     const doneFork = await awaitFork(admin, await fork(admin, id, { count: 2, start: true }));
     const listCopies = (from: string) =>
       doneFork.copies.map(({ chats, workspace_id }) => {
@@ -212,30 +213,30 @@ testInside(
       });
     const copied = listCopies(chat.id);
     const [first, second] = copied;
-    for (const one of copied) {
-      expect(await loadHistory(admin, one.chat_id ?? "")).toEqual(await loadHistory(admin, chat.id));
-      expect(await admin.get<Chat>(`/api/v2/chats/${one.chat_id}`)).toMatchObject({
-        workspace_id: one.workspace_id,
+    for (const copy of copied) {
+      expect(await loadHistory(admin, copy.chat_id ?? "")).toEqual(await loadHistory(admin, chat.id));
+      expect(await admin.get<Chat>(`/api/v2/chats/${copy.chat_id}`)).toMatchObject({
+        workspace_id: copy.workspace_id,
         labels: { team: "red" },
         status: "waiting",
       });
     }
-    await sendMessage(speaker, first?.chat_id ?? "", "go on");
+    await sendMessage(author, first?.chat_id ?? "", "go on");
     const call = await models.next();
     expect(JSON.stringify(call.request)).toContain("good day");
     call.say("here").finish();
     await until(() => isIdle(first?.chat_id ?? ""));
     expect(await loadHistory(admin, second?.chat_id ?? "")).toEqual(await loadHistory(admin, chat.id));
     // The agent of a forked chat works in the fork's workspace, and has the conversation.
-    const [agents] = listCopies(led.id);
-    await sendMessage(speaker, agents?.chat_id ?? "", "say here\nfree pwd");
-    await until(async () => (await loadHistory(admin, agents?.chat_id ?? "")).at(-1)?.startsWith("tool:"));
-    const { messages } = await admin.get<MessagePage>(`/api/v2/chats/${agents?.chat_id}/messages`);
-    expect(JSON.stringify(messages[0])).toContain(`workspaces/${agents?.workspace_id}/home`);
+    const [agentCopy] = listCopies(agentChat.id);
+    await sendMessage(author, agentCopy?.chat_id ?? "", "say here\nfree pwd");
+    await until(async () => (await loadHistory(admin, agentCopy?.chat_id ?? "")).at(-1)?.startsWith("tool:"));
+    const { messages } = await admin.get<MessagePage>(`/api/v2/chats/${agentCopy?.chat_id}/messages`);
+    expect(JSON.stringify(messages[0])).toContain(`workspaces/${agentCopy?.workspace_id}/home`);
   },
 );
 
-testInside("[OA-23] a fork that an application creates gets no schedule and no automatic updates", async () => {
+testInside("[OA-23] a fork that an application creates has neither a schedule nor automatic updates", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
   const { id } = await createWorkspace(admin, (await makeTemplate(admin, TEMPLATE)).id, "dev");
@@ -243,13 +244,13 @@ testInside("[OA-23] a fork that an application creates gets no schedule and no a
   await admin.put(`${toWorkspacePath(id)}/autostart`, { schedule: "CRON_TZ=UTC 0 9 * * *" });
   await admin.put(`${toWorkspacePath(id)}/autoupdates`, { automatic_updates: "always" });
   const { key } = await admin.post<{ key: string }>("/api/v2/users/me/keys/tokens", {});
-  const granted = { sql: "update api_keys set login_type = ? where id = ?", rows: [[GRANTED, key.slice(0, 10)]] };
-  await getContext(server).store.commit([granted]);
-  const settingsOf = async (client: Client): Promise<unknown> => {
+  const markAsGranted = { sql: "update api_keys set login_type = ? where id = ?", rows: [[GRANTED, key.slice(0, 10)]] };
+  await getContext(server).store.commit([markAsGranted]);
+  const forkAndLoadSettings = async (client: Client): Promise<unknown> => {
     const { copies } = await awaitFork(admin, await fork(client, id));
     const copy = await awaitBuild(admin, copies[0]?.workspace_id ?? "");
     return [copy.autostart_schedule, copy.automatic_updates];
   };
-  expect(await settingsOf(admin)).toEqual(["CRON_TZ=UTC 0 9 * * *", "always"]);
-  expect(await settingsOf(admin.withToken(key))).toEqual([undefined, "never"]);
+  expect(await forkAndLoadSettings(admin)).toEqual(["CRON_TZ=UTC 0 9 * * *", "always"]);
+  expect(await forkAndLoadSettings(admin.withToken(key))).toEqual([undefined, "never"]);
 });

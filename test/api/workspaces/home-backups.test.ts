@@ -1,4 +1,4 @@
-// Home backups of real local workspaces, as people, templates and deployment owners see them.
+// Home backups of real local workspaces: backup, restore, schedule, verification and health report.
 import { expect } from "bun:test";
 import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -23,22 +23,22 @@ type Inbox = { readonly notifications: readonly { readonly title: string }[] };
 
 const TEMPLATE = "provisioner: local\nresources: [{name: main, agents: [{name: main}]}]\n";
 const toBackupsPath = (id: string): string => `/api/v2/workspaces/${id}/home-backups`;
-const list = (client: Client, id: string): Promise<HomeBackups> => client.get<HomeBackups>(toBackupsPath(id));
-const report = (client: Client): Promise<HomeBackupReport> => client.get("/api/v2/deployment/backups/homes");
+const listBackups = (client: Client, id: string): Promise<HomeBackups> => client.get<HomeBackups>(toBackupsPath(id));
+const loadReport = (client: Client): Promise<HomeBackupReport> => client.get("/api/v2/deployment/backups/homes");
 
 const awaitBackups = (client: Client, id: string, count: number): Promise<HomeBackup[]> =>
   until(
     async () => {
-      const { backups } = await list(client, id);
+      const { backups } = await listBackups(client, id);
       const { snapshots } = await client.get<Snapshots>(`/api/v2/workspaces/${id}/snapshots`);
-      const isOver =
+      const haveEnded =
         backups.length === count && backups.every(({ status }) => status === "ready" || status === "failed");
-      return isOver && !snapshots.some(({ reason }) => reason === "backup") && backups;
+      return haveEnded && !snapshots.some(({ reason }) => reason === "backup") && backups;
     },
     { what: `${count} backups` },
   );
 
-test("[HB-11][HB-12] a backup is created on request, fetched as a snapshot, restored, and forked from, only by people who may change the workspace", async () => {
+test("[HB-11][HB-12] people who can change a workspace can create a backup, fetch it as a snapshot, restore it and fork from it", async () => {
   using temp = tempDirectory();
   await using world = await openWorld({
     env: { SLIPWAY_HOME_BACKUP_DIR: temp.path, SLIPWAY_HOME_BACKUP_ENGINE: "archive" },
@@ -58,7 +58,7 @@ test("[HB-11][HB-12] a backup is created on request, fetched as a snapshot, rest
   const [backup] = await awaitBackups(admin, id, 1);
   expect(backup).toMatchObject({ id: created.id, status: "ready", engine: "archive", location: temp.path });
   expect(backup?.bytes).toBeGreaterThan(3_000_000);
-  expect(await report(admin)).toMatchObject({
+  expect(await loadReport(admin)).toMatchObject({
     location: temp.path,
     backups: 1,
     problem: "",
@@ -76,7 +76,7 @@ test("[HB-11][HB-12] a backup is created on request, fetched as a snapshot, rest
   expect(fetched.name).toStartWith("Backup of 20");
   await until(async () =>
     (await admin.get<Snapshots>(`/api/v2/workspaces/${id}/snapshots`)).snapshots.find(
-      (one) => one.id === fetched.id && one.status === "ready",
+      ({ id, status }) => id === fetched.id && status === "ready",
     ),
   );
   await admin.post<Build>(`/api/v2/workspaces/${id}/snapshots/${fetched.id}/restore`, {});
@@ -96,7 +96,7 @@ test("[HB-11][HB-12] a backup is created on request, fetched as a snapshot, rest
   expect(readdirSync(temp.path)).toEqual([]);
 });
 
-test("[HB-4][HB-10][HB-14] backups are created on schedule and verified every week; health names old and damaged ones, which are replaced", async () => {
+test("[HB-4][HB-10][HB-14] the server backs up on schedule and verifies weekly; health reports old and damaged backups, and it replaces them", async () => {
   using temp = tempDirectory();
   const settings = { SLIPWAY_HOME_BACKUP_DIR: temp.path, SLIPWAY_HOME_BACKUP_ENGINE: "archive" };
   await using world = await openWorld({
@@ -104,12 +104,12 @@ test("[HB-4][HB-10][HB-14] backups are created on schedule and verified every we
   });
   const { admin, server } = world;
   const { store, homeBackups } = getContext(server);
-  const age = (table: string, column: string, hours: number): Promise<void> =>
+  const ageRows = (table: string, column: string, hours: number): Promise<void> =>
     store.commit([{ sql: `update ${table} set ${column} = ${column} - ${hours * HOUR_MS}`, rows: [[]] }]);
   const { id } = await createWorkspace(admin, (await makeTemplate(admin, TEMPLATE)).id);
-  const without = await makeTemplate(admin, TEMPLATE, { home_backups: false });
-  const other = await createWorkspace(admin, without.id, "other");
-  await awaitBuild(admin, other.id);
+  const templateWithoutBackups = await makeTemplate(admin, TEMPLATE, { home_backups: false });
+  const withoutBackups = await createWorkspace(admin, templateWithoutBackups.id, "other");
+  await awaitBuild(admin, withoutBackups.id);
   await awaitBuild(admin, id);
   const sweep = async (): Promise<void> => {
     homeBackups.sweep();
@@ -118,13 +118,13 @@ test("[HB-4][HB-10][HB-14] backups are created on schedule and verified every we
   await sweep();
   await awaitBackups(admin, id, 1);
   await sweep();
-  expect((await list(admin, id)).backups).toHaveLength(1);
-  expect((await list(admin, other.id)).backups).toEqual([]);
+  expect((await listBackups(admin, id)).backups).toHaveLength(1);
+  expect((await listBackups(admin, withoutBackups.id)).backups).toEqual([]);
 
   await createBuild(admin, id, "stop");
   await awaitBuild(admin, id);
-  await age("home_backups", "created_at", 49);
-  expect((await report(admin)).workspaces).toMatchObject([
+  await ageRows("home_backups", "created_at", 49);
+  expect((await loadReport(admin)).workspaces).toMatchObject([
     { workspace_id: id, problem: "The last backup is older than twice the interval." },
   ]);
   const health = await admin.get<HealthReport>("/api/v2/debug/health?force=true");
@@ -133,29 +133,29 @@ test("[HB-4][HB-10][HB-14] backups are created on schedule and verified every we
   ).toContain("admin/dev");
   await sweep();
   await awaitBackups(admin, id, 2);
-  expect((await report(admin)).workspaces).toMatchObject([{ problem: "" }]);
+  expect((await loadReport(admin)).workspaces).toMatchObject([{ problem: "" }]);
 
-  // The workspace has not run since, so there is nothing to store.
-  await age("home_backups", "created_at", 24 * 8);
-  await age("jobs", "completed_at", 24 * 8);
-  const [newest] = (await list(admin, id)).backups;
+  // The workspace has not run since the last backup, so no backup is created.
+  await ageRows("home_backups", "created_at", 24 * 8);
+  await ageRows("jobs", "completed_at", 24 * 8);
+  const [newest] = (await listBackups(admin, id)).backups;
   await sweep();
-  expect((await list(admin, id)).backups).toHaveLength(2);
-  expect((await list(admin, id)).backups[0]?.verified_at).toBeDefined();
+  expect((await listBackups(admin, id)).backups).toHaveLength(2);
+  expect((await listBackups(admin, id)).backups[0]?.verified_at).toBeDefined();
   expect(homeBackups.counts).toMatchObject({ made: 2, failed: 0, verified: 1, damaged: 0 });
 
   const chunks = join(temp.path, id, "chunks");
   for (const name of readdirSync(chunks, { recursive: true, withFileTypes: true })) {
     if (name.isFile()) writeFileSync(join(name.parentPath, name.name), "other bytes");
   }
-  await age("home_backups", "verified_at", 24 * 8);
+  await ageRows("home_backups", "verified_at", 24 * 8);
   homeBackups.sweep();
   const newBackups = await until(
     async () => {
-      const { backups } = await list(admin, id);
+      const { backups } = await listBackups(admin, id);
       return backups[0]?.id !== newest?.id && backups.every(({ status }) => status === "ready") && backups;
     },
-    { what: "another backup replaces the damaged one" },
+    { what: "a new backup in place of the damaged one" },
   );
   expect(homeBackups.counts).toMatchObject({ made: 3, damaged: 1 });
   expect(newBackups[0]).toMatchObject({ status: "ready", error: "" });

@@ -13,16 +13,17 @@ import { getContext } from "#test/support/seed.ts";
 import { importVersion, makeTemplate } from "#test/support/templates.ts";
 import { type Clockwork, openClockwork } from "./clock-world.ts";
 
-const manifest = (echo: Manifest["echo"], more: Partial<Manifest> = {}): string =>
+const toManifest = (echo: Manifest["echo"], more: Partial<Manifest> = {}): string =>
   JSON.stringify({ provisioner: "echo", resources: [{ name: "main" }], ...(echo ? { echo } : {}), ...more });
 /** One large workspace is prebuilt; the steps create small ones. */
-const GOOD = manifest(undefined, {
+const GOOD = toManifest(undefined, {
   parameters: [{ name: "size", default: "small" }],
   presets: [{ name: "Ready", parameters: { size: "large" }, prebuilds: 1 }],
 });
 
 type Page = { workspaces: Workspace[] };
-type Offer = {
+/** A template, its preset and its versions, from which the steps create workspaces. */
+type Choices = {
   readonly template_id: string;
   readonly preset: string;
   readonly versions: Readonly<Record<Version, string>>;
@@ -31,15 +32,15 @@ type Offer = {
 const nextTick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const parseTime = (text: string | undefined): number | null => (text === undefined ? null : Date.parse(text));
 
-/** Creates what is offered under these rules. */
-const makeOffer = async (admin: Client, rules: Rules): Promise<Offer> => {
+/** Creates a template with these rules, its preset and its versions. */
+const createTemplate = async (admin: Client, rules: Rules): Promise<Choices> => {
   const { id, active_version_id } = await makeTemplate(admin, GOOD);
-  const version = async (echo: Manifest["echo"]): Promise<string> =>
-    (await importVersion(admin, manifest(echo), { template_id: id })).id;
+  const importWith = async (echo: Manifest["echo"]): Promise<string> =>
+    (await importVersion(admin, toManifest(echo), { template_id: id })).id;
   const versions = {
     good: active_version_id,
-    bad: await version({ error: "as meant" }),
-    hang: await version({ hang: true }),
+    bad: await importWith({ error: "as meant" }),
+    hang: await importWith({ hang: true }),
   };
   await admin.patch<Template>(`/api/v2/templates/${id}`, {
     failure_ttl_ms: rules.failure_ttl,
@@ -51,40 +52,41 @@ const makeOffer = async (admin: Client, rules: Rules): Promise<Offer> => {
 };
 
 export class ServerLives implements Real {
-  readonly #time: Clockwork;
-  readonly #offer: Offer;
+  readonly #world: Clockwork;
+  readonly #choices: Choices;
   readonly #ids: string[] = [];
-  static #made = 0;
+  static #createdCount = 0;
 
-  private constructor(time: Clockwork, offer: Offer) {
-    this.#time = time;
-    this.#offer = offer;
+  private constructor(world: Clockwork, choices: Choices) {
+    this.#world = world;
+    this.#choices = choices;
   }
 
   async applyStep(step: Step): Promise<number> {
-    if (step.do === "wait") this.#time.clock.leap(step.ms);
+    if (step.do === "wait") this.#world.clock.leap(step.ms);
     if (step.do === "claim") await this.#awaitReady();
-    const answer = await this.#answer(step);
+    const status = await this.#sendRequest(step);
     await this.#settle();
-    return answer;
+    return status;
   }
 
-  async #answer(step: Step): Promise<number> {
-    const { owner } = this.#time;
+  async #sendRequest(step: Step): Promise<number> {
+    const { owner } = this.#world;
     const id = this.#ids[step.of % this.#ids.length] ?? "";
     const path = `/api/v2/workspaces/${id}`;
     switch (step.do) {
       case "wait":
         return 200;
       case "create":
-        return await this.#create({ template_version_id: this.#offer.versions[step.version] }, step);
+        return await this.#create({ template_version_id: this.#choices.versions[step.version] }, step);
       case "claim":
         return await this.#create(
-          { template_version_id: this.#offer.versions.good, template_version_preset_id: this.#offer.preset },
+          { template_version_id: this.#choices.versions.good, template_version_preset_id: this.#choices.preset },
           step,
         );
       case "build": {
-        const version = step.transition === "start" ? { template_version_id: this.#offer.versions[step.version] } : {};
+        const version =
+          step.transition === "start" ? { template_version_id: this.#choices.versions[step.version] } : {};
         return await awaitStatus(owner.post(`${path}/builds`, { transition: step.transition, ...version }));
       }
       case "cancel": {
@@ -94,7 +96,7 @@ export class ServerLives implements Real {
       case "use":
         return await awaitStatus(owner.post(`${path}/usage`));
       case "extend": {
-        const deadline = new Date(this.#time.clock.now() + step.by).toISOString();
+        const deadline = new Date(this.#world.clock.now() + step.by).toISOString();
         return await awaitStatus(owner.put(`${path}/extend`, { deadline }));
       }
       case "ttl":
@@ -109,43 +111,46 @@ export class ServerLives implements Real {
   }
 
   async #create(body: object, { ttl, hour }: { ttl: number | null; hour: number | null }): Promise<number> {
-    ServerLives.#made += 1;
-    const workspaceBody = { name: `life-${ServerLives.#made}`, ttl_ms: ttl, autostart_schedule: toCron(hour) };
-    const { id } = await this.#time.owner.post<Workspace>("/api/v2/users/me/workspaces", { ...body, ...workspaceBody });
+    ServerLives.#createdCount += 1;
+    const workspaceBody = { name: `life-${ServerLives.#createdCount}`, ttl_ms: ttl, autostart_schedule: toCron(hour) };
+    const { id } = await this.#world.owner.post<Workspace>("/api/v2/users/me/workspaces", {
+      ...body,
+      ...workspaceBody,
+    });
     this.#ids.push(id);
     return 200;
   }
 
-  /** Waits for one claimable workspace: these rules prebuild no others. */
+  /** Waits until the only prebuilt workspace of the template can be claimed. */
   async #awaitReady(): Promise<void> {
     for (;;) {
       const prebuilt = (await this.#listPrebuilt()).filter(
-        ({ template_id }) => template_id === this.#offer.template_id,
+        ({ template_id }) => template_id === this.#choices.template_id,
       );
       if (prebuilt.some(({ latest_build }) => latest_build.status === "running")) return;
-      await this.#time.settle();
+      await this.#world.settle();
       await nextTick();
     }
   }
 
-  /** Returns prebuilt workspaces and those being built. */
+  /** Returns prebuilt workspaces, including those being built. */
   async #listPrebuilt(): Promise<Page["workspaces"]> {
-    return (await this.#time.admin.get<Page>("/api/v2/workspaces?q=owner:prebuilds")).workspaces;
+    return (await this.#world.admin.get<Page>("/api/v2/workspaces?q=owner:prebuilds")).workspaces;
   }
 
   #read(id: string): Promise<Workspace> {
-    return this.#time.owner.get<Workspace>(`/api/v2/workspaces/${id}?include_deleted=true`);
+    return this.#world.owner.get<Workspace>(`/api/v2/workspaces/${id}?include_deleted=true`);
   }
 
-  /** Resolves when everything due is done, and every build that can end has ended. */
+  /** Waits until everything due is done and every build that can end has ended. */
   async #settle(): Promise<void> {
-    const { store } = getContext(this.#time.server);
-    const { clock, settle } = this.#time;
+    const { store } = getContext(this.#world.server);
+    const { clock, settle } = this.#world;
     for (;;) {
       await settle();
       let isBusy = false;
       for (const id of this.#ids) if (await this.#isBusy(id)) isBusy = true;
-      // A build that is running when the clock jumps would count as one without a heartbeat.
+      // A build that runs while the clock jumps would look like a build without heartbeats.
       for (const { latest_build } of await this.#listPrebuilt())
         if (latest_build.job.completed_at === undefined) isBusy = true;
       if (!isBusy && (await store.all(listDueTimers({ now: clock.now() }))).length === 0) return;
@@ -156,17 +161,17 @@ export class ServerLives implements Real {
   async #isBusy(id: string): Promise<boolean> {
     const { job, transition, template_version_id } = (await this.#read(id)).latest_build;
     if (job.completed_at !== undefined) return false;
-    const hangs = transition === "start" && template_version_id === this.#offer.versions.hang;
-    return !(hangs && job.status === "running");
+    const isHanging = transition === "start" && template_version_id === this.#choices.versions.hang;
+    return !(isHanging && job.status === "running");
   }
 
   async listViews(): Promise<View[]> {
-    return await Promise.all(this.#ids.map((id) => this.#view(id)));
+    return await Promise.all(this.#ids.map((id) => this.#loadView(id)));
   }
 
-  async #view(id: string): Promise<View> {
+  async #loadView(id: string): Promise<View> {
     const workspace = await this.#read(id);
-    const builds = await this.#time.owner.get<Build[]>(`/api/v2/workspaces/${id}/builds?limit=1000`);
+    const builds = await this.#world.owner.get<Build[]>(`/api/v2/workspaces/${id}/builds?limit=1000`);
     const describeBuild = ({ build_number, transition, reason, job }: Build): string =>
       `${build_number} ${transition} ${reason} ${job.status}`;
     return {
@@ -181,30 +186,31 @@ export class ServerLives implements Real {
     };
   }
 
-  /** Removes the workspaces of this run; otherwise the next run's time would also apply to them. */
+  /** Deletes the workspaces of this run, so that the clock of the next run does not apply to them. */
   async clear(): Promise<void> {
     for (const id of this.#ids) {
       const { latest_build } = await this.#read(id);
       if (latest_build.status === "deleted") continue;
-      if (latest_build.job.completed_at === undefined) await this.#answer({ do: "cancel", of: this.#ids.indexOf(id) });
+      if (latest_build.job.completed_at === undefined)
+        await this.#sendRequest({ do: "cancel", of: this.#ids.indexOf(id) });
       await this.#settle();
-      await this.#time.build(id, "delete");
+      await this.#world.runBuild(id, "delete");
     }
   }
 
-  /** A server on which runs can be started one after the other. */
+  /** Starts a server on which runs are started one after the other. */
   static async start() {
     // Hanging builds must not occupy all workers.
-    const time = await openClockwork({ env: { SLIPWAY_PROVISIONER_SLOTS: "8" } });
-    const offers = new Map<Rules, Offer>();
+    const world = await openClockwork({ env: { SLIPWAY_PROVISIONER_SLOTS: "8" } });
+    const choicesByRules = new Map<Rules, Choices>();
     return {
       open: async (rules: Rules) => {
-        const offer = offers.get(rules) ?? (await makeOffer(time.admin, rules));
-        offers.set(rules, offer);
-        const real = new ServerLives(time, offer);
-        return { now: time.clock.now(), real, done: () => real.clear() };
+        const choices = choicesByRules.get(rules) ?? (await createTemplate(world.admin, rules));
+        choicesByRules.set(rules, choices);
+        const real = new ServerLives(world, choices);
+        return { now: world.clock.now(), real, done: () => real.clear() };
       },
-      [Symbol.asyncDispose]: () => time[Symbol.asyncDispose](),
+      [Symbol.asyncDispose]: () => world[Symbol.asyncDispose](),
     };
   }
 }

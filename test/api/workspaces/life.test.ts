@@ -1,4 +1,4 @@
-// The life of a workspace over HTTP: created, running, stopped, deleted. A real server; the provisioner `echo` starts nothing.
+// The life of a workspace over HTTP: created, running, stopped, deleted. The server is real; the provisioner `echo` starts nothing.
 import { expect, test } from "bun:test";
 import type { Build } from "#schema/workspaces/build.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
@@ -19,11 +19,11 @@ const awaitApiError = async (promise: Promise<unknown>): Promise<ApiError> => {
     () => undefined,
     (thrown: unknown) => thrown,
   );
-  if (!(error instanceof ApiError)) throw new Error(`expected a refusal, got ${error}`);
+  if (!(error instanceof ApiError)) throw new Error(`expected an API error, got ${error}`);
   return error;
 };
 
-test("[WK-1] a new workspace is returned with its pending first build, and runs with its agents once that has succeeded", async () => {
+test("[WK-1] the response to a create has the pending first build; when it succeeds, the workspace runs with its agents", async () => {
   await using world = await openWorld();
   const { template_id } = await seedTemplate(world.server);
   const created = await createWorkspace(world.admin, template_id);
@@ -45,39 +45,41 @@ test("[WK-1] a new workspace is returned with its pending first build, and runs 
   expect(await world.admin.get<Workspace>("/api/v2/users/me/workspace/DEV")).toEqual(running);
 });
 
-test("[WK-2] stop and delete are builds with consecutive numbers; a deleted workspace no longer exists unless requested", async () => {
+test("[WK-2] builds have consecutive numbers; a deleted workspace returns 410 or 404 unless the request includes deleted ones", async () => {
   await using world = await openWorld();
   const { template_id } = await seedTemplate(world.server);
   const { id } = await createWorkspace(world.admin, template_id);
-  const { latest_build: first } = await awaitBuild(world.admin, id);
+  const { latest_build: startBuild } = await awaitBuild(world.admin, id);
   const stop = await createBuild(world.admin, id, "stop", { reason: "cli" });
   expect(stop).toMatchObject({ build_number: 2, transition: "stop", reason: "cli" });
-  const stopped = await awaitWorkspace(world.admin, id, (one) => one.latest_build.status === "stopped");
+  const stopped = await awaitWorkspace(world.admin, id, ({ latest_build }) => latest_build.status === "stopped");
   expect(stopped.latest_build.resources).toEqual([]);
-  expect((await world.admin.get<Build>(`/api/v2/workspacebuilds/${first.id}`)).resources).toHaveLength(1);
+  expect((await world.admin.get<Build>(`/api/v2/workspacebuilds/${startBuild.id}`)).resources).toHaveLength(1);
   await createBuild(world.admin, id, "delete");
   await awaitWorkspaceDeleted(world.admin, id);
   expect((await awaitApiError(world.admin.get(`/api/v2/workspaces/${id}`))).status).toBe(410);
   expect((await awaitApiError(world.admin.get("/api/v2/users/me/workspace/dev"))).status).toBe(404);
-  const seen = await world.admin.get<Workspace>(`/api/v2/workspaces/${id}?include_deleted=true`);
-  expect(seen.latest_build).toMatchObject({ status: "deleted", build_number: 3 });
-  const named = await world.admin.get<Workspace>("/api/v2/users/me/workspace/dev?include_deleted=true");
-  expect(named.id).toBe(id);
+  const deleted = await world.admin.get<Workspace>(`/api/v2/workspaces/${id}?include_deleted=true`);
+  expect(deleted.latest_build).toMatchObject({ status: "deleted", build_number: 3 });
+  const deletedByName = await world.admin.get<Workspace>("/api/v2/users/me/workspace/dev?include_deleted=true");
+  expect(deletedByName.id).toBe(id);
   expect((await createWorkspace(world.admin, template_id)).id).not.toBe(id);
   expect((await awaitApiError(createBuild(world.admin, id, "start"))).status).toBe(409);
   const builds = await world.admin.get<Build[]>(`/api/v2/workspaces/${id}/builds`);
   expect(builds.map((build) => build.build_number)).toEqual([3, 2, 1]);
-  const older = await world.admin.get<Build[]>(`/api/v2/workspaces/${id}/builds?limit=1&after_id=${builds[0]?.id}`);
-  expect(older.map((build) => build.build_number)).toEqual([2]);
-  const second = await world.admin.get<Build>("/api/v2/users/me/workspace/dev/builds/1");
-  expect(second.build_number).toBe(1);
+  const secondPage = await world.admin.get<Build[]>(
+    `/api/v2/workspaces/${id}/builds?limit=1&after_id=${builds[0]?.id}`,
+  );
+  expect(secondPage.map((build) => build.build_number)).toEqual([2]);
+  const firstBuild = await world.admin.get<Build>("/api/v2/users/me/workspace/dev/builds/1");
+  expect(firstBuild.build_number).toBe(1);
 });
 
 const awaitWorkspaceDeleted = async (client: Parameters<typeof awaitBuild>[0], id: string): Promise<void> => {
-  await awaitWorkspace(client, id, (one) => one.latest_build.status === "deleted").catch(() => undefined);
+  await awaitWorkspace(client, id, ({ latest_build }) => latest_build.status === "deleted").catch(() => undefined);
 };
 
-test("[WK-3] a second build while one is active is a conflict; a name is unique, ignoring case", async () => {
+test("[WK-3] a second build during an active one returns 409, and so does a taken name, ignoring case", async () => {
   await using world = await openWorld();
   const { template_id } = await seedTemplate(world.server, { ...ECHO, echo: { hang: true } });
   const { id } = await createWorkspace(world.admin, template_id);
@@ -87,19 +89,19 @@ test("[WK-3] a second build while one is active is a conflict; a name is unique,
   expect(takenError.body.validations).toEqual([{ field: "name", detail: "must be unique" }]);
 });
 
-test("[WK-4] a running build that is canceled ends as canceled; its log can be followed to the end", async () => {
+test("[WK-4] a running build that is canceled ends as canceled, and its log can be followed to the end", async () => {
   await using world = await openWorld();
   const logs = Array.from({ length: 700 }, (_, i) => `line ${i}`);
   const { template_id } = await seedTemplate(world.server, { ...ECHO, echo: { hang: true, logs } });
   const { id } = await createWorkspace(world.admin, template_id);
-  const starting = await awaitWorkspace(world.admin, id, (one) => one.latest_build.status === "starting");
+  const starting = await awaitWorkspace(world.admin, id, ({ latest_build }) => latest_build.status === "starting");
   const build = starting.latest_build;
   using follower = await world.admin.socket(`/api/v2/workspacebuilds/${build.id}/logs?follow`);
   await follower.next();
-  const wrong = await awaitApiError(
+  const wrongStatusError = await awaitApiError(
     world.admin.patch(`/api/v2/workspacebuilds/${build.id}/cancel?expect_status=pending`),
   );
-  expect(wrong.status).toBe(412);
+  expect(wrongStatusError.status).toBe(412);
   await world.admin.patch(`/api/v2/workspacebuilds/${build.id}/cancel?expect_status=running`);
   const { latest_build } = await awaitBuild(world.admin, id);
   expect(latest_build.status).toBe("canceled");
@@ -112,8 +114,8 @@ test("[WK-4] a running build that is canceled ends as canceled; its log can be f
   expect(stored.map((line) => line.output)).toEqual(logs);
   const tail = await world.admin.get<unknown[]>(`/api/v2/workspacebuilds/${build.id}/logs?after=${stored[697]?.id}`);
   expect(tail).toHaveLength(2);
-  const text = await world.admin.fetch("GET", `/api/v2/workspacebuilds/${build.id}/logs?format=text`);
-  expect((await text.text()).split("\n")[0]).toEndWith("line 0");
+  const textResponse = await world.admin.fetch("GET", `/api/v2/workspacebuilds/${build.id}/logs?format=text`);
+  expect((await textResponse.text()).split("\n")[0]).toEndWith("line 0");
   expect((await awaitApiError(world.admin.patch(`/api/v2/workspacebuilds/${build.id}/cancel`))).status).toBe(400);
 });
 
@@ -126,7 +128,7 @@ test("[WK-5] a failed build shows the reason, and the workspace can be started a
   expect((await createBuild(world.admin, id, "start")).build_number).toBe(2);
 });
 
-test("[WK-6] [JB-8] a job that no worker can take waits, is in no queue position, and is canceled immediately", async () => {
+test("[WK-6] [JB-8] a job that no worker matches stays pending outside the queue, and a cancel ends it immediately", async () => {
   await using world = await openWorld();
   const { template_id } = await seedTemplate(world.server, { ...ECHO, tags: { gpu: "yes" } });
   const { latest_build } = await createWorkspace(world.admin, template_id);

@@ -42,63 +42,73 @@ const openLocal = async (options: TestServerOptions = {}) => {
   return { ...world, local, member };
 };
 
-test("[LP-9] [TP-36] a member is not shown the template and cannot create a workspace from it; the setting allows both", async () => {
+test("[LP-9] [TP-36] members neither see nor can use the template, unless the setting allows it", async () => {
   await using world = await openLocal();
   const { local, member } = world;
   expect(await member.get<NamedTemplate[]>("/api/v2/templates")).toEqual([]);
   expect(await member.get<NamedTemplate[]>("/api/v2/organizations/default/templates")).toEqual([]);
   expect(await listOffered(member)).toEqual(["docker"]);
-  const refused = await awaitRejection(createWorkspace(member, local.id));
-  expect(refused.status).toBe(403);
-  expect(refused.message).toContain("Only owners of the deployment can have local workspaces");
-  expect(refused.message).toContain("allow_local_provisioner_for_members");
+  const rejection = await awaitRejection(createWorkspace(member, local.id));
+  expect(rejection.status).toBe(403);
+  expect(rejection.message).toContain("Only owners of the deployment can have local workspaces");
+  expect(rejection.message).toContain("allow_local_provisioner_for_members");
   expect(await member.get<object>("/api/v2/workspaces")).toMatchObject({ count: 0 });
 
-  await using open = await openLocal({ env: { SLIPWAY_ALLOW_LOCAL_PROVISIONER_FOR_MEMBERS: "true" } });
-  expect((await open.member.get<NamedTemplate[]>("/api/v2/templates")).map(({ name }) => name)).toEqual(["local"]);
-  expect(await listOffered(open.member)).toEqual(["local", "docker"]);
-  const { id } = await createWorkspace(open.member, open.local.id);
-  expect((await awaitBuild(open.member, id)).latest_build.status).toBe("running");
-  await createBuild(open.member, id, "delete");
-  await awaitBuild(open.member, id);
+  await using forMembers = await openLocal({ env: { SLIPWAY_ALLOW_LOCAL_PROVISIONER_FOR_MEMBERS: "true" } });
+  expect((await forMembers.member.get<NamedTemplate[]>("/api/v2/templates")).map(({ name }) => name)).toEqual([
+    "local",
+  ]);
+  expect(await listOffered(forMembers.member)).toEqual(["local", "docker"]);
+  const { id } = await createWorkspace(forMembers.member, forMembers.local.id);
+  expect((await awaitBuild(forMembers.member, id)).latest_build.status).toBe("running");
+  await createBuild(forMembers.member, id, "delete");
+  await awaitBuild(forMembers.member, id);
 });
 
-test("[LP-9] an owner cannot create one for a member, and cannot start a version that another person has written", async () => {
+test("[LP-9] an owner can create local workspaces neither for a member nor from another person's template version", async () => {
   await using world = await openLocal();
   const { admin, local } = world;
-  const somebody = await seedUser(world.server, { organization_id: local.organization_id });
-  const forThem = admin.post(`/api/v2/users/${somebody.user_id}/workspaces`, { name: "dev", template_id: local.id });
-  expect((await awaitRejection(forThem)).status).toBe(403);
+  const member = await seedUser(world.server, { organization_id: local.organization_id });
+  const createForMember = admin.post(`/api/v2/users/${member.user_id}/workspaces`, {
+    name: "dev",
+    template_id: local.id,
+  });
+  expect((await awaitRejection(createForMember)).status).toBe(403);
   const { organization_id } = local;
-  const lead = admin.withToken((await seedUser(world.server, { organization_id, roles: ["template-admin"] })).token);
-  expect((await lead.get<NamedTemplate[]>("/api/v2/templates")).map(({ name }) => name)).toEqual(["local"]);
-  const leadTemplate = await makeTemplate(lead, "provisioner: local\nresources: [{name: a, agents: [{name: main}]}]\n");
-  const started = await awaitRejection(createWorkspace(admin, leadTemplate.id));
-  expect(started.status).toBe(403);
-  expect(started.message).toContain("only from template versions that an owner created");
+  const templateAdmin = admin.withToken(
+    (await seedUser(world.server, { organization_id, roles: ["template-admin"] })).token,
+  );
+  expect((await templateAdmin.get<NamedTemplate[]>("/api/v2/templates")).map(({ name }) => name)).toEqual(["local"]);
+  const othersTemplate = await makeTemplate(
+    templateAdmin,
+    "provisioner: local\nresources: [{name: a, agents: [{name: main}]}]\n",
+  );
+  const rejection = await awaitRejection(createWorkspace(admin, othersTemplate.id));
+  expect(rejection.status).toBe(403);
+  expect(rejection.message).toContain("only from template versions that an owner created");
 });
 
-test("[LP-16] a version for local workspaces that the server would not start cannot be promoted", async () => {
+test("[LP-16] a version for local workspaces that the server would not start cannot be promoted to active", async () => {
   await using world = await openLocal();
   const { admin, local, server } = world;
   const { organization_id } = local;
   const template = await makeTemplate(admin);
   const { token, user_id } = await seedUser(server, { organization_id });
-  const lead = admin.withToken(token);
+  const templateAdmin = admin.withToken(token);
   await admin.patch(`/api/v2/templates/${template.id}/acl`, { user_perms: { [user_id]: "admin" } });
   const files = "provisioner: local\nresources: [{name: a, agents: [{name: main}]}]\n";
-  const leadVersion = await importVersion(lead, files, { template_id: template.id });
-  for (const by of [lead, admin]) {
+  const adminsVersion = await importVersion(templateAdmin, files, { template_id: template.id });
+  for (const client of [templateAdmin, admin]) {
     const { status, message } = await awaitRejection(
-      by.patch(`/api/v2/templates/${template.id}/versions`, { id: leadVersion.id }),
+      client.patch(`/api/v2/templates/${template.id}/versions`, { id: adminsVersion.id }),
     );
     expect([status, message.includes("allow_local_provisioner_for_members")]).toEqual([403, true]);
   }
-  const ownVersion = await importVersion(admin, files, { template_id: template.id });
-  await admin.patch(`/api/v2/templates/${template.id}/versions`, { id: ownVersion.id });
+  const ownersVersion = await importVersion(admin, files, { template_id: template.id });
+  await admin.patch(`/api/v2/templates/${template.id}/versions`, { id: ownersVersion.id });
 });
 
-test("[LP-8] [TP-36] a data directory that moves behind a proxy starts no more local workspaces and says why; stop and delete still work", async () => {
+test("[LP-8] [TP-36] after a move behind a proxy, starts of local workspaces fail with the reason; stop and delete still work", async () => {
   using temp = tempDirectory();
   const directory = temp.path;
   let id = "";
@@ -117,51 +127,51 @@ test("[LP-8] [TP-36] a data directory that moves behind a proxy starts no more l
     expect(message).toContain("allow_local_provisioner_off_loopback");
   }
   expect(await listOffered(admin)).toEqual(["docker"]);
-  // The start stops what was running before (rule LP-15), so it can be deleted.
+  // The server stops the running workspace when it starts (rule LP-15), so the workspace can be deleted.
   expect((await awaitBuild(admin, id)).latest_build).toMatchObject({ status: "stopped", reason: "autostop" });
   await createBuild(admin, id, "delete");
   expect((await awaitBuild(admin, id)).latest_build.status).toBe("deleted");
 });
 
-test("[LP-15] an owner who loses the role has their running local workspaces stopped, and cannot start more", async () => {
+test("[LP-15] when an owner loses the role, their local workspaces stop and cannot be started", async () => {
   await using world = await openLocal();
   const { admin, local, server } = world;
-  const seeded = await seedUser(server, { organization_id: local.organization_id, roles: ["owner"] });
-  const other = admin.withToken(seeded.token);
-  const { id } = await createWorkspace(other, local.id, "theirs");
-  expect((await awaitBuild(other, id)).latest_build.status).toBe("running");
+  const secondOwnerUser = await seedUser(server, { organization_id: local.organization_id, roles: ["owner"] });
+  const secondOwner = admin.withToken(secondOwnerUser.token);
+  const { id } = await createWorkspace(secondOwner, local.id, "theirs");
+  expect((await awaitBuild(secondOwner, id)).latest_build.status).toBe("running");
   const ownWorkspace = await createWorkspace(admin, local.id, "mine");
   expect((await awaitBuild(admin, ownWorkspace.id)).latest_build.status).toBe("running");
-  await admin.put(`/api/v2/users/${seeded.user_id}/roles`, { roles: [] });
+  await admin.put(`/api/v2/users/${secondOwnerUser.user_id}/roles`, { roles: [] });
   const stopped = await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "stopped");
   expect(stopped.latest_build.reason).toBe("autostop");
-  expect((await awaitRejection(createBuild(other, id, "start"))).status).toBe(403);
+  expect((await awaitRejection(createBuild(secondOwner, id, "start"))).status).toBe(403);
   expect((await awaitBuild(admin, ownWorkspace.id)).latest_build.status).toBe("running");
   await createBuild(admin, ownWorkspace.id, "delete");
   await awaitBuild(admin, ownWorkspace.id);
 });
 
-test("[LP-15] a snapshot or a fork in progress does not keep the workspaces of a former owner running", async () => {
+test("[LP-15] the workspaces of a former owner stop even while a snapshot or a fork is in progress", async () => {
   await using world = await openLocal();
   const { admin, local, server } = world;
-  const seeded = await seedUser(server, { organization_id: local.organization_id, roles: ["owner"] });
-  const other = admin.withToken(seeded.token);
-  const [copied, forked] = await Promise.all(
-    ["copied", "forked"].map((name) => createWorkspace(other, local.id, name)),
+  const secondOwnerUser = await seedUser(server, { organization_id: local.organization_id, roles: ["owner"] });
+  const secondOwner = admin.withToken(secondOwnerUser.token);
+  const [withSnapshot, withFork] = await Promise.all(
+    ["copied", "forked"].map((name) => createWorkspace(secondOwner, local.id, name)),
   );
-  for (const created of [copied, forked]) await awaitBuild(other, created?.id ?? "");
-  const copiedFolder = join(server.directory, "workspaces", copied?.id ?? "");
-  // So that the snapshot takes longer than the change of the role.
-  writeFileSync(join(copiedFolder, "home", "large"), new Uint8Array(400 * 1024 * 1024));
-  const { pid } = JSON.parse(readFileSync(join(copiedFolder, "daemon.json"), "utf8"));
+  for (const workspace of [withSnapshot, withFork]) await awaitBuild(secondOwner, workspace?.id ?? "");
+  const folder = join(server.directory, "workspaces", withSnapshot?.id ?? "");
+  // A large file, so that the snapshot is still in progress when the role changes.
+  writeFileSync(join(folder, "home", "large"), new Uint8Array(400 * 1024 * 1024));
+  const { pid } = JSON.parse(readFileSync(join(folder, "daemon.json"), "utf8"));
   await Promise.all([
-    other.post(`/api/v2/workspaces/${copied?.id}/snapshots`, {}),
-    other.post(`/api/v2/workspaces/${forked?.id}/forks`, { names: ["fork"], start: true }),
+    secondOwner.post(`/api/v2/workspaces/${withSnapshot?.id}/snapshots`, {}),
+    secondOwner.post(`/api/v2/workspaces/${withFork?.id}/forks`, { names: ["fork"], start: true }),
   ]);
-  await admin.put(`/api/v2/users/${seeded.user_id}/roles`, { roles: [] });
+  await admin.put(`/api/v2/users/${secondOwnerUser.user_id}/roles`, { roles: [] });
   await until(() => !existsSync(`/proc/${pid}`));
-  for (const created of [copied, forked])
-    await awaitWorkspace(admin, created?.id ?? "", ({ latest_build }) => latest_build.status === "stopped");
+  for (const workspace of [withSnapshot, withFork])
+    await awaitWorkspace(admin, workspace?.id ?? "", ({ latest_build }) => latest_build.status === "stopped");
   const isFork = ({ name }: Workspace): boolean => name === "fork";
   await until(async () => (await admin.get<Workspaces>("/api/v2/workspaces")).workspaces.some(isFork));
   const fork = (await admin.get<Workspaces>("/api/v2/workspaces")).workspaces.find(isFork);
@@ -169,7 +179,7 @@ test("[LP-15] a snapshot or a fork in progress does not keep the workspaces of a
   expect(job).toMatchObject({ status: "failed", error: expect.stringContaining("can't have local workspaces") });
 });
 
-test("[FO-9] a fork that a user requested before they were removed from the organization does not start", async () => {
+test("[FO-9] a fork does not start if its creator is removed from the organization in the meantime", async () => {
   await using world = await openLocal({ env: { SLIPWAY_ALLOW_LOCAL_PROVISIONER_FOR_MEMBERS: "true" } });
   const { admin, local, server } = world;
   const { user_id, token } = await seedUser(server, { organization_id: local.organization_id });
@@ -189,37 +199,43 @@ test("[FO-9] a fork that a user requested before they were removed from the orga
 });
 
 testAnywhere(
-  "[LP-10] a template for local workspaces with two agents, or none, fails at its import with an explanation",
+  "[LP-10] importing a template for local workspaces fails with an explanation unless it has exactly one agent",
   async () => {
     await using world = await openWorld();
-    const two = "provisioner: local\nresources:\n  - name: a\n    agents:\n      - name: one\n      - name: two\n";
-    const { job } = await importVersion(world.admin, two);
+    const twoAgents =
+      "provisioner: local\nresources:\n  - name: a\n    agents:\n      - name: one\n      - name: two\n";
+    const { job } = await importVersion(world.admin, twoAgents);
     expect(job.status).toBe("failed");
     expect(job.error).toContain("line 6");
     expect(job.error).toContain("a local workspace has exactly one agent, this template has 2");
-    const none = await importVersion(world.admin, "provisioner: local\nresources:\n  - name: a\n");
-    expect(none.job.error).toContain("a local workspace has exactly one agent, this template has none");
+    const withoutAgents = await importVersion(world.admin, "provisioner: local\nresources:\n  - name: a\n");
+    expect(withoutAgents.job.error).toContain("a local workspace has exactly one agent, this template has none");
   },
 );
 
-testAnywhere("[CF-15] doctor says whether local workspaces are offered, to whom, and what that means", async () => {
-  using temp = tempDirectory();
-  const line = async (...flags: string[]): Promise<string> => {
-    const { printed } = await runVerb([
-      "doctor",
-      "--quick",
-      "--data-dir",
-      temp.path,
-      "--address=127.0.0.1:0",
-      ...flags,
-    ]);
-    return printed.split("\n").find((one) => one.includes("local workspaces")) ?? "";
-  };
-  expect(await line()).toMatch(/^ok .*available to owners of the deployment/);
-  expect(await line("--allow-local-provisioner-for-members")).toMatch(/^WARN .*available to everyone with an account/);
-  const behind = "--access-url=https://slipway.example.com";
-  expect(await line(behind)).toMatch(/^ok .*off, because access_url is https:\/\/slipway\.example\.com/);
-  expect(await line(behind, "--allow-local-provisioner-off-loopback")).toMatch(
-    /^WARN .*everything there that the server's user can/,
-  );
-});
+testAnywhere(
+  "[CF-15] doctor reports whether local workspaces are available, to whom, and what that means",
+  async () => {
+    using temp = tempDirectory();
+    const runDoctor = async (...flags: string[]): Promise<string> => {
+      const { printed } = await runVerb([
+        "doctor",
+        "--quick",
+        "--data-dir",
+        temp.path,
+        "--address=127.0.0.1:0",
+        ...flags,
+      ]);
+      return printed.split("\n").find((line) => line.includes("local workspaces")) ?? "";
+    };
+    expect(await runDoctor()).toMatch(/^ok .*available to owners of the deployment/);
+    expect(await runDoctor("--allow-local-provisioner-for-members")).toMatch(
+      /^WARN .*available to everyone with an account/,
+    );
+    const accessUrlFlag = "--access-url=https://slipway.example.com";
+    expect(await runDoctor(accessUrlFlag)).toMatch(/^ok .*off, because access_url is https:\/\/slipway\.example\.com/);
+    expect(await runDoctor(accessUrlFlag, "--allow-local-provisioner-off-loopback")).toMatch(
+      /^WARN .*everything there that the server's user can/,
+    );
+  },
+);

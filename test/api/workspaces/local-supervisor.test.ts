@@ -1,4 +1,4 @@
-// A killed daemon of a local workspace is restarted automatically, also after a restart of the server; a chat is notified of it.
+// The server restarts a killed daemon of a local workspace, also after its own restart, and reports it to chats.
 
 import { expect } from "bun:test";
 import { readFileSync, rmSync } from "node:fs";
@@ -19,8 +19,9 @@ const test = testSingleServer("local");
 
 const TEMPLATE = "provisioner: local\nresources: [{name: a, agents: [{name: main}]}]\n";
 const findAgent = ({ latest_build }: Workspace) => latest_build.resources[0]?.agents[0];
-const isReady = (one: Workspace): boolean => findAgent(one)?.lifecycle_state === "ready" && isConnected(one);
-const isConnected = (one: Workspace): boolean => findAgent(one)?.status === "connected";
+const isReady = (workspace: Workspace): boolean =>
+  findAgent(workspace)?.lifecycle_state === "ready" && isConnected(workspace);
+const isConnected = (workspace: Workspace): boolean => findAgent(workspace)?.status === "connected";
 
 const toRecordPath = (server: TestServer, id: string): string =>
   join(server.directory, "workspaces", id, "daemon.json");
@@ -35,17 +36,17 @@ const openReady = async (options: TestServerOptions = {}) => {
   return { ...world, id };
 };
 
-/** Kills the daemon as the system would, and waits until it no longer exists. */
-const kill = async (daemon: ProcessMark): Promise<void> => {
+/** Kills the daemon as the kernel would, and waits until its process has ended. */
+const killDaemon = async (daemon: ProcessMark): Promise<void> => {
   process.kill(daemon.pid, "SIGKILL");
   await until(() => !isAlive(daemon));
 };
 
-/** Returns the daemon that has replaced another. */
+/** Waits until another daemon has replaced this one, and returns it. */
 const awaitSuccessor = (server: TestServer, id: string, before: ProcessMark): Promise<ProcessMark> =>
   until(() => {
-    const now = readDaemonRecord(server, id);
-    return now.pid !== before.pid && isAlive(now) && now;
+    const current = readDaemonRecord(server, id);
+    return current.pid !== before.pid && isAlive(current) && current;
   });
 
 test("[LP-13] a killed daemon restarts automatically, connects as the same agent, and ends with its workspace", async () => {
@@ -54,10 +55,10 @@ test("[LP-13] a killed daemon restarts automatically, connects as the same agent
   const agent = findAgent(await admin.get<Workspace>(`/api/v2/workspaces/${id}`));
   for (let round = 0; round < 2; round++) {
     const before = readDaemonRecord(server, id);
-    await kill(before);
+    await killDaemon(before);
     await awaitSuccessor(server, id, before);
-    const back = await awaitWorkspace(admin, id, isConnected);
-    expect(findAgent(back)?.id).toBe(agent?.id as string);
+    const reconnected = await awaitWorkspace(admin, id, isConnected);
+    expect(findAgent(reconnected)?.id).toBe(agent?.id as string);
   }
   const last = readDaemonRecord(server, id);
   await createBuild(admin, id, "stop");
@@ -68,7 +69,7 @@ test("[LP-13] a killed daemon restarts automatically, connects as the same agent
   await awaitBuild(admin, id);
 });
 
-test("[LP-13] a restarted server supervises the daemons that it finds", async () => {
+test("[LP-13] a restarted server supervises the daemons that are still running", async () => {
   using temp = tempDirectory();
   let id = "";
   {
@@ -78,45 +79,45 @@ test("[LP-13] a restarted server supervises the daemons that it finds", async ()
   await using world = await openWorld({ directory: temp.path });
   const before = readDaemonRecord(world.server, id);
   expect(isAlive(before)).toBe(true);
-  await kill(before);
+  await killDaemon(before);
   await awaitSuccessor(world.server, id, before);
   await awaitWorkspace(world.admin, id, isConnected);
   await createBuild(world.admin, id, "delete");
   await awaitBuild(world.admin, id);
 });
 
-test("[LP-13] [TO-31] a chat whose agent dies continues once it is back; otherwise start_workspace rebuilds, and the message says which", async () => {
+test("[LP-13] [TO-31] when an agent dies, the chat continues after its restart or rebuilds with start_workspace; messages say which", async () => {
   const models = new ScriptedModels();
-  let looksAfter = true;
-  const every: Clock["every"] = (ms, run) => systemClock.every(ms, () => looksAfter && run());
+  let isSupervised = true;
+  const every: Clock["every"] = (ms, run) => systemClock.every(ms, () => isSupervised && run());
   await using world = await openReady({ models, clock: { ...systemClock, every } });
   const { server, admin, id } = world;
   const [organization] = await admin.get<{ id: string }[]>("/api/v2/organizations");
   const organization_id = organization?.id ?? "";
-  const house = { ...world, models, owner: admin, organization_id };
+  const services = { ...world, models, owner: admin, organization_id };
   await createChat({ owner: admin, organization_id }, "go", { workspace_id: id });
-  const first = await callTools(house, await models.next(), ["execute", { command: "echo up", timeout: "60s" }]);
+  const first = await callTools(services, await models.next(), ["execute", { command: "echo up", timeout: "60s" }]);
   expect(first.results).toMatchObject([{ output: "up\n" }]);
-  // On a busy machine the daemon would have returned before the call.
-  looksAfter = false;
-  await kill(readDaemonRecord(server, id));
-  const hurried = await callTools(house, first.next, ["execute", { command: "echo never", timeout: "5s" }]);
-  expect(JSON.stringify(hurried.results)).toContain("the server is starting it again (try 1)");
-  looksAfter = true;
-  const waited = await callTools(house, hurried.next, ["start_workspace"]);
-  expect(waited.results).toMatchObject([{ started: true, status: "running", agent_status: "connected" }]);
-  expect(waited.results[0]).not.toHaveProperty("rebuilt");
+  // Without this, a busy machine could restart the daemon before the call.
+  isSupervised = false;
+  await killDaemon(readDaemonRecord(server, id));
+  const duringRestart = await callTools(services, first.next, ["execute", { command: "echo never", timeout: "5s" }]);
+  expect(JSON.stringify(duringRestart.results)).toContain("the server is starting it again (try 1)");
+  isSupervised = true;
+  const started = await callTools(services, duringRestart.next, ["start_workspace"]);
+  expect(started.results).toMatchObject([{ started: true, status: "running", agent_status: "connected" }]);
+  expect(started.results[0]).not.toHaveProperty("rebuilt");
 
-  // Without its record, the daemon cannot be restarted unchanged.
+  // Without its record, the server cannot restart the daemon.
   const daemon = readDaemonRecord(server, id);
   rmSync(toRecordPath(server, id));
-  await kill(daemon);
-  await awaitWorkspace(admin, id, (one) => findAgent(one)?.status === "disconnected");
-  const failedCall = await callTools(house, waited.next, ["execute", { command: "echo never", timeout: "5s" }]);
+  await killDaemon(daemon);
+  await awaitWorkspace(admin, id, (workspace) => findAgent(workspace)?.status === "disconnected");
+  const failedCall = await callTools(services, started.next, ["execute", { command: "echo never", timeout: "5s" }]);
   expect(JSON.stringify(failedCall.results)).toContain("It does not restart automatically: start_workspace rebuilds");
-  const rebuilt = await callTools(house, failedCall.next, ["start_workspace"]);
+  const rebuilt = await callTools(services, failedCall.next, ["start_workspace"]);
   expect(rebuilt.results).toMatchObject([{ started: true, rebuilt: true, agent_status: "connected" }]);
-  const repeatedCall = await callTools(house, rebuilt.next, ["execute", { command: "echo back", timeout: "60s" }]);
+  const repeatedCall = await callTools(services, rebuilt.next, ["execute", { command: "echo back", timeout: "60s" }]);
   expect(repeatedCall.results).toMatchObject([{ output: "back\n" }]);
   await createBuild(admin, id, "delete");
   await awaitBuild(admin, id);

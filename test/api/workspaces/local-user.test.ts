@@ -1,4 +1,4 @@
-// Local workspaces that run as a separate system user: its real processes try to read the server's files.
+// Local workspaces of a separate system user, whose real processes try to read the server's files.
 
 import { expect, test as testAnywhere } from "bun:test";
 import { chmodSync, existsSync, lstatSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
@@ -40,10 +40,10 @@ testNeeding(
     const created = await callTools(services, await models.next(), ["create_workspace", { template_id, name: "mine" }]);
     const [{ workspace_id = "" } = {}] = created.results as { workspace_id: string }[];
     const read = (path: string): [string, object] => ["read_file", { path }];
-    // In a cluster, the data is elsewhere.
+    // In a cluster, the database is not in the directory.
     const files = ["encryption.key", ...(usesPostgres ? [] : ["slipway.db", "slipway.db-wal"])];
     for (const file of files) expect(existsSync(join(server.directory, file))).toBe(true);
-    const tried = await callTools(
+    const readAttempts = await callTools(
       services,
       created.next,
       ...files.map((file) => read(`../../../${file}`)),
@@ -51,19 +51,22 @@ testNeeding(
       read(`/proc/${process.pid}/environ`),
       read(join(server.directory, "workspaces", workspace_id, "daemon.json")),
     );
-    expect(tried.results).toHaveLength(files.length + 3);
-    for (const result of tried.results) expect(JSON.stringify(result)).toMatch(/permission|EACCES|not allowed|denied/i);
+    expect(readAttempts.results).toHaveLength(files.length + 3);
+    for (const result of readAttempts.results)
+      expect(JSON.stringify(result)).toMatch(/permission|EACCES|not allowed|denied/i);
     const { pid } = JSON.parse(readFileSync(join(server.directory, "workspaces", workspace_id, "daemon.json"), "utf8"));
     const command = [
       "id -un; id -Gn; echo mine > own; cat own",
-      `for one in . .. ../.. ../../.. ../../../blobs; do ls "$one" > /dev/null 2>&1 && echo "listed $one"; done`,
+      `for folder in . .. ../.. ../../.. ../../../blobs; do ls "$folder" > /dev/null 2>&1 && echo "listed $folder"; done`,
       `cat ../../../encryption.key /proc/${process.pid}/environ /proc/${process.pid}/mem 2>/dev/null | wc -c`,
       `kill -0 ${process.pid} 2>/dev/null || echo "no signals"`,
-      // Not even the workspace's own daemon, whose ID is only in its memory (rule AG-29).
+      // The process cannot read its own daemon either, whose agent ID is only in memory (rule AG-29).
       `cat /proc/${pid}/environ 2>/dev/null | wc -c; (: < /proc/${pid}/mem) 2>/dev/null || echo "no memory"`,
     ].join("\n");
-    const ran = await callTools(services, tried.next, ["execute", { command, timeout: "60s" }]);
-    expect(ran.results).toMatchObject([{ output: `${USER}\nnogroup\nmine\nlisted .\n0\nno signals\n0\nno memory\n` }]);
+    const executed = await callTools(services, readAttempts.next, ["execute", { command, timeout: "60s" }]);
+    expect(executed.results).toMatchObject([
+      { output: `${USER}\nnogroup\nmine\nlisted .\n0\nno signals\n0\nno memory\n` },
+    ]);
     await createBuild(admin, workspace_id, "delete", { permanent: true });
     expect((await awaitBuild(admin, workspace_id)).latest_build.status).toBe("deleted");
     expect(existsSync(join(server.directory, "workspaces", workspace_id))).toBe(false);
@@ -72,7 +75,7 @@ testNeeding(
 
 testNeeding(
   [needs.root, requireSingleServer("local")],
-  "[LP-12] the next start gives an older workspace to the separate user and closes open files in the data directory; deleting it follows no link",
+  "[LP-12] the next start gives an existing workspace to the separate user and closes the data directory; a delete follows no link",
   async () => {
     using temp = tempDirectory();
     using outside = tempDirectory();
@@ -113,7 +116,7 @@ testNeeding(
   },
 );
 
-test("[LP-11] an unusable user is never replaced by the server's: the build fails with the reason", async () => {
+test("[LP-11] with an unusable user, builds fail with the reason instead of running as the server's user", async () => {
   for (const [name, reason] of [
     ["no-such-user-here", "this machine has no such user"],
     ["root", "is root, which doesn't isolate anything"],
@@ -134,22 +137,22 @@ testNeeding(
   "[LP-11] doctor checks that the user exists and cannot read the server's files",
   async () => {
     using temp = tempDirectory();
-    const data = join(temp.path, "data");
-    const line = async (user: string): Promise<string> => {
-      const flags = ["--quick", "--data-dir", data, "--address=127.0.0.1:0", `--local-workspace-user=${user}`];
+    const dataDirectory = join(temp.path, "data");
+    const runDoctor = async (user: string): Promise<string> => {
+      const flags = ["--quick", "--data-dir", dataDirectory, "--address=127.0.0.1:0", `--local-workspace-user=${user}`];
       const { printed } = await runVerb(["doctor", ...flags]);
-      return printed.split("\n").find((one) => one.includes("local workspace user")) ?? "";
+      return printed.split("\n").find((line) => line.includes("local workspace user")) ?? "";
     };
-    expect(await line("no-such-user-here")).toMatch(/^WRONG .*has no such user/);
-    expect(await line(USER)).toMatch(/^WRONG .*nobody cannot reach .*slipway-test/);
+    expect(await runDoctor("no-such-user-here")).toMatch(/^WRONG .*has no such user/);
+    expect(await runDoctor(USER)).toMatch(/^WRONG .*nobody cannot reach .*slipway-test/);
     chmodSync(temp.path, 0o755);
     {
-      await using _ = await openWorld({ directory: data, env });
+      await using _ = await openWorld({ directory: dataDirectory, env });
     }
-    expect(await line(USER)).toMatch(/^ok .*nobody, who cannot read the server's files/);
-    chmodSync(data, 0o755);
-    chmodSync(join(data, "encryption.key"), 0o644);
-    expect(await line(USER)).toMatch(/^WRONG .*nobody can read .*encryption\.key/);
+    expect(await runDoctor(USER)).toMatch(/^ok .*nobody, who cannot read the server's files/);
+    chmodSync(dataDirectory, 0o755);
+    chmodSync(join(dataDirectory, "encryption.key"), 0o644);
+    expect(await runDoctor(USER)).toMatch(/^WRONG .*nobody can read .*encryption\.key/);
   },
 );
 

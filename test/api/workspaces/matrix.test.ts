@@ -1,6 +1,6 @@
-// The status of each operation on workspaces, their builds and their ports for each caller, on a workspace of ada that is shared with amy
-// (admin) and uma (use). Operations, bodies and successes come from the routes and from the authorization matrix; only what differs from
-// the declared access is listed here.
+// The status that each caller gets from each operation on workspaces, builds and ports. The workspace of ada is shared with amy
+// (admin) and uma (use). Operations, bodies and success statuses come from the routes and the authorization matrix; this file only lists
+// differences from the declared access.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { fetchDocument, listOperations, type Operation } from "#test/fuzz/operations.ts";
 import { describeInside } from "#test/support/inside.ts";
@@ -32,8 +32,8 @@ const CREATE = "401 200 404 404 404 403 200 403 200 401";
 
 const VISIBLE = "/api/v2/users/{user}/workspace/{workspacename}";
 
-/** What differs from READ for reading, CHANGE for anything else, OWN for the owner alone, and USERS for lists. */
-const DIFFERENT: Readonly<Record<string, Row>> = {
+/** Differences from the default statuses: READ for GET, CHANGE for other methods, OWN for owner-only operations, USERS for lists. */
+const EXCEPTIONS: Readonly<Record<string, Row>> = {
   "POST /api/v2/users/{user}/workspaces": { is: CREATE },
   [`POST ${O}/members/{user}/workspaces`]: { is: CREATE },
   [`GET ${O}/members/{user}/workspaces/available-users`]: {
@@ -41,9 +41,9 @@ const DIFFERENT: Readonly<Record<string, Row>> = {
     path: { user: "me" },
   },
   [`POST ${W}/usage`]: { is: CHANGE_OR_AGENT, answers: 204 },
-  // The example is `always`, which only people who can use the workspace may set.
+  // The example body is `always`, which only people who can work in the workspace may set.
   [`PUT ${W}/autoupdates`]: { is: USE },
-  // It has no deadline.
+  // The workspace has no deadline.
   [`PUT ${W}/extend`]: { is: CHANGE_OR_AGENT, answers: 409 },
   [`PATCH ${W}/acl`]: { is: SHARE },
   [`POST ${W}/port-share`]: { is: USE },
@@ -69,8 +69,8 @@ const DIFFERENT: Readonly<Record<string, Row>> = {
   [`DELETE ${W}/acl`]: { is: "401 200 404 404 404 403 403 404 200 401" },
 };
 
-/** Other calls of the same operations, and one that workspaces are planned with. */
-const MORE: readonly (readonly [name: string, row: Row])[] = [
+/** Additional calls of the same operations, and the dry run. */
+const ADDITIONAL_CALLS: readonly (readonly [name: string, row: Row])[] = [
   ["POST /api/v2/users/{user}/workspaces", { is: USERS, path: { user: "me" } }],
   [`GET ${VISIBLE}`, { query: { include_deleted: "true" } }],
   [`PUT ${W}/autoupdates`, { body: { automatic_updates: "never" } }],
@@ -78,18 +78,21 @@ const MORE: readonly (readonly [name: string, row: Row])[] = [
   [`POST ${V}/dry-run`, { is: USERS }],
 ];
 
-const OURS = /^\w+ \/api\/v2\/(workspaces|workspacebuilds|users\/\{user\}\/workspace|organizations\/.*\/workspaces)/;
-const LAST = `DELETE ${W}/acl`;
+const WORKSPACE_OPERATIONS =
+  /^\w+ \/api\/v2\/(workspaces|workspacebuilds|users\/\{user\}\/workspace|organizations\/.*\/workspaces)/;
+const LAST_OPERATION = `DELETE ${W}/acl`;
 const ROWS = [
-  ...NAMES.filter((name) => OURS.test(name) && name !== LAST).map((name) => [name, DIFFERENT[name] ?? {}] as const),
-  ...MORE,
-  [LAST, DIFFERENT[LAST] ?? {}] as const,
+  ...NAMES.filter((name) => WORKSPACE_OPERATIONS.test(name) && name !== LAST_OPERATION).map(
+    (name) => [name, EXCEPTIONS[name] ?? {}] as const,
+  ),
+  ...ADDITIONAL_CALLS,
+  [LAST_OPERATION, EXCEPTIONS[LAST_OPERATION] ?? {}] as const,
 ].map(
   ([name, row]) => [row.query || row.path || row.body ? `${name} ${JSON.stringify(row)}` : name, name, row] as const,
 );
 
-/** Returns what callers with access to the workspace get, by the operation's declared access. */
-const getStatuses = (name: string): string => {
+/** Returns the default statuses of an operation by its declared access. */
+const getDefaultStatuses = (name: string): string => {
   const { access } = getRow(name);
   if (access === "users") return USERS;
   if (access === "owner_only") return OWN;
@@ -107,11 +110,11 @@ describeInside("the access of workspaces", () => {
     await shared[Symbol.asyncDispose]();
   });
 
-  const fetchStatus = async (name: string, row: Call, who: CallerName): Promise<number> => {
-    const operation = operations.find((one) => one.name === name);
-    if (!operation) throw new Error(`there is no ${name}`);
+  const fetchStatus = async (name: string, row: Call, caller: CallerName): Promise<number> => {
+    const operation = operations.find((operation) => operation.name === name);
+    if (!operation) throw new Error(`the document has no operation ${name}`);
     const { workspace, id, template_id, version_id } = shared;
-    const things = {
+    const pathValues = {
       user: "ada",
       organization: "default",
       workspace: id,
@@ -123,15 +126,15 @@ describeInside("the access of workspaces", () => {
       templateversion: version_id,
       fresh: `w${crypto.randomUUID().slice(0, 8)}`,
     };
-    const response = await callAs(shared, operation, row, shared.clients[who].token, things);
+    const response = await callAs(shared, operation, row, shared.clients[caller].token, pathValues);
     await response.body?.cancel();
     return response.status;
   };
 
-  test.each(ROWS)("[WC-7] %s", async (_, name, { is = getStatuses(name), ...row }) => {
+  test.each(ROWS)("[WC-7] %s", async (_, name, { is = getDefaultStatuses(name), ...row }) => {
     const call = Object.assign({}, getRow(name), row);
     const statuses: number[] = [];
-    for (const who of CALLERS) statuses.push(await fetchStatus(name, call, who));
+    for (const caller of CALLERS) statuses.push(await fetchStatus(name, call, caller));
     expect(statuses.join(" ")).toBe(withStatus(is, call.answers ?? call.success));
   });
 });

@@ -1,4 +1,4 @@
-// The claim of a prebuilt workspace with a real daemon: the daemon continues as the new agent in the same process and keeps its files.
+// Claims a prebuilt workspace with a real daemon, which continues as the new agent in the same process and keeps its files.
 import { expect, test } from "bun:test";
 import { readFileSync, realpathSync } from "node:fs";
 import { join } from "node:path";
@@ -36,9 +36,9 @@ const MANIFEST = {
 
 type Page = { workspaces: Workspace[] };
 const findAgent = ({ latest_build }: Workspace) => latest_build.resources[0]?.agents[0];
-const isReady = (one: Workspace): boolean => findAgent(one)?.lifecycle_state === "ready";
+const isReady = (workspace: Workspace): boolean => findAgent(workspace)?.lifecycle_state === "ready";
 
-/** Opening a terminal is recorded as activity. */
+/** Opens a terminal and waits until the server records the input as activity. */
 const expectActivity = async (
   client: Client,
   id: string,
@@ -51,7 +51,7 @@ const expectActivity = async (
   await until(() => uses.takeUsed(id));
 };
 
-test("[PB-8] [PB-10] [TI-30] the daemon of a claimed workspace continues as its new agent in the same process: it runs the scripts as the new owner, becomes ready, and terminals count as activity", async () => {
+test("[PB-8] [PB-10] [TI-30] after a claim, the daemon continues in the same process as the new agent and runs the new owner's scripts", async () => {
   await using world = await openWorld({ env: { SLIPWAY_ALLOW_LOCAL_PROVISIONER_FOR_MEMBERS: "true" } });
   await using locals = await openLocalWorkspaces(world);
   const { admin, server } = world;
@@ -60,15 +60,15 @@ test("[PB-8] [PB-10] [TI-30] the daemon of a claimed workspace continues as its 
   const [preset] = await admin.get<{ id: string }[]>(`/api/v2/templateversions/${active_version_id}/presets`);
   const findPrepared = async (): Promise<Workspace | undefined> =>
     (await admin.get<Page>("/api/v2/workspaces?q=owner:prebuilds")).workspaces.find(isReady);
-  const prepared = await until(findPrepared, { what: "a workspace is ready" });
+  const prepared = await until(findPrepared, { what: "a ready prebuilt workspace" });
   const { id } = prepared;
   const folder = realpathSync(locals.folderOf(id));
   const readStarts = (): string[] =>
     readFileSync(join(folder, "home", "starts"), "utf8")
       .trim()
       .split("\n");
-  const processId = (): number => JSON.parse(readFileSync(join(folder, "daemon.json"), "utf8")).pid;
-  const before = processId();
+  const readPid = (): number => JSON.parse(readFileSync(join(folder, "daemon.json"), "utf8")).pid;
+  const pidBefore = readPid();
   expect(readStarts()).toEqual([`prebuilds prebuilds ${prepared.name}`]);
   const body = { name: "mine", template_id, template_version_preset_id: preset?.id };
   const claimed = await admin.post<Workspace>("/api/v2/users/me/workspaces", body);
@@ -77,7 +77,7 @@ test("[PB-8] [PB-10] [TI-30] the daemon of a claimed workspace continues as its 
   expect(findAgent(ready)).toMatchObject({ status: "connected", health: { healthy: true } });
   expect(findAgent(ready)?.id).not.toBe(findAgent(prepared)?.id as string);
   expect(readStarts()).toEqual([`prebuilds prebuilds ${prepared.name}`, "admin admin mine"]);
-  expect(processId()).toBe(before);
+  expect(readPid()).toBe(pidBefore);
   if (server.context) await expectActivity(admin, id, findAgent(ready)?.id ?? "", server.context.uses);
   await createBuild(admin, id, "stop");
   await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "stopped");
@@ -85,7 +85,7 @@ test("[PB-8] [PB-10] [TI-30] the daemon of a claimed workspace continues as its 
   await createBuild(admin, id, "start");
   await awaitWorkspace(admin, id, isReady);
   expect(readStarts().at(-1)).toBe("admin admin mine");
-  expect(processId()).not.toBe(before);
-  // A daemon that is just starting would not notice that its folder is removed.
-  await until(findPrepared, { what: "another workspace is ready in its place" });
+  expect(readPid()).not.toBe(pidBefore);
+  // Wait for the next one: a daemon that is still starting would not notice that its folder is removed.
+  await until(findPrepared, { what: "another ready prebuilt workspace" });
 });

@@ -1,4 +1,4 @@
-// The event that makes an agent start over belongs to the claim's build (facts/platform 5.4): the test acts as the agent.
+// The event that makes an agent restart after a claim (facts/platform 5.4). The tests act as the agent.
 import { expect } from "bun:test";
 import { sha256, uuid } from "#base/ids.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
@@ -25,7 +25,7 @@ const awaitPrepared = ({ admin, server }: World): Promise<Workspace> =>
     return running;
   });
 
-/** A prebuilt workspace with its agent. */
+/** Creates a template with one prebuild, and returns the prebuilt workspace with its agent. */
 const openPrepared = async (world: World) => {
   const { admin } = world;
   const manifest: Manifest = {
@@ -53,24 +53,25 @@ const nextPrepared = async (world: World): Promise<{ id: string; agent: Client }
   return { id, agent: world.admin.withToken(token) };
 };
 
-testInside("[PB-19] a prebuild gets no personal data until it is claimed", async () => {
+testInside("[PB-19] the agent of a prebuild gets no personal data until the claim", async () => {
   await using world = await openWorld();
   const { agent, claim } = await openPrepared(world);
-  const status = async (): Promise<number> => (await agent.fetch("GET", "/api/v2/workspaceagents/me/gitsshkey")).status;
-  expect(await status()).toBe(403);
+  const fetchKeyStatus = async (): Promise<number> =>
+    (await agent.fetch("GET", "/api/v2/workspaceagents/me/gitsshkey")).status;
+  expect(await fetchKeyStatus()).toBe(403);
   const { id, latest_build } = await claim();
   await awaitBuild(world.admin, id);
-  expect(await status()).toBe(200);
+  expect(await fetchKeyStatus()).toBe(200);
   const logs = await world.admin.get<{ output: string }[]>(`/api/v2/workspacebuilds/${latest_build.id}/logs`);
   expect(logs.map(({ output }) => output).join()).not.toContain("gets no secrets");
 });
 
-/** Resolves once someone waits for this workspace's claim. */
+/** Waits until a caller waits for this workspace's claim. */
 const awaitFollower = async ({ server }: World, id: string): Promise<void> => {
   await until(() => getContext(server).topics.hasListeners("reinit", id));
 };
 
-/** The three ways in which agents wait; each returns the event, or what came instead. */
+/** The three ways in which agents wait for the claim. Each returns the event, or the status of an error. */
 const WAIT_METHODS: Readonly<Record<string, (world: World, agent: Client, query: string) => Promise<unknown>>> = {
   JSON: async (_, agent, query) => {
     const response = await agent.fetch("GET", REINIT + query);
@@ -91,9 +92,9 @@ const readEvent = async (response: Response): Promise<unknown> => {
   return data.length === 1 ? data[0] : data;
 };
 
-for (const [how, wait] of Object.entries(WAIT_METHODS)) {
+for (const [format, wait] of Object.entries(WAIT_METHODS)) {
   testInside(
-    `[PB-9] [RI-2] [RI-3] a caller that waits during the claim gets its event, five times of five: ${how}`,
+    `[PB-9] [RI-2] [RI-3] each of five callers that wait during a claim gets its event: ${format}`,
     async () => {
       await using world = await openWorld();
       const { claim, ...first } = await openPrepared(world);
@@ -108,13 +109,13 @@ for (const [how, wait] of Object.entries(WAIT_METHODS)) {
   );
 }
 
-testInside("[PB-9] a wait that starts at the same moment as the claim gets the event", async () => {
+testInside("[PB-9] a caller that starts to wait at the moment of the claim gets the event", async () => {
   await using world = await openWorld();
   const { claim, ...first } = await openPrepared(world);
   for (let n = 0; n < 10; n++) {
     const { id, agent } = n === 0 ? first : await nextPrepared(world);
     const claiming = claim(world.admin, `mine-${n}`);
-    // A different number of event loop turns each time, to cover every stage of the claim.
+    // Each round starts the wait some event loop turns later, to cover every stage of the claim.
     for (let turns = 0; turns < n * 3; turns++) await new Promise((done) => setImmediate(done));
     const event = await WAIT_METHODS.JSON?.(world, agent, "?wait=true");
     const claimed = await claiming;
@@ -123,7 +124,7 @@ testInside("[PB-9] a wait that starts at the same moment as the claim gets the e
 });
 
 testInside(
-  "[PB-9] a wait that a server stop ended gets its answer after the restart, with and without `wait`",
+  "[PB-9] after a restart of the server, a caller gets the event of an earlier claim, with and without `wait`",
   async () => {
     using directory = tempDirectory();
     let token = "";
@@ -144,7 +145,7 @@ testInside(
 );
 
 testInside(
-  "[PB-9] waiting callers get the claim once its build has ended; later ones while that build is the latest",
+  "[PB-9] callers get the event when the claim's build has ended, and later callers while that build is the latest",
   async () => {
     await using world = await openWorld();
     const { admin } = world;
@@ -154,64 +155,64 @@ testInside(
     const event = { reason: "prebuild_claimed", workspace_id: id, owner_id: claimed.owner_id };
     expect(await agent.get<unknown>(`${REINIT}?wait=true`)).toEqual(event);
     await awaitBuild(admin, id);
-    for (let again = 0; again < 2; again++) expect(await agent.get<unknown>(`${REINIT}?wait=true`)).toEqual(event);
+    for (let i = 0; i < 2; i++) expect(await agent.get<unknown>(`${REINIT}?wait=true`)).toEqual(event);
     // An agent that lost the connection and does not send `wait` also gets it, until the new agent has started.
     expect(await agent.get<unknown>(REINIT)).toEqual(event);
-    await using began = await connectAgent(world.server, agent.token as string);
-    await began.agent.updateLifecycle({ lifecycle: { state: Lifecycle_State.STARTING } });
+    await using connection = await connectAgent(world.server, agent.token as string);
+    await connection.agent.updateLifecycle({ lifecycle: { state: Lifecycle_State.STARTING } });
     expect((await agent.fetch("GET", REINIT)).status).toBe(409);
     expect(await agent.get<unknown>(`${REINIT}?wait=true`)).toEqual(event);
     // The next build has its own agents, for which there was no claim.
-    const { id: later } = await createBuild(admin, id, "start");
+    const { id: laterBuildId } = await createBuild(admin, id, "start");
     await awaitBuild(admin, id);
     expect((await agent.fetch("GET", `${REINIT}?wait=true`)).status).toBe(401);
     await getContext(world.server).store.commit([
       { sql: "update agents set token_hash = null where workspace_id = ?", rows: [[id]] },
-      { sql: "update agents set token_hash = ? where build_id = ?", rows: [[sha256(agent.token as string), later]] },
+      {
+        sql: "update agents set token_hash = ? where build_id = ?",
+        rows: [[sha256(agent.token as string), laterBuildId]],
+      },
     ]);
     expect((await agent.fetch("GET", `${REINIT}?wait=true`)).status).toBe(409);
   },
 );
 
-testInside("[PB-9] a claim whose build has failed is 409", async () => {
+testInside("[PB-9] a caller gets 409 if the claim's build fails", async () => {
   await using world = await openWorld({ env: { SLIPWAY_PROVISIONER_SLOTS: "1" } });
   const { admin, server } = world;
   const { id, agent, claim } = await openPrepared(world);
   const { clock, workspaces, jobs } = getContext(server);
-  // Occupies the only slot, so that the claim's build waits.
-  const free = Promise.withResolvers<void>();
-  jobs.submit({ id: uuid(), created_at: clock.now(), urgency: "person", run: () => free.promise });
+  // A job occupies the only slot, so that the claim's build waits.
+  const slot = Promise.withResolvers<void>();
+  jobs.submit({ id: uuid(), created_at: clock.now(), urgency: "person", run: () => slot.promise });
   const claimed = await claim();
   const waiting = agent.fetch("GET", `${REINIT}?wait=true`);
   await admin.patch(`/api/v2/workspacebuilds/${claimed.latest_build.id}/cancel`);
   expect([409, 503]).toContain((await waiting).status);
   expect((await agent.fetch("GET", `${REINIT}?wait=true`)).status).toBe(409);
-  free.resolve();
+  slot.resolve();
   expect(await workspaces.ask(id, "favor", { favorite: true })).toBe("done");
 });
 
-testInside(
-  "[PB-8] the running processes' token is the new agent's from the claim on, and the previous agent's is refused",
-  async () => {
-    await using world = await openWorld();
-    const { admin } = world;
-    const { agent, claim } = await openPrepared(world);
-    const token = agent.token as string;
-    const getAgentId = async ({ agent: api }: RpcAgent): Promise<string> =>
-      Buffer.from((await api.getManifest({})).agentId).toString("hex");
-    await using first = await connectAgent(world.server, token);
-    const before = await getAgentId(first);
-    const claimed = await claim();
-    await first.closed;
-    await using second = await connectAgent(world.server, token);
-    const after = await getAgentId(second);
-    expect(after).not.toBe(before);
-    const running = await awaitBuild(admin, claimed.id);
-    expect(running.latest_build.resources[0]?.agents[0]?.id.replaceAll("-", "")).toBe(after);
-  },
-);
+testInside("[PB-8] from the claim on, the token of the running processes belongs to the new agent", async () => {
+  await using world = await openWorld();
+  const { admin } = world;
+  const { agent, claim } = await openPrepared(world);
+  const token = agent.token as string;
+  const getAgentId = async ({ agent: api }: RpcAgent): Promise<string> =>
+    Buffer.from((await api.getManifest({})).agentId).toString("hex");
+  await using first = await connectAgent(world.server, token);
+  const before = await getAgentId(first);
+  const claimed = await claim();
+  await first.closed;
+  await using second = await connectAgent(world.server, token);
+  const after = await getAgentId(second);
+  expect(after).not.toBe(before);
+  const running = await awaitBuild(admin, claimed.id);
+  expect(running.latest_build.resources[0]?.agents[0]?.id.replaceAll("-", "")).toBe(after);
+});
 
-testInside("[PB-9] an unclaimed one is waited for", async () => {
+testInside("[PB-9] a caller of an unclaimed prebuild waits", async () => {
   await using world = await openWorld();
   const { agent } = await openPrepared(world);
   const abort = new AbortController();

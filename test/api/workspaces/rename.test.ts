@@ -5,12 +5,12 @@ import { getContext, seedUser } from "#test/support/seed.ts";
 import { awaitBuild, createBuild, createWorkspace, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 import { openSharedWorkspace } from "./shared-workspace.ts";
 
-test("[WC-1] if renames are off, a new name is 405 and the old one is accepted without a change", async () => {
+test("[WC-1] if renames are off, a new name returns 405, and the current name is accepted", async () => {
   await using shared = await openSharedWorkspace();
   const { clients, path } = shared;
   expect((await clients.owner.get<Workspace>(path)).allow_renames).toBe(false);
-  const refused = await clients.owner.fetch("PATCH", path, { name: "other" });
-  expect([refused.status, ((await refused.json()) as { message: string }).message]).toEqual([
+  const response = await clients.owner.fetch("PATCH", path, { name: "other" });
+  expect([response.status, ((await response.json()) as { message: string }).message]).toEqual([
     405,
     "Workspaces cannot be renamed on this server.",
   ]);
@@ -18,7 +18,7 @@ test("[WC-1] if renames are off, a new name is 405 and the old one is accepted w
   expect((await clients.owner.fetch("PATCH", path, { name: "a b" })).status).toBe(400);
 });
 
-test("[WC-1] if renames are on, the name is validated, unique per owner, and shown to watchers", async () => {
+test("[WC-1] if renames are on, names are validated and unique per owner, and watchers see the new name", async () => {
   await using world = await openWorld({ env: { SLIPWAY_ALLOW_WORKSPACE_RENAMES: "true" } });
   const { template_id, organization_id } = await seedTemplate(world.server);
   const ada = world.admin.withToken((await seedUser(world.server, { username: "ada", organization_id })).token);
@@ -28,10 +28,10 @@ test("[WC-1] if renames are on, the name is validated, unique per owner, and sho
   expect((await awaitBuild(ada, id)).allow_renames).toBe(true);
   const path = `/api/v2/workspaces/${id}`;
   const rename = async (name: unknown) => {
-    const answer = await ada.fetch("PATCH", path, { name });
+    const response = await ada.fetch("PATCH", path, { name });
     const fields =
-      answer.status === 204 ? [] : ((await answer.json()) as { validations?: { field: string }[] }).validations;
-    return [answer.status, ...(fields ?? []).map(({ field }) => field)];
+      response.status === 204 ? [] : ((await response.json()) as { validations?: { field: string }[] }).validations;
+    return [response.status, ...(fields ?? []).map(({ field }) => field)];
   };
   using watcher = await ada.socket(`${path}/watch-ws`);
   expect(await rename("three")).toEqual([204]);
@@ -42,13 +42,14 @@ test("[WC-1] if renames are on, the name is validated, unique per owner, and sho
   expect((await ada.get<Workspace>("/api/v2/users/ada/workspace/Three")).id).toBe(id);
   expect((await ada.fetch("GET", "/api/v2/users/ada/workspace/one")).status).toBe(404);
   expect(await rename("THREE")).toEqual([204]);
-  for (const taken of ["two", "TWO"]) expect(await rename(taken)).toEqual([409, "name"]);
-  for (const bad of ["", "new", "a_b", "x".repeat(33), 7]) expect(await rename(bad)).toEqual([400, "name"]);
+  for (const takenName of ["two", "TWO"]) expect(await rename(takenName)).toEqual([409, "name"]);
+  for (const invalidName of ["", "new", "a_b", "x".repeat(33), 7])
+    expect(await rename(invalidName)).toEqual([400, "name"]);
   expect((await ada.get<Workspace>(path)).name).toBe("THREE");
   await createBuild(ada, id, "delete");
   await awaitBuild(ada, id).catch(() => undefined);
   expect(await rename("four")).toEqual([405]);
-  const freed = await ada.fetch("PATCH", `/api/v2/workspaces/${second}`, { name: "three" });
-  expect(freed.status).toBe(204);
+  const reuseResponse = await ada.fetch("PATCH", `/api/v2/workspaces/${second}`, { name: "three" });
+  expect(reuseResponse.status).toBe(204);
   expect(getContext(world.server).workspaces.size).toBeGreaterThan(0);
 });

@@ -1,4 +1,4 @@
-// One workspace and all kinds of callers, for stories about access.
+// One workspace and all kinds of callers, for tests of access.
 import { sha256, uuid } from "#base/ids.ts";
 import { updateMember } from "#db/users/members.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
@@ -8,7 +8,7 @@ import { getContext, seedUser } from "#test/support/seed.ts";
 import type { TestServerOptions } from "#test/support/server.ts";
 import { awaitBuild, createWorkspace, ECHO, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 
-/** In the order of reports. */
+/** All callers, in the order of the matrix of statuses. */
 export const CALLERS = [
   "guest",
   "owner",
@@ -30,21 +30,21 @@ export const openSharedWorkspace = async (options: TestServerOptions & { manifes
   const { template_id, version_id, organization_id } = await seedTemplate(server, options.manifest ?? ECHO);
   const { store } = getContext(server);
   const ids: Record<string, string> = {};
-  const person = async (username: string, roles: string[] = []): Promise<Client> => {
+  const createClient = async (username: string, roles: string[] = []): Promise<Client> => {
     const { token, user_id } = await seedUser(server, { username, roles, organization_id });
     ids[username] = user_id;
     return admin.withToken(token);
   };
-  const ada = await person("ada");
-  const people = {
+  const ada = await createClient("ada");
+  const clientsOfUsers = {
     guest: admin.withToken(undefined),
     owner: ada,
-    "shared admin": await person("amy"),
-    "shared use": await person("uma"),
-    member: await person("bob"),
-    "template admin": await person("tia", ["template-admin"]),
-    "organization admin": await person("ora"),
-    auditor: await person("aud", ["auditor"]),
+    "shared admin": await createClient("amy"),
+    "shared use": await createClient("uma"),
+    member: await createClient("bob"),
+    "template admin": await createClient("tia", ["template-admin"]),
+    "organization admin": await createClient("ora"),
+    auditor: await createClient("aud", ["auditor"]),
     "site owner": admin,
   };
   await store.commit([
@@ -59,7 +59,7 @@ export const openSharedWorkspace = async (options: TestServerOptions & { manifes
   await ada.patch(`/api/v2/workspaces/${id}/acl`, {
     user_roles: { [ids.amy as string]: "admin", [ids.uma as string]: "use" },
   });
-  const clients: Record<CallerName, Client> = { ...people, agent: admin.withToken(token) };
+  const clients: Record<CallerName, Client> = { ...clientsOfUsers, agent: admin.withToken(token) };
   const getId = (username: string): string => {
     const id = ids[username];
     if (!id) throw new Error(`there is no user ${username}`);

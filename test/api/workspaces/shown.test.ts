@@ -1,4 +1,4 @@
-// Template declarations and build results, as callers see them: each member with its value.
+// How the API shows template declarations and build results.
 import { expect, test } from "bun:test";
 import { updateBy } from "#db/engine/sql.ts";
 import { users } from "#db/schema/users.ts";
@@ -8,7 +8,7 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { getContext } from "#test/support/seed.ts";
 import { awaitBuild, createWorkspace, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 
-test("[WK-30] resources, scripts and apps are shown as the template declares them", async () => {
+test("[WK-30] the workspace shows resources, scripts and apps as the template declares them", async () => {
   await using world = await openWorld();
   const app = {
     slug: "top",
@@ -39,12 +39,14 @@ test("[WK-30] resources, scripts and apps are shown as the template declares the
   const { id } = await createWorkspace(world.admin, template_id);
   const { latest_build } = await awaitBuild(world.admin, id);
   const build = { job_id: latest_build.job.id, workspace_transition: "start" };
-  const [machine, key] = ["machine", "key"].map((name) => latest_build.resources.find((one) => one.name === name));
+  const [machine, key] = ["machine", "key"].map((name) =>
+    latest_build.resources.find((resource) => resource.name === name),
+  );
   expect(machine).toMatchObject({ ...build, hide: false, icon: "/emojis/1f310.png" });
   expect(key).toMatchObject({ ...build, hide: true, agents: [] });
   const agent = machine?.agents[0];
   const { share, ...top } = app;
-  const findApp = (slug: string) => agent?.apps.find((one) => one.slug === slug);
+  const findApp = (slug: string) => agent?.apps.find((candidate) => candidate.slug === slug);
   expect(findApp("top")).toMatchObject({ ...top, sharing_level: share, url: "", external: false, statuses: [] });
   expect(findApp("page")).toMatchObject({ ...page, command: "", hidden: false, open_in: "slim-window", group: "" });
   expect(agent?.scripts).toHaveLength(1);
@@ -58,7 +60,7 @@ test("[WK-30] resources, scripts and apps are shown as the template declares the
   });
 });
 
-test("[WK-30] a build names its workspace, owner, initiator and version, and its job the file and the build", async () => {
+test("[WK-30] a build shows its workspace, owner, initiator and version; its job shows the file and the build", async () => {
   await using world = await openWorld();
   const { admin } = world;
   const { template_id, version_id } = await seedTemplate(world.server);
@@ -78,7 +80,9 @@ test("[WK-30] a build names its workspace, owner, initiator and version, and its
   const version = await admin.get<{ name: string; job: { file_id: string } }>(`/api/v2/templateversions/${version_id}`);
   expect(build.template_version_name).toBe(version.name);
   expect(build.job).toMatchObject({ file_id: version.job.file_id, input: { workspace_build_id: build.id } });
-  const times = [build.job.created_at, build.job.started_at, build.job.completed_at].map((at) => Date.parse(at ?? ""));
+  const times = [build.job.created_at, build.job.started_at, build.job.completed_at].map((time) =>
+    Date.parse(time ?? ""),
+  );
   expect(times).toEqual([...times].sort((a, b) => a - b));
   expect(times.every(Number.isFinite)).toBe(true);
   const { audit_logs } = await admin.get<{ audit_logs: AuditLog[] }>(
@@ -94,7 +98,7 @@ test("[WK-30] a build and its workspace show their owner's image, if there is on
   const { id } = await createWorkspace(admin, template_id);
   const { latest_build } = await awaitBuild(admin, id);
   expect(latest_build.workspace_owner_avatar_url).toBeUndefined();
-  // No operation sets it: it comes with external accounts.
+  // No API call sets an image: it comes with external accounts.
   const avatar_url = "https://pictures.example/ada.png";
   const { store } = getContext(world.server);
   await store.commit([updateBy(users, users.id)(latest_build.workspace_owner_id, { avatar_url })]);

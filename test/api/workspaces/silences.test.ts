@@ -1,4 +1,4 @@
-// One timer for all watched workspaces and one for all pings, regardless of their number.
+// One timer serves all watched workspaces, and another one all pings, regardless of their number.
 import { expect, test } from "bun:test";
 import type { Timer } from "#base/clock.ts";
 import { Heartbeat } from "#src/api/workspaces/heartbeat.ts";
@@ -37,31 +37,31 @@ class CountingClock extends ManualClock {
   }
 }
 
-test("[WK-22] two thousand watched workspaces have one timer, each is checked once when due, and none is missed", () => {
+test("[WK-22] two thousand watched workspaces share one timer, which checks each of them once when due", () => {
   const clock = new CountingClock();
   const timer = new SilenceTimer(clock);
   const start = clock.now();
   const checked: number[] = [];
-  const things = Array.from({ length: 2_000 }, (_, i) => ({ i }));
-  for (const thing of things.toReversed()) {
-    timer.schedule(thing, start + 5_000 + thing.i * 10, () => checked.push(thing.i));
+  const workspaces = Array.from({ length: 2_000 }, (_, i) => ({ i }));
+  for (const workspace of workspaces.toReversed()) {
+    timer.schedule(workspace, start + 5_000 + workspace.i * 10, () => checked.push(workspace.i));
     expect(clock.live.size).toBe(1);
   }
   clock.advance(4_999);
   expect(checked).toEqual([]);
-  timer.remove(things[3] as object);
-  timer.schedule(things[4] as object, start + 90_000, () => checked.push(-4));
+  timer.remove(workspaces[3] as object);
+  timer.schedule(workspaces[4] as object, start + 90_000, () => checked.push(-4));
   clock.advance(25_000);
   expect(checked.length).toBe(1_998);
   expect(new Set(checked).size).toBe(1_998);
   expect(clock.live.size).toBe(1);
-  timer.remove(things[4] as object);
+  timer.remove(workspaces[4] as object);
   expect(clock.live.size).toBe(0);
   clock.advance(100_000);
   expect(checked).not.toContain(-4);
 });
 
-test("[WK-23] two thousand streams are pinged by one timer, each every 15 seconds, and the timer ends with the last", () => {
+test("[WK-23] one timer pings two thousand streams every 15 seconds, and stops with the last stream", () => {
   const clock = new CountingClock();
   const heartbeat = new Heartbeat(clock);
   const pings = Array.from({ length: 2_000 }, () => 0);
@@ -75,7 +75,7 @@ test("[WK-23] two thousand streams are pinged by one timer, each every 15 second
   const before = [...pings];
   clock.advance(60_000);
   expect(new Set(pings.map((count, i) => count - (before[i] ?? 0)))).toEqual(new Set([4]));
-  for (const one of unsubscribes) one();
-  for (const one of unsubscribes) one();
+  for (const unsubscribe of unsubscribes) unsubscribe();
+  for (const unsubscribe of unsubscribes) unsubscribe();
   expect(clock.live.size).toBe(0);
 });

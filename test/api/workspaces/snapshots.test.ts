@@ -22,7 +22,7 @@ import { awaitBuild, awaitWorkspace, createBuild, createWorkspace, openWorld } f
 const test = testSingleServer("local");
 
 const WRITER = fileURLToPath(new URL("../../support/snapshot-writer.ts", import.meta.url));
-const template = (script = ""): string => `
+const toTemplate = (script = ""): string => `
 provisioner: local
 resources:
   - name: main
@@ -30,18 +30,20 @@ resources:
       - name: main
         scripts: [{display_name: Work, run_on_start: true, script: "${script}"}]
 `;
-/** In its own session, like a service that nothing stops. */
-const writing = template(`setsid ${process.execPath} --no-env-file ${WRITER} > /dev/null 2>&1 & echo $!`);
+/** Starts the writer in its own session, like a service, so that nothing stops it. */
+const WRITING_TEMPLATE = toTemplate(`setsid ${process.execPath} --no-env-file ${WRITER} > /dev/null 2>&1 & echo $!`);
 
 const toSnapshotsPath = (id: string): string => `/api/v2/workspaces/${id}/snapshots`;
-const list = (client: Client, id: string): Promise<Snapshots> => client.get<Snapshots>(toSnapshotsPath(id));
+const listSnapshots = (client: Client, id: string): Promise<Snapshots> => client.get<Snapshots>(toSnapshotsPath(id));
 
-/** Returns the snapshot once it is complete. */
+/** Creates a snapshot, waits until it is complete, and returns it. */
 const createSnapshot = async (client: Client, id: string, body: object = {}): Promise<Snapshot> => {
   const created = await client.post<Snapshot>(toSnapshotsPath(id), body);
   expect(created).toMatchObject({ status: "creating", bytes: 0, error: "" });
   const isEnded = ({ status }: Snapshot): boolean => status !== "creating";
-  return until(async () => (await list(client, id)).snapshots.filter(isEnded).find((one) => one.id === created.id));
+  return until(async () =>
+    (await listSnapshots(client, id)).snapshots.filter(isEnded).find((snapshot) => snapshot.id === created.id),
+  );
 };
 
 const restore = async (client: Client, id: string, snapshot: string): Promise<Build> =>
@@ -57,16 +59,16 @@ const emptyFolder = (home: string): void => {
   for (const name of readdirSync(home)) rmSync(join(home, name), { recursive: true, force: true });
 };
 
-test("[SN-1][SN-2][SN-3][SN-4] a snapshot is taken while a program writes to a database, and restoring it completely undoes rm -rf ~", async () => {
+test("[SN-1][SN-2][SN-3][SN-4] a snapshot of a database that is being written is consistent, and restoring it undoes rm -rf ~", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
-  const { id } = await createWorkspace(admin, (await makeTemplate(admin, writing)).id);
+  const { id } = await createWorkspace(admin, (await makeTemplate(admin, WRITING_TEMPLATE)).id);
   await awaitBuild(admin, id);
   const folder = join(server.directory, "workspaces", id);
   const home = join(folder, "home");
   const readLastNumber = (): number =>
     Number(existsSync(join(home, "work", "last")) && readFileSync(join(home, "work", "last")));
-  await until(() => readLastNumber() > 50, { what: "the program writes" });
+  await until(() => readLastNumber() > 50, { what: "the program to write" });
   mkdirSync(join(home, ".config", "deep"), { recursive: true });
   writeFileSync(join(home, ".config", "deep", "settings"), "mine", { mode: 0o640 });
   symlinkSync("deep/settings", join(home, ".config", "link"));
@@ -89,10 +91,10 @@ test("[SN-1][SN-2][SN-3][SN-4] a snapshot is taken while a program writes to a d
   expect(rows - readLastNumber()).toBeOneOf([0, 1]);
   expect(readFileSync(join(home, ".config", "link"), "utf8")).toBe("mine");
 
-  // A running workspace is stopped for it and started again.
+  // A restore stops a running workspace and starts it again.
   await createBuild(admin, id, "start");
   await awaitBuild(admin, id);
-  await until(() => readLastNumber() > rows + 20, { what: "the program writes again" });
+  await until(() => readLastNumber() > rows + 20, { what: "the program to write again" });
   emptyFolder(home);
   await restore(admin, id, snapshot.id);
   await awaitWorkspace(
@@ -105,26 +107,28 @@ test("[SN-1][SN-2][SN-3][SN-4] a snapshot is taken while a program writes to a d
   expect(readdirSync(join(folder, "snapshots"))).toEqual([snapshot.id]);
 
   await admin.delete(`${toSnapshotsPath(id)}/${snapshot.id}`);
-  await until(async () => (await list(admin, id)).snapshots.length === 0, { what: "the snapshot goes" });
+  await until(async () => (await listSnapshots(admin, id)).snapshots.length === 0, {
+    what: "the deletion of the snapshot",
+  });
   expect(readdirSync(join(folder, "snapshots"))).toEqual([]);
   expect((await admin.fetch("POST", `${toSnapshotsPath(id)}/${snapshot.id}/restore`)).status).toBe(404);
 });
 
-test("[SN-2][SN-24] restoring a snapshot completely undoes a chat's rm -rf ~ && git push --force", async () => {
+test("[SN-2][SN-24] restoring a snapshot undoes a chat's rm -rf ~ && git push --force", async () => {
   const models = new ScriptedModels();
   await using world = await openWorld({ models });
   const { admin, server } = world;
-  using elsewhere = tempDirectory();
-  const remote = join(elsewhere.path, "shop.git");
-  const { id, organization_id } = await createWorkspace(admin, (await makeTemplate(admin, template("true"))).id);
+  using remotes = tempDirectory();
+  const remote = join(remotes.path, "shop.git");
+  const { id, organization_id } = await createWorkspace(admin, (await makeTemplate(admin, toTemplate("true"))).id);
   await awaitBuild(admin, id);
   const home = join(server.directory, "workspaces", id, "home");
   const shop = makeRepository(join(home, "shop"));
   shop.git("init", "-q", "--bare", remote);
   shop.git("remote", "add", "origin", remote);
   shop.git("push", "-q", "-u", "origin", "main");
-  const commits = (): string => shop.git("log", "--format=%s %H", "origin/main");
-  const before = commits();
+  const listCommits = (): string => shop.git("log", "--format=%s %H", "origin/main");
+  const before = listCommits();
   writeFileSync(join(shop.root, "notes"), "not committed\n");
   const snapshot = await createSnapshot(admin, id, { name: "Before the chat" });
 
@@ -143,24 +147,24 @@ test("[SN-2][SN-24] restoring a snapshot completely undoes a chat's rm -rf ~ && 
     ({ latest_build }) => latest_build.transition === "start" && latest_build.status === "running",
   );
   expect(readFileSync(join(shop.root, "notes"), "utf8")).toBe("not committed\n");
-  expect([commits(), shop.git("status", "--short")]).toEqual([before, "?? notes\n"]);
+  expect([listCommits(), shop.git("status", "--short")]).toEqual([before, "?? notes\n"]);
   // The remote is not part of the workspace; the clone's own data restores it.
   shop.git("push", "-q", "--force", "origin", "main");
   shop.git("fetch", "-q", "origin");
-  expect(commits()).toBe(before);
+  expect(listCommits()).toBe(before);
 });
 
-test("[SN-5][SN-6] a template keeps the newest snapshots taken on stop, no build starts during one, and they are deleted with the workspace", async () => {
+test("[SN-5][SN-6] stops create snapshots, of which the template keeps the newest; all are deleted with the workspace", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
-  const created = await makeTemplate(admin, template("true"), { snapshots_on_stop: 2 });
+  const created = await makeTemplate(admin, toTemplate("true"), { snapshots_on_stop: 2 });
   const { id } = await createWorkspace(admin, created.id);
   await awaitBuild(admin, id);
   const folder = join(server.directory, "workspaces", id);
   const manual = await createSnapshot(admin, id);
   const awaitReady = async (): Promise<Snapshot[]> =>
     until(async () => {
-      const { snapshots } = await list(admin, id);
+      const { snapshots } = await listSnapshots(admin, id);
       return snapshots.every(({ status }) => status === "ready") && snapshots;
     });
   for (let round = 0; round < 3; round++) {
@@ -175,7 +179,7 @@ test("[SN-5][SN-6] a template keeps the newest snapshots taken on stop, no build
   const finalSnapshots = await awaitReady();
   expect(finalSnapshots).toHaveLength(3);
   expect(finalSnapshots.at(-1)?.id).toBe(manual.id);
-  // Only the newest are kept: the first round's is not among them.
+  // The older of the two is from the second round.
   const [newest, older] = finalSnapshots;
   await restore(admin, id, older?.id ?? "");
   await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "running");
@@ -188,33 +192,33 @@ test("[SN-5][SN-6] a template keeps the newest snapshots taken on stop, no build
   expect((await admin.fetch("GET", toSnapshotsPath(id))).status).toBe(410);
 });
 
-test("[SN-7] a workspace that keeps no files says why it has no snapshots, and refuses one", async () => {
+test("[SN-7] a workspace without files shows why it cannot have snapshots, and requesting one returns 400", async () => {
   await using world = await openWorld();
   const { admin } = world;
   const echo = "provisioner: echo\nresources: [{name: a, agents: [{name: main}]}]\n";
   const { id } = await createWorkspace(admin, (await makeTemplate(admin, echo)).id);
   await awaitBuild(admin, id);
-  const { unsupported } = await list(admin, id);
+  const { unsupported } = await listSnapshots(admin, id);
   expect(unsupported).toContain("not available for this template");
-  const refused = await admin.fetch("POST", toSnapshotsPath(id), {});
-  expect(refused.status).toBe(400);
-  expect(await refused.json()).toMatchObject({ message: unsupported });
+  const response = await admin.fetch("POST", toSnapshotsPath(id), {});
+  expect(response.status).toBe(400);
+  expect(await response.json()).toMatchObject({ message: unsupported });
 });
 
-/** Makes copies of local homes wait until the returned function is called. */
+/** Delays copies of local homes until the returned function is called. */
 const holdCopies = ({ context }: TestServer): (() => void) => {
   const homes = context?.provisioners.get("local")?.homes;
-  if (!homes) throw new Error("the server keeps no homes in this process");
+  if (!homes) throw new Error("the server does not run in this process");
   const { promise, resolve } = Promise.withResolvers<void>();
   const capture = homes.capture.bind(homes);
-  homes.capture = (...given) => promise.then(() => capture(...given));
+  homes.capture = (...args) => promise.then(() => capture(...args));
   return resolve;
 };
 
-test("[SN-13] a snapshot is refused during a build, a build during a snapshot; actions are in the audit log, for people who may change the workspace", async () => {
+test("[SN-13] snapshots and builds exclude each other, snapshots require permission, and the audit log has each action", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
-  const { id } = await createWorkspace(admin, (await makeTemplate(admin, template("true"))).id);
+  const { id } = await createWorkspace(admin, (await makeTemplate(admin, toTemplate("true"))).id);
   const earlyResponse = await admin.fetch("POST", toSnapshotsPath(id), {});
   expect([earlyResponse.status, (await earlyResponse.json()) as object]).toMatchObject([
     409,
@@ -222,23 +226,23 @@ test("[SN-13] a snapshot is refused during a build, a build during a snapshot; a
   ]);
   await awaitBuild(admin, id);
   const release = holdCopies(server);
-  const first = await admin.fetch("POST", toSnapshotsPath(id), { name: "one" });
-  const second = await admin.fetch("POST", toSnapshotsPath(id), { name: "two" });
-  const stop = await admin.fetch("POST", `/api/v2/workspaces/${id}/builds`, { transition: "stop" });
-  expect([first.status, second.status, stop.status]).toEqual([201, 409, 409]);
+  const firstResponse = await admin.fetch("POST", toSnapshotsPath(id), { name: "one" });
+  const secondResponse = await admin.fetch("POST", toSnapshotsPath(id), { name: "two" });
+  const stopResponse = await admin.fetch("POST", `/api/v2/workspaces/${id}/builds`, { transition: "stop" });
+  expect([firstResponse.status, secondResponse.status, stopResponse.status]).toEqual([201, 409, 409]);
   release();
-  const created = (await first.json()) as Snapshot;
-  await until(async () => (await list(admin, id)).snapshots[0]?.status === "ready");
+  const created = (await firstResponse.json()) as Snapshot;
+  await until(async () => (await listSnapshots(admin, id)).snapshots[0]?.status === "ready");
   const outsider = await seedUser(server, {
     organization_id: (await admin.get<{ organization_id: string }>(`/api/v2/workspaces/${id}`)).organization_id,
   });
-  const other = new Client(server.url, outsider.token);
-  expect((await other.fetch("GET", toSnapshotsPath(id))).status).toBe(404);
-  expect((await other.fetch("POST", `${toSnapshotsPath(id)}/${created.id}/restore`)).status).toBe(404);
-  const elsewhere = await createWorkspace(admin, (await makeTemplate(admin, template("true"))).id, "elsewhere");
-  await awaitBuild(admin, elsewhere.id);
-  expect((await admin.fetch("DELETE", `${toSnapshotsPath(elsewhere.id)}/${created.id}`)).status).toBe(404);
-  expect((await admin.fetch("POST", `${toSnapshotsPath(elsewhere.id)}/${created.id}/restore`)).status).toBe(404);
+  const outsiderClient = new Client(server.url, outsider.token);
+  expect((await outsiderClient.fetch("GET", toSnapshotsPath(id))).status).toBe(404);
+  expect((await outsiderClient.fetch("POST", `${toSnapshotsPath(id)}/${created.id}/restore`)).status).toBe(404);
+  const otherWorkspace = await createWorkspace(admin, (await makeTemplate(admin, toTemplate("true"))).id, "elsewhere");
+  await awaitBuild(admin, otherWorkspace.id);
+  expect((await admin.fetch("DELETE", `${toSnapshotsPath(otherWorkspace.id)}/${created.id}`)).status).toBe(404);
+  expect((await admin.fetch("POST", `${toSnapshotsPath(otherWorkspace.id)}/${created.id}/restore`)).status).toBe(404);
   await restore(admin, id, created.id);
   expect((await admin.fetch("DELETE", `${toSnapshotsPath(id)}/${created.id}`)).status).toBe(409);
   await awaitWorkspace(
@@ -258,12 +262,12 @@ test("[SN-13] a snapshot is refused during a build, a build during a snapshot; a
 
 testNeeding(
   [needs.root, requireSingleServer("local")],
-  "[SN-8] a home of another user is copied and restored with its owner, and its user cannot reach the copy",
+  "[SN-8] a snapshot keeps the separate user as owner of the home, but that user cannot access the snapshot",
   async () => {
     await using world = await openWorld({ env: { SLIPWAY_LOCAL_WORKSPACE_USER: "nobody" } });
     const { admin, server } = world;
     const script = `echo mine > ~/own; sleep 0.1`;
-    const { id } = await createWorkspace(admin, (await makeTemplate(admin, template(script))).id);
+    const { id } = await createWorkspace(admin, (await makeTemplate(admin, toTemplate(script))).id);
     await awaitWorkspace(
       admin,
       id,

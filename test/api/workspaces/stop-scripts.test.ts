@@ -1,5 +1,5 @@
-// Stop scripts while a workspace is stopped or deleted: their output, result and duration are stored, with any provisioner. Real daemons in
-// real processes.
+// Stop scripts of workspaces that are stopped or deleted: the server stores their output, result and duration, with any provisioner. The
+// daemons are real processes.
 import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -30,7 +30,7 @@ import { connectAgent } from "../agents/rpc-agent.ts";
 
 type Script = NonNullable<NonNullable<Manifest["resources"][number]["agents"]>[number]["scripts"]>[number];
 
-const stopScript = (script: string, more: Partial<Script> = {}): Script => ({
+const makeStopScript = (script: string, more: Partial<Script> = {}): Script => ({
   display_name: "Stop",
   run_on_stop: true,
   script,
@@ -45,11 +45,11 @@ const createManifest = (kind: object, scripts: Script[], token?: string): string
 
 const findAgent = ({ latest_build }: Workspace): WorkspaceAgent | undefined => latest_build.resources[0]?.agents[0];
 
-/** A running workspace whose agent is ready. */
-const startWith = async ({ admin }: World, manifest: string): Promise<{ id: string; agent: WorkspaceAgent }> => {
+/** Creates a workspace from this manifest and waits until its agent is ready. */
+const startWorkspace = async ({ admin }: World, manifest: string): Promise<{ id: string; agent: WorkspaceAgent }> => {
   const template = await makeTemplate(admin, manifest);
   const { id } = await createWorkspace(admin, template.id);
-  const ready = await awaitWorkspace(admin, id, (one) => findAgent(one)?.lifecycle_state === "ready");
+  const ready = await awaitWorkspace(admin, id, (workspace) => findAgent(workspace)?.lifecycle_state === "ready");
   const agent = findAgent(ready);
   if (!agent) throw new Error("the workspace has no agent");
   return { id, agent };
@@ -61,37 +61,37 @@ const loadAgent = (admin: Client, { id }: { id: string }): Promise<WorkspaceAgen
 const listLogLines = async (admin: Client, { id }: { id: string }): Promise<string[]> =>
   (await admin.get<{ output: string }[]>(`/api/v2/workspaceagents/${id}/logs`)).map(({ output }) => output);
 
-/** Stops or deletes it, and returns the build's result. */
-const awaitStopped = async (admin: Client, id: string, transition = "stop") => {
+/** Stops or deletes the workspace, and returns the build's status and timings. */
+const stopAndAwait = async (admin: Client, id: string, transition = "stop") => {
   const build = await createBuild(admin, id, transition);
   const { latest_build } = await awaitBuild(admin, id);
   const timings = await admin.get<BuildTimings>(`/api/v2/workspacebuilds/${build.id}/timings`);
   return { status: latest_build.status, timings };
 };
 
-test("[WK-25] [WK-26] a local workspace's stop scripts are followed to their end: logs, exit code, timing, shutting_down and off", async () => {
+test("[WK-25] [WK-26] a stop waits for the stop scripts of a local workspace and stores their logs, exit codes and timings", async () => {
   await using world = await openWorld();
   await using locals = await openLocalWorkspaces(world);
   const { admin } = world;
-  const { id, agent } = await startWith(
+  const { id, agent } = await startWorkspace(
     world,
     createManifest(locals.kind, [
-      stopScript('echo begun; while [ ! -e "$HOME/go" ]; do sleep 0.05; done; echo "ended for $SLIPWAY"'),
+      makeStopScript('echo begun; while [ ! -e "$HOME/go" ]; do sleep 0.05; done; echo "ended for $SLIPWAY"'),
     ]),
   );
   const home = join(locals.folderOf(id), "home");
   using follower = await admin.socket(`/api/v2/workspaceagents/${agent.id}/logs?follow=true`);
   await createBuild(admin, id, "stop");
-  let seen: string[] = [];
-  while (!seen.includes("begun"))
-    seen = seen.concat((await follower.json<{ output: string }[]>()).map((one) => one.output));
-  // It is still connected, and reports its state.
+  let lines: string[] = [];
+  while (!lines.includes("begun"))
+    lines = lines.concat((await follower.json<{ output: string }[]>()).map(({ output }) => output));
+  // The agent is still connected, and reports its state.
   const during = await loadAgent(admin, agent);
   expect([during.status, during.lifecycle_state]).toEqual(["connected", "shutting_down"]);
   writeFileSync(join(home, "go"), "");
   expect((await awaitBuild(admin, id)).latest_build.status).toBe("stopped");
-  while (!seen.includes("ended for true")) {
-    seen = seen.concat((await follower.json<{ output: string }[]>()).map((one) => one.output));
+  while (!lines.includes("ended for true")) {
+    seen: lines = lines.concat((await follower.json<{ output: string }[]>()).map(({ output }) => output));
   }
   const after = await loadAgent(admin, agent);
   expect([after.status, after.lifecycle_state]).toEqual(["disconnected", "off"]);
@@ -105,18 +105,18 @@ test("[WK-25] [WK-26] a local workspace's stop scripts are followed to their end
 });
 
 test.each([
-  ["shutdown_error", stopScript("echo oh >&2; exit 3"), { status: "exit_failure", exit_code: 3 }],
-  ["shutdown_timeout", stopScript("sleep 1000", { timeout: 1 }), { status: "timed_out" }],
-] as const)("[WK-26] a delete build keeps %s, too", async (lifecycle, script, outcome) => {
+  ["shutdown_error", makeStopScript("echo oh >&2; exit 3"), { status: "exit_failure", exit_code: 3 }],
+  ["shutdown_timeout", makeStopScript("sleep 1000", { timeout: 1 }), { status: "timed_out" }],
+] as const)("[WK-26] a delete build also stores %s", async (lifecycle, script, outcome) => {
   await using world = await openWorld();
   await using locals = await openLocalWorkspaces(world);
   const { admin } = world;
-  const { id, agent } = await startWith(world, createManifest(locals.kind, [script]));
+  const { id, agent } = await startWorkspace(world, createManifest(locals.kind, [script]));
   const build = await createBuild(admin, id, "delete");
   await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "deleted");
   const timings = await admin.get<BuildTimings>(`/api/v2/workspacebuilds/${build.id}/timings`);
   expect(timings.agent_script_timings).toMatchObject([{ stage: "stop", ...outcome }]);
-  // The agent of a deleted workspace is not shown; its row has the result.
+  // The API does not show agents of deleted workspaces, so read the row.
   const { context } = world.server;
   if (!context) return;
   const sql = "select lifecycle_state from agents where id = ?";
@@ -124,7 +124,7 @@ test.each([
 });
 
 testInside(
-  "[WK-26] a daemon that only the server can end is asked to, and exits before the build ends: echo",
+  "[WK-26] with echo, the server asks the daemon to shut down, and the daemon exits before the build ends",
   async () => {
     using home = tempDirectory();
     await using world = await openWorld({ clock: systemClock });
@@ -132,7 +132,7 @@ testInside(
     const token = uuid();
     const manifest = createManifest(
       { provisioner: "echo" },
-      [stopScript('sleep 0.3; touch "$HOME/done"; echo bye')],
+      [makeStopScript('sleep 0.3; touch "$HOME/done"; echo bye')],
       token,
     );
     const template = await makeTemplate(admin, manifest);
@@ -140,15 +140,15 @@ testInside(
     const running = await awaitBuild(admin, id);
     const agent = findAgent(running) as WorkspaceAgent;
     await using _daemon = await startAgentProcess(server, { agent_id: agent.id, agent_token: token }, home.path);
-    await awaitWorkspace(admin, id, (one) => findAgent(one)?.lifecycle_state === "ready");
+    await awaitWorkspace(admin, id, (workspace) => findAgent(workspace)?.lifecycle_state === "ready");
     await until(() => server.context?.dialer.isDaemon(agent.id));
-    const { status, timings } = await awaitStopped(admin, id);
+    const { status, timings } = await stopAndAwait(admin, id);
     expect(status).toBe("stopped");
     readFileSync(join(home.path, "done"));
     expect((await loadAgent(admin, agent)).lifecycle_state).toBe("off");
     expect(await listLogLines(admin, agent)).toEqual(["bye"]);
     expect(timings.agent_script_timings).toMatchObject([{ stage: "stop", status: "ok" }]);
-    // And no longer than the build: its token is then invalid.
+    // The token is invalid once the build has ended.
     expect(
       (
         await fetch(new URL("/api/v2/workspaceagents/me/gitsshkey", server.url), {
@@ -160,86 +160,92 @@ testInside(
 );
 
 testInside(
-  "[WK-25] [WK-2] a genuine agent stays authenticated until its build has ended, and is not waited for",
+  "[WK-25] [WK-2] a genuine agent stays authenticated until the stop build ends, and the build does not wait for it",
   async () => {
     await using world = await openWorld({ env: { SLIPWAY_PROVISIONER_SLOTS: "1" } });
     const { admin, server } = world;
     const token = uuid();
-    const template = await makeTemplate(admin, createManifest({ provisioner: "echo" }, [stopScript("true")], token));
+    const template = await makeTemplate(
+      admin,
+      createManifest({ provisioner: "echo" }, [makeStopScript("true")], token),
+    );
     const { id } = await createWorkspace(admin, template.id);
     const agent = findAgent(await awaitBuild(admin, id)) as WorkspaceAgent;
-    await using genuine = await connectAgent(server, token);
+    await using genuineAgent = await connectAgent(server, token);
     /** Occupies the only slot of each node. */
-    const occupy = (run: () => Promise<void>): void => {
+    const occupySlots = (run: () => Promise<void>): void => {
       for (const { jobs, clock } of server.contexts)
         jobs.submit({ id: uuid(), created_at: clock.now(), urgency: "person", run });
     };
-    const free = Promise.withResolvers<void>();
-    occupy(() => free.promise);
+    const firstSlot = Promise.withResolvers<void>();
+    occupySlots(() => firstSlot.promise);
     await createBuild(admin, id, "stop");
     // While the stop build waits for a slot, both endpoints accept the agent's reports.
-    await genuine.agent.updateLifecycle({ lifecycle: { state: 6 } });
+    await genuineAgent.agent.updateLifecycle({ lifecycle: { state: 6 } });
     expect((await loadAgent(admin, agent)).lifecycle_state).toBe("shutting_down");
-    await using again = await connectAgent(server, token);
-    await again.agent.updateLifecycle({ lifecycle: { state: 9 } });
+    await using secondConnection = await connectAgent(server, token);
+    await secondConnection.agent.updateLifecycle({ lifecycle: { state: 9 } });
     expect((await loadAgent(admin, agent)).lifecycle_state).toBe("off");
-    free.resolve();
+    firstSlot.resolve();
     expect((await awaitBuild(admin, id)).latest_build.status).toBe("stopped");
-    expect(await again.closed).toMatchObject({ code: 1001 });
+    expect(await secondConnection.closed).toMatchObject({ code: 1001 });
     await expect(connectAgent(server, token)).rejects.toThrow();
     // A successful stop has ended the agent: a delete does not let it connect again.
-    const hold = Promise.withResolvers<void>();
-    occupy(() => hold.promise);
-    const removal = await createBuild(admin, id, "delete");
+    const secondSlot = Promise.withResolvers<void>();
+    occupySlots(() => secondSlot.promise);
+    const deleteBuild = await createBuild(admin, id, "delete");
     await expect(connectAgent(server, token)).rejects.toThrow();
-    using watch = await admin.socket(`/api/v2/workspaces/${id}/watch-ws`);
-    hold.resolve();
+    using watcher = await admin.socket(`/api/v2/workspaces/${id}/watch-ws`);
+    secondSlot.resolve();
     for (;;) {
-      const { type, data } = await watch.json<{ type: string; data: Workspace }>();
+      const { type, data } = await watcher.json<{ type: string; data: Workspace }>();
       if (type === "data" && data.latest_build.status === "deleted") break;
     }
     // Data of a deleted workspace is returned if explicitly requested.
     expect((await admin.fetch("GET", `/api/v2/workspaces/${id}/timings`)).status).toBe(410);
     expect((await admin.fetch("GET", `/api/v2/workspaces/${id}/timings?include_deleted=true`)).status).toBe(200);
-    expect((await admin.fetch("GET", `/api/v2/workspacebuilds/${removal.id}/timings`)).status).toBe(200);
+    expect((await admin.fetch("GET", `/api/v2/workspacebuilds/${deleteBuild.id}/timings`)).status).toBe(200);
   },
 );
 
-/** Kills the next daemon recorded in this file, after the one with this process ID, until disposed. */
-const killNext = (record: string, last: number): Disposable => {
-  let killed = last;
-  const looking = setInterval(() => {
-    // The end of the workspace removes the file.
-    if (!existsSync(record)) return;
-    const { pid } = JSON.parse(readFileSync(record, "utf8")) as { pid: number };
-    if (pid === killed) return;
+/** Until disposed, kills each daemon that appears in this record, except the one with the process ID `lastPid`. */
+const killReplacements = (recordPath: string, lastPid: number): Disposable => {
+  let handledPid = lastPid;
+  const timer = setInterval(() => {
+    // The file is removed when the workspace ends.
+    if (!existsSync(recordPath)) return;
+    const { pid } = JSON.parse(readFileSync(recordPath, "utf8")) as { pid: number };
+    if (pid === handledPid) return;
     if (isAlive(pid)) process.kill(pid, "SIGKILL");
-    killed = pid;
+    handledPid = pid;
   }, 5);
-  return { [Symbol.dispose]: () => clearInterval(looking) };
+  return { [Symbol.dispose]: () => clearInterval(timer) };
 };
 
-test("[WK-27] a stop of a workspace whose daemon was killed does not wait for it", async () => {
+test("[WK-27] stopping a workspace does not wait for a daemon that was killed", async () => {
   await using world = await openWorld();
   await using locals = await openLocalWorkspaces(world);
-  const { id } = await startWith(world, createManifest(locals.kind, [stopScript("sleep 1000", { timeout: 600 })]));
-  const record = join(locals.folderOf(id), "daemon.json");
-  const { pid } = JSON.parse(readFileSync(record, "utf8")) as { pid: number };
+  const { id } = await startWorkspace(
+    world,
+    createManifest(locals.kind, [makeStopScript("sleep 1000", { timeout: 600 })]),
+  );
+  const recordPath = join(locals.folderOf(id), "daemon.json");
+  const { pid } = JSON.parse(readFileSync(recordPath, "utf8")) as { pid: number };
   process.kill(pid, "SIGKILL");
-  // Each replacement that the server starts before the build begins is also killed: one that has connected would run the script.
-  using _ = killNext(record, pid);
-  const began = performance.now();
-  expect((await awaitStopped(world.admin, id)).status).toBe("stopped");
-  expect(performance.now() - began).toBeLessThan(20_000);
+  // Also kills daemons that the server restarts before the build begins: one that connects would run the script.
+  using _ = killReplacements(recordPath, pid);
+  const startedAt = performance.now();
+  expect((await stopAndAwait(world.admin, id)).status).toBe("stopped");
+  expect(performance.now() - startedAt).toBeLessThan(20_000);
 });
 
-test("[WK-27] a canceled stop build waits no longer, and the workspace can be started again", async () => {
+test("[WK-27] a canceled stop build ends without waiting for the stop script", async () => {
   await using world = await openWorld();
   await using locals = await openLocalWorkspaces(world);
   const { admin } = world;
-  const { id, agent } = await startWith(
+  const { id, agent } = await startWorkspace(
     world,
-    createManifest(locals.kind, [stopScript("echo begun; sleep 1000", { timeout: 600 })]),
+    createManifest(locals.kind, [makeStopScript("echo begun; sleep 1000", { timeout: 600 })]),
   );
   using follower = await admin.socket(`/api/v2/workspaceagents/${agent.id}/logs?follow=true`);
   const build = await createBuild(admin, id, "stop");
@@ -248,7 +254,7 @@ test("[WK-27] a canceled stop build waits no longer, and the workspace can be st
   expect((await awaitBuild(admin, id)).latest_build.status).toBe("canceled");
 });
 
-test("[WK-26] an external worker gets the job to end a workspace only once its agent has exited", async () => {
+test("[WK-26] an external worker gets the job to stop a workspace only after its agent has exited", async () => {
   using directory = tempDirectory();
   await using world = await openWorld();
   const { admin, server } = world;
@@ -263,8 +269,11 @@ test("[WK-26] an external worker gets the job to end a workspace only once its a
   });
   await worker.connected();
   const kind = { provisioner: "external", external: { provisioner: "local" } };
-  const { id, agent } = await startWith(world, createManifest(kind, [stopScript("sleep 0.2; echo bye; exit 4")]));
-  const { status, timings } = await awaitStopped(admin, id);
+  const { id, agent } = await startWorkspace(
+    world,
+    createManifest(kind, [makeStopScript("sleep 0.2; echo bye; exit 4")]),
+  );
+  const { status, timings } = await stopAndAwait(admin, id);
   expect(status).toBe("stopped");
   expect(await listLogLines(admin, agent)).toEqual(["bye", "The script failed with exit code 4."]);
   expect((await loadAgent(admin, agent)).lifecycle_state).toBe("shutdown_error");

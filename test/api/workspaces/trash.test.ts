@@ -1,4 +1,4 @@
-// Restoring deleted workspaces with real files, and deleting them permanently.
+// Restoring deleted workspaces with real files, and deleting workspaces permanently.
 import { expect } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -22,14 +22,14 @@ parameters: [{name: project, default: none, mutable: true}]
 resources: [{name: a, agents: [{name: main}]}]
 `;
 
-const trash = (client: Client): Promise<Trash> => client.get<Trash>("/api/v2/workspaces/trash");
+const loadTrash = (client: Client): Promise<Trash> => client.get<Trash>("/api/v2/workspaces/trash");
 const isDeleted = ({ latest_build }: Workspace): boolean => latest_build.status === "deleted";
-const remove = async (client: Client, id: string, more: object = {}): Promise<void> => {
+const deleteWorkspace = async (client: Client, id: string, more: object = {}): Promise<void> => {
   await createBuild(client, id, "delete", more);
   await awaitWorkspace(client, id, isDeleted);
 };
 
-test("[SN-15][SN-16][SN-18] a deleted workspace frees its name, revokes its shares, and is restored with files, snapshots, parameters and chats", async () => {
+test("[SN-15][SN-16][SN-18] a deleted workspace frees its name and shares, and is restored with files, snapshots and parameters", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
   const template = await makeTemplate(admin, TEMPLATE);
@@ -46,7 +46,7 @@ test("[SN-15][SN-16][SN-18] a deleted workspace frees its name, revokes its shar
         ?.status === "ready",
   );
   const bob = await seedUser(server, { organization_id });
-  const other = new Client(server.url, bob.token);
+  const bobClient = new Client(server.url, bob.token);
   await admin.patch(`/api/v2/workspaces/${id}/acl`, { user_roles: { [bob.user_id]: "admin" } });
   await admin.post(`/api/v2/workspaces/${id}/port-share`, {
     agent_name: "main",
@@ -54,31 +54,31 @@ test("[SN-15][SN-16][SN-18] a deleted workspace frees its name, revokes its shar
     protocol: "http",
     share_level: "authenticated",
   });
-  expect((await other.fetch("GET", `/api/v2/workspaces/${id}`)).status).toBe(200);
+  expect((await bobClient.fetch("GET", `/api/v2/workspaces/${id}`)).status).toBe(200);
 
-  await remove(admin, id);
+  await deleteWorkspace(admin, id);
   expect(existsSync(join(folder, "home", "kept"))).toBe(true);
   expect((await admin.fetch("GET", `/api/v2/workspaces/${id}`)).status).toBe(410);
-  const { workspaces, bytes } = await trash(admin);
+  const { workspaces, bytes } = await loadTrash(admin);
   expect(workspaces).toMatchObject([{ id, name: "dev", owner_name: "admin" }]);
   expect(bytes).toBeGreaterThan(0);
   const [{ deleted_at = "", kept_until = "" } = {}] = workspaces;
   expect(Math.round((Date.parse(kept_until) - Date.parse(deleted_at)) / 86_400_000)).toBe(7);
-  expect((await trash(other)).workspaces).toEqual([]);
-  expect((await other.fetch("POST", `/api/v2/workspaces/${id}/restore`, {})).status).toBe(404);
+  expect((await loadTrash(bobClient)).workspaces).toEqual([]);
+  expect((await bobClient.fetch("POST", `/api/v2/workspaces/${id}/restore`, {})).status).toBe(404);
   expect((await admin.fetch("POST", `/api/v2/workspaces/${id}/builds`, { transition: "start" })).status).toBe(409);
 
-  const next = await createWorkspace(admin, template.id, "dev");
-  await awaitBuild(admin, next.id);
+  const sameName = await createWorkspace(admin, template.id, "dev");
+  await awaitBuild(admin, sameName.id);
   const takenResponse = await admin.fetch("POST", `/api/v2/workspaces/${id}/restore`, { name: "dev" });
   expect(takenResponse.status).toBe(409);
-  expect((await trash(admin)).workspaces).toHaveLength(1);
+  expect((await loadTrash(admin)).workspaces).toHaveLength(1);
   const restored = await admin.post<Build>(`/api/v2/workspaces/${id}/restore`, {});
   expect(restored).toMatchObject({ transition: "stop", workspace_name: "dev-2" });
-  const back = await awaitBuild(admin, id);
-  expect([back.name, back.latest_build.status]).toEqual(["dev-2", "stopped"]);
-  expect((await trash(admin)).workspaces).toEqual([]);
-  expect((await other.fetch("GET", `/api/v2/workspaces/${id}`)).status).toBe(404);
+  const restoredWorkspace = await awaitBuild(admin, id);
+  expect([restoredWorkspace.name, restoredWorkspace.latest_build.status]).toEqual(["dev-2", "stopped"]);
+  expect((await loadTrash(admin)).workspaces).toEqual([]);
+  expect((await bobClient.fetch("GET", `/api/v2/workspaces/${id}`)).status).toBe(404);
   await createBuild(admin, id, "start");
   expect((await awaitBuild(admin, id)).latest_build.status).toBe("running");
   expect(readFileSync(join(folder, "home", "kept"), "utf8")).toBe("mine");
@@ -96,34 +96,38 @@ test("[SN-15][SN-16][SN-18] a deleted workspace frees its name, revokes its shar
 });
 
 testInside(
-  "[SN-17] the trash is emptied on schedule, and immediately on request; without a trash nothing is kept",
+  "[SN-17] the server empties the trash on schedule or on request; without a trash, files are deleted immediately",
   async () => {
     await using world = await openWorld();
     const { admin, server } = world;
     const template = await makeTemplate(admin, TEMPLATE);
-    const folder = (id: string): string => join(server.directory, "workspaces", id);
-    const make = async (name: string): Promise<string> => {
+    const toFolder = (id: string): string => join(server.directory, "workspaces", id);
+    const createNamed = async (name: string): Promise<string> => {
       const { id } = await createWorkspace(admin, template.id, name);
       await awaitBuild(admin, id);
       return id;
     };
-    const [timed, requested, direct] = [await make("timed"), await make("asked"), await make("direct")];
-    await remove(admin, timed);
-    await remove(admin, requested);
-    await remove(admin, direct, { permanent: true });
-    expect([timed, requested, direct].map((id) => existsSync(folder(id)))).toEqual([true, true, false]);
+    const [timed, requested, direct] = [
+      await createNamed("timed"),
+      await createNamed("asked"),
+      await createNamed("direct"),
+    ];
+    await deleteWorkspace(admin, timed);
+    await deleteWorkspace(admin, requested);
+    await deleteWorkspace(admin, direct, { permanent: true });
+    expect([timed, requested, direct].map((id) => existsSync(toFolder(id)))).toEqual([true, true, false]);
     await createBuild(admin, requested, "delete", { permanent: true });
-    await until(() => !existsSync(folder(requested)), { what: "what was asked for goes" });
-    // As if the days had passed.
+    await until(() => !existsSync(toFolder(requested)), { what: "the permanent deletion" });
+    // Makes the scheduled deletion due.
     await server.context?.store.commit([setTimer("workspace", timed, "empty_trash", 0)]);
-    await until(() => !existsSync(folder(timed)), { what: "what is due goes" });
-    await until(async () => (await trash(admin)).workspaces.length === 0, { what: "the trash is empty" });
+    await until(() => !existsSync(toFolder(timed)), { what: "the scheduled deletion" });
+    await until(async () => (await loadTrash(admin)).workspaces.length === 0, { what: "an empty trash" });
     expect((await admin.fetch("POST", `/api/v2/workspaces/${timed}/restore`, {})).status).toBe(409);
 
     await admin.patch(`/api/v2/templates/${template.id}`, { trash_days: 0 });
-    const last = await make("last");
-    await remove(admin, last);
-    expect(existsSync(folder(last))).toBe(false);
-    expect((await trash(admin)).workspaces).toEqual([]);
+    const last = await createNamed("last");
+    await deleteWorkspace(admin, last);
+    expect(existsSync(toFolder(last))).toBe(false);
+    expect((await loadTrash(admin)).workspaces).toEqual([]);
   },
 );

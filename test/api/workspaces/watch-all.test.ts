@@ -1,4 +1,4 @@
-// Following all visible workspaces: a snapshot, then changes, with the current access at each moment, resumed after a disconnect.
+// Watching all visible workspaces: a snapshot, then changes according to current access, resumed after a disconnect.
 
 import { expect, test } from "bun:test";
 import type { WorkspaceSummary, WorkspacesEvent } from "#schema/workspaces/workspace-watch.ts";
@@ -19,7 +19,7 @@ import {
 
 type RowsEvent = Extract<WorkspacesEvent, { type: "snapshot" | "changes" }>;
 
-/** A follower's state, maintained as in the app. */
+/** Maintains the rows of a follower in the same way as the web app. */
 class FollowedRows {
   readonly rows = new Map<string, WorkspaceSummary>();
   readonly events: RowsEvent[] = [];
@@ -35,13 +35,13 @@ class FollowedRows {
     return this.events.findLast(({ id }) => id !== "")?.id ?? "";
   }
 
-  /** Reads until `done` holds. */
-  async until(done: (rows: Map<string, WorkspaceSummary>) => boolean): Promise<void> {
-    while (!done(this.rows) || this.events.length === 0) await this.next();
+  /** Reads events until `isDone` returns true. */
+  async until(isDone: (rows: Map<string, WorkspaceSummary>) => boolean): Promise<void> {
+    while (!isDone(this.rows) || this.events.length === 0) await this.next();
   }
 
   /** Returns the templates of the next message about templates. */
-  async template(): Promise<readonly string[]> {
+  async nextTemplates(): Promise<readonly string[]> {
     for (;;) {
       const event = await this.socket.json<WorkspacesEvent | { type: "ping" }>();
       if (event.type === "templates") return event.changed;
@@ -54,9 +54,9 @@ class FollowedRows {
       if (event.type === "access") this.accessNotices += 1;
       if (event.type === "ping" || event.type === "access" || event.type === "templates") continue;
       this.events.push(event);
-      if (event.type === "snapshot") for (const one of event.workspaces) this.rows.set(one.id, one);
+      if (event.type === "snapshot") for (const row of event.workspaces) this.rows.set(row.id, row);
       else {
-        for (const one of event.changed) this.rows.set(one.id, one);
+        for (const row of event.changed) this.rows.set(row.id, row);
         for (const id of event.removed) this.rows.delete(id);
       }
       return event;
@@ -74,7 +74,7 @@ const createMember = async ({ server, admin }: World): Promise<{ user_id: string
   return { user_id, client: admin.withToken(token) };
 };
 
-test("[WS-1] a follower gets all rows, then each change once, and deleted ones by ID", async () => {
+test("[WS-1] a follower gets all rows, then each change once, and the IDs of deleted workspaces", async () => {
   await using world = await openWorld();
   const { template_id } = await seedTemplate(world.server);
   const first = await createWorkspace(world.admin, template_id, "first");
@@ -92,46 +92,46 @@ test("[WS-1] a follower gets all rows, then each change once, and deleted ones b
   await followed.until((rows) => rows.get(first.id)?.status === "stopped");
   await createBuild(world.admin, first.id, "delete");
   await followed.until((rows) => !rows.has(first.id));
-  const last = new Map<string, string>();
+  const lastRows = new Map<string, string>();
   for (const event of followed.events) {
     for (const row of event.type === "changes" ? event.changed : event.workspaces) {
-      expect(JSON.stringify(row)).not.toBe(last.get(row.id) ?? "");
-      last.set(row.id, JSON.stringify(row));
+      expect(JSON.stringify(row)).not.toBe(lastRows.get(row.id) ?? "");
+      lastRows.set(row.id, JSON.stringify(row));
     }
   }
 });
 
-test("[WS-7] only a user whose roles or memberships change is notified, before the resulting rows", async () => {
+test("[WS-7] only a user whose roles or memberships change is notified, before they get the new rows", async () => {
   await using world = await openWorld();
   const { admin } = world;
   const member = await createMember(world);
-  const [followed, others] = [await follow(member.client), await follow(admin)];
-  using _socket = followed.socket;
-  using _others = others.socket;
-  await followed.next();
-  await others.next();
+  const [memberRows, adminRows] = [await follow(member.client), await follow(admin)];
+  using _socket = memberRows.socket;
+  using _others = adminRows.socket;
+  await memberRows.next();
+  await adminRows.next();
   const countNoticesAfter = async (change: Promise<unknown>): Promise<number> => {
     await change;
-    expect(await followed.next()).toMatchObject({ type: "snapshot", more: false });
-    return followed.accessNotices;
+    expect(await memberRows.next()).toMatchObject({ type: "snapshot", more: false });
+    return memberRows.accessNotices;
   };
   expect(await countNoticesAfter(admin.put(`/api/v2/users/${member.user_id}/roles`, { roles: ["auditor"] }))).toBe(1);
-  const other = await admin.post<{ id: string }>("/api/v2/organizations", { name: "other" });
-  const members = `/api/v2/organizations/${other.id}/members/${member.user_id}`;
-  expect(await countNoticesAfter(admin.post(members))).toBe(2);
-  expect(await countNoticesAfter(admin.put(`${members}/roles`, { roles: ["organization-admin"] }))).toBe(3);
-  expect(await countNoticesAfter(admin.delete(members))).toBe(4);
+  const otherOrganization = await admin.post<{ id: string }>("/api/v2/organizations", { name: "other" });
+  const memberPath = `/api/v2/organizations/${otherOrganization.id}/members/${member.user_id}`;
+  expect(await countNoticesAfter(admin.post(memberPath))).toBe(2);
+  expect(await countNoticesAfter(admin.put(`${memberPath}/roles`, { roles: ["organization-admin"] }))).toBe(3);
+  expect(await countNoticesAfter(admin.delete(memberPath))).toBe(4);
   await createWorkspace(admin, (await seedTemplate(world.server)).template_id, "mine");
-  await others.next();
-  expect(others.accessNotices).toBe(0);
+  await adminRows.next();
+  expect(adminRows.accessNotices).toBe(0);
 });
 
-test("[WS-7] a user who reconnects is notified if their permissions have changed or that is unknown; otherwise not", async () => {
+test("[WS-7] a reconnecting user is notified if their permissions have changed, or if the server cannot know", async () => {
   await using world = await openWorld();
   const { admin } = world;
   const { user_id, client } = await createMember(world);
-  const countNoticesOn = async (place: string): Promise<number> => {
-    const followed = await follow(client, place);
+  const countNoticesAfter = async (afterId: string): Promise<number> => {
+    const followed = await follow(client, afterId);
     using _socket = followed.socket;
     await followed.next();
     return followed.accessNotices;
@@ -139,96 +139,96 @@ test("[WS-7] a user who reconnects is notified if their permissions have changed
   const before = await follow(client);
   await before.next();
   before.socket.close();
-  // Positions belong to one node: a follower that reconnects to another is treated as after a restart.
-  if (!usesActiveNodes) expect(await countNoticesOn(before.id)).toBe(0);
+  // Event IDs belong to one node. Another node does not know whether permissions have changed.
+  if (!usesActiveNodes) expect(await countNoticesAfter(before.id)).toBe(0);
   await admin.put(`/api/v2/users/${user_id}/roles`, { roles: ["auditor"] });
-  expect(await countNoticesOn(before.id)).toBe(1);
-  expect(await countNoticesOn("of-another-server.12")).toBe(1);
+  expect(await countNoticesAfter(before.id)).toBe(1);
+  expect(await countNoticesAfter("of-another-server.12")).toBe(1);
 });
 
-test("[WS-8] a template that is changed, promoted, archived or deleted is sent only to people who may see it", async () => {
+test("[WS-8] people who can see a template are notified when it or a version of it changes or is deleted", async () => {
   await using world = await openWorld();
   const { admin } = world;
-  const one = await makeTemplate(admin, JSON.stringify(ECHO));
-  const hidden = await makeTemplate(admin, JSON.stringify(ECHO));
-  const organization = hidden.organization_id;
-  await admin.patch(`/api/v2/templates/${hidden.id}/acl`, { group_perms: { [organization]: "" } });
+  const template = await makeTemplate(admin, JSON.stringify(ECHO));
+  const hiddenTemplate = await makeTemplate(admin, JSON.stringify(ECHO));
+  const organization = hiddenTemplate.organization_id;
+  await admin.patch(`/api/v2/templates/${hiddenTemplate.id}/acl`, { group_perms: { [organization]: "" } });
   const member = await createMember(world);
-  const [followed, all] = [await follow(member.client), await follow(admin)];
-  using _socket = followed.socket;
-  using _all = all.socket;
-  await followed.next();
-  await all.next();
-  const archived = await importVersion(admin, JSON.stringify(ECHO), { template_id: one.id });
-  const second = await importVersion(admin, JSON.stringify(ECHO), { template_id: one.id });
+  const [memberRows, adminRows] = [await follow(member.client), await follow(admin)];
+  using _socket = memberRows.socket;
+  using _all = adminRows.socket;
+  await memberRows.next();
+  await adminRows.next();
+  const archived = await importVersion(admin, JSON.stringify(ECHO), { template_id: template.id });
+  const second = await importVersion(admin, JSON.stringify(ECHO), { template_id: template.id });
   for (const change of [
-    () => admin.patch(`/api/v2/templates/${one.id}`, { display_name: "One" }),
-    () => admin.patch(`/api/v2/templates/${one.id}/versions`, { id: second.id }),
+    () => admin.patch(`/api/v2/templates/${template.id}`, { display_name: "One" }),
+    () => admin.patch(`/api/v2/templates/${template.id}/versions`, { id: second.id }),
     () => admin.post(`/api/v2/templateversions/${archived.id}/archive`),
-    () => admin.delete(`/api/v2/templates/${one.id}`),
+    () => admin.delete(`/api/v2/templates/${template.id}`),
   ]) {
-    // The hidden one comes first, so that it would be reported first.
-    await admin.patch(`/api/v2/templates/${hidden.id}`, { display_name: crypto.randomUUID() });
-    expect(await all.template()).toEqual([hidden.id]);
+    // The hidden template changes first, so that a leak of it would arrive first.
+    await admin.patch(`/api/v2/templates/${hiddenTemplate.id}`, { display_name: crypto.randomUUID() });
+    expect(await adminRows.nextTemplates()).toEqual([hiddenTemplate.id]);
     await change();
-    expect(await followed.template()).toEqual([one.id]);
-    expect(await all.template()).toEqual([one.id]);
+    expect(await memberRows.nextTemplates()).toEqual([template.id]);
+    expect(await adminRows.nextTemplates()).toEqual([template.id]);
   }
 });
 
-test("[WS-2] [WS-3] others' rows are in no message; sharing, revoking and roles take effect immediately", async () => {
+test("[WS-2] [WS-3] no message contains invisible rows; sharing, revoking and roles take effect immediately", async () => {
   await using world = await openWorld();
   const { template_id } = await seedTemplate(world.server);
-  const mine = await createWorkspace(world.admin, template_id, "mine");
-  await awaitBuild(world.admin, mine.id);
+  const adminsWorkspace = await createWorkspace(world.admin, template_id, "mine");
+  await awaitBuild(world.admin, adminsWorkspace.id);
   const member = await createMember(world);
   const followed = await follow(member.client);
   using _socket = followed.socket;
   expect(await followed.next()).toMatchObject({ type: "snapshot", workspaces: [] });
-  await createBuild(world.admin, mine.id, "stop");
-  await awaitBuild(world.admin, mine.id);
-  await world.admin.patch(`/api/v2/workspaces/${mine.id}/acl`, { user_roles: { [member.user_id]: "use" } });
-  await followed.until((rows) => rows.has(mine.id));
-  // Events from before it was shared are not sent.
+  await createBuild(world.admin, adminsWorkspace.id, "stop");
+  await awaitBuild(world.admin, adminsWorkspace.id);
+  await world.admin.patch(`/api/v2/workspaces/${adminsWorkspace.id}/acl`, { user_roles: { [member.user_id]: "use" } });
+  await followed.until((rows) => rows.has(adminsWorkspace.id));
+  // Events from before the sharing are not sent.
   expect(followed.events.map(({ type }) => type)).toEqual(["snapshot", "changes"]);
-  await world.admin.patch(`/api/v2/workspaces/${mine.id}/acl`, { user_roles: { [member.user_id]: "" } });
-  await followed.until((rows) => !rows.has(mine.id));
+  await world.admin.patch(`/api/v2/workspaces/${adminsWorkspace.id}/acl`, { user_roles: { [member.user_id]: "" } });
+  await followed.until((rows) => !rows.has(adminsWorkspace.id));
   await world.admin.put(`/api/v2/users/${member.user_id}/roles`, { roles: ["template-admin"] });
-  await followed.until((rows) => rows.has(mine.id));
+  await followed.until((rows) => rows.has(adminsWorkspace.id));
 });
 
-test("[WS-4] a reconnecting client gets only what it missed, or a snapshot if that is unknown", async () => {
+test("[WS-4] a reconnecting client gets the changes that it missed, or a snapshot if the server does not know them", async () => {
   await using world = await openWorld();
   const { template_id } = await seedTemplate(world.server);
-  const one = await createWorkspace(world.admin, template_id, "one");
-  const two = await createWorkspace(world.admin, template_id, "two");
-  await awaitBuild(world.admin, one.id);
-  await awaitBuild(world.admin, two.id);
+  const firstWorkspace = await createWorkspace(world.admin, template_id, "one");
+  const secondWorkspace = await createWorkspace(world.admin, template_id, "two");
+  await awaitBuild(world.admin, firstWorkspace.id);
+  await awaitBuild(world.admin, secondWorkspace.id);
   const before = await follow(world.admin);
   await before.until((rows) => rows.size === 2);
   before.socket.close();
-  await createBuild(world.admin, one.id, "stop");
-  await awaitBuild(world.admin, one.id);
-  const again = await follow(world.admin, before.id);
-  using _again = again.socket;
-  const missed = await again.next();
+  await createBuild(world.admin, firstWorkspace.id, "stop");
+  await awaitBuild(world.admin, firstWorkspace.id);
+  const reconnected = await follow(world.admin, before.id);
+  using _again = reconnected.socket;
+  const missed = await reconnected.next();
   expect(missed).toMatchObject({ type: "changes", changed: [{ name: "one", status: "stopped" }], removed: [] });
-  // A later change is sent too, and so is the workspace's end.
-  await createBuild(world.admin, two.id, "delete");
+  // Later changes follow, including the deletion.
+  await createBuild(world.admin, secondWorkspace.id, "delete");
   for (;;) {
-    const event = await again.next();
-    if (event.type === "changes" && event.removed.includes(two.id)) break;
+    const event = await reconnected.next();
+    if (event.type === "changes" && event.removed.includes(secondWorkspace.id)) break;
   }
-  const outsider = await follow(world.admin, "of-another-server.12");
-  using _stranger = outsider.socket;
-  expect(await outsider.next()).toMatchObject({ type: "snapshot", workspaces: [{ name: "one" }] });
-  // A deletion in the meantime leads to a snapshot, so that the list is complete again.
+  const otherServersFollower = await follow(world.admin, "of-another-server.12");
+  using _otherSocket = otherServersFollower.socket;
+  expect(await otherServersFollower.next()).toMatchObject({ type: "snapshot", workspaces: [{ name: "one" }] });
+  // After a deletion, the client gets a snapshot.
   const lateFollower = await follow(world.admin, before.id);
   using _late = lateFollower.socket;
   expect(await lateFollower.next()).toMatchObject({ type: "snapshot", workspaces: [{ name: "one" }] });
 });
 
-test("[WS-5] server-sent events send the same; a client that sends a message is closed, and so is one that signs out", async () => {
+test("[WS-5] server-sent events send the same; the server disconnects a client that sends a message or signs out", async () => {
   await using world = await openWorld();
   const { template_id } = await seedTemplate(world.server);
   const { id } = await createWorkspace(world.admin, template_id, "dev");
@@ -242,9 +242,9 @@ test("[WS-5] server-sent events send the same; a client that sends a message is 
     break;
   }
   abort.abort();
-  const speaking = await follow(world.admin);
-  speaking.socket.send("hello");
-  expect((await speaking.socket.closed).code).toBe(1008);
+  const sending = await follow(world.admin);
+  sending.socket.send("hello");
+  expect((await sending.socket.closed).code).toBe(1008);
   const member = await createMember(world);
   const followed = await follow(member.client);
   await followed.next();
@@ -252,11 +252,11 @@ test("[WS-5] server-sent events send the same; a client that sends a message is 
   expect((await followed.socket.closed).code).toBe(1008);
 });
 
-test("[WS-6] a burst of changes is sent as the final rows, not one message for each", async () => {
+test("[WS-6] after a burst of changes, the server sends the final rows instead of one message per change", async () => {
   await using world = await openWorld();
   const { template_id } = await seedTemplate(world.server);
   const created = await Promise.all(
-    Array.from({ length: 12 }, (_, at) => createWorkspace(world.admin, template_id, `dev-${at}`)),
+    Array.from({ length: 12 }, (_, i) => createWorkspace(world.admin, template_id, `dev-${i}`)),
   );
   const followed = await follow(world.admin);
   using _socket = followed.socket;

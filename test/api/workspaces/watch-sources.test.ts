@@ -1,4 +1,4 @@
-// Watchers of a workspace are notified of everything it shows: each member is changed at its source and checked on both streams.
+// Watchers of a workspace are notified of everything that it shows: each test changes a member at its source and checks both streams.
 import { expect, test } from "bun:test";
 import { type Workspace as Shown, Workspace } from "#schema/workspaces/workspace.ts";
 import { Watchers } from "#src/api/workspaces/watchers.ts";
@@ -19,8 +19,8 @@ const MANIFEST = {
   resources: [{ name: "main", agents: [{ name: "dev", token: TOKEN, apps: [APP] }] }],
 };
 
-/** The owner, hal, has a running workspace in an organization of the template; the first user makes all other changes. */
-const open = async () => {
+/** Starts a server on which hal owns a running workspace; the first user makes all other changes. */
+const openWatchWorld = async () => {
   const world = await openWorld({ env: { SLIPWAY_ALLOW_WORKSPACE_RENAMES: "true" } });
   const template = await makeTemplate(world.admin, JSON.stringify(MANIFEST));
   const { organization_id } = template;
@@ -30,28 +30,28 @@ const open = async () => {
   const running = await awaitBuild(owner, id);
   return { ...world, template, owner, hal, id, running };
 };
-type World = Awaited<ReturnType<typeof open>>;
+type World = Awaited<ReturnType<typeof openWatchWorld>>;
 
 /** Reads server-sent events until the workspace matches. */
-const awaitEvent = async (client: Client, id: string, first: () => void, when: (shown: Shown) => boolean) => {
+const awaitEvent = async (client: Client, id: string, onFirst: () => void, matches: (shown: Shown) => boolean) => {
   const abort = new AbortController();
   const response = await client.fetch("GET", `/api/v2/workspaces/${id}/watch`, undefined, { signal: abort.signal });
   for await (const { data } of readEvents<Shown>(response)) {
     if (!data) continue;
-    first();
-    if (when(data)) break;
+    onFirst();
+    if (matches(data)) break;
   }
   abort.abort();
 };
 
-/** Makes the change once both streams have started, and waits until both have shown the result. */
+/** Makes the change when both streams have started, and waits until both have shown the result. */
 const changeAndAwait = async (
   { owner, id }: World,
   change: () => Promise<unknown>,
-  when: (shown: Shown) => boolean,
+  matches: (shown: Shown) => boolean,
 ) => {
   const started = Promise.withResolvers<void>();
-  const events = awaitEvent(owner, id, started.resolve, when);
+  const events = awaitEvent(owner, id, started.resolve, matches);
   using socket = await owner.socket(`/api/v2/workspaces/${id}/watch-ws`);
   const nextShown = async (): Promise<Shown> => {
     for (;;) {
@@ -61,9 +61,9 @@ const changeAndAwait = async (
   };
   const before = await nextShown();
   await started.promise;
-  if (when(before)) throw new Error("the condition holds before the change");
+  if (matches(before)) throw new Error("the condition is already true before the change");
   await change();
-  while (!when(await nextShown()));
+  while (!matches(await nextShown()));
   await events;
 };
 
@@ -76,13 +76,16 @@ const putWorkspace =
   ({ owner, id }: World) =>
     owner.put<unknown>(`/api/v2/workspaces/${id}/${path}`, body);
 
-type Story = readonly [change: (world: World) => Promise<unknown>, when: (shown: Shown, world: World) => boolean];
+type ChangeCase = readonly [
+  change: (world: World) => Promise<unknown>,
+  matches: (shown: Shown, world: World) => boolean,
+];
 
-/** Creates a version of the same template that is not active yet. */
-const importAnother = ({ admin, template }: World) =>
+/** Imports a version of the same template without promoting it. */
+const importNextVersion = ({ admin, template }: World) =>
   importVersion(admin, uniqueText() + JSON.stringify(MANIFEST), { template_id: template.id });
-const activate: Story[0] = async (world) => {
-  const { id } = await importAnother(world);
+const promoteNextVersion: ChangeCase[0] = async (world) => {
+  const { id } = await importNextVersion(world);
   await world.admin.patch(`/api/v2/templates/${world.template.id}/versions`, { id });
 };
 const rename = (name: string, username: string) => (world: World) =>
@@ -90,12 +93,12 @@ const rename = (name: string, username: string) => (world: World) =>
 
 /** Members that never change, or change only when a prebuilt workspace is claimed (PB-9). */
 type FixedMember = "id" | "created_at" | "owner_id" | "organization_id" | "template_id" | "is_prebuild" | "task_id";
-/** A process setting, and a URL that no operation sets. */
-type Set = "allow_renames" | "owner_avatar_url";
+/** A setting of the process, and a URL that no API call sets. */
+type UnsetMember = "allow_renames" | "owner_avatar_url";
 /** Updated with every minute of use: watchers see it with the next change (README of the API). */
 type DelayedMember = "last_used_at";
 
-const STORIES: Record<Exclude<keyof Shown, FixedMember | Set | DelayedMember>, readonly Story[]> = {
+const CASES: Record<Exclude<keyof Shown, FixedMember | UnsetMember | DelayedMember>, readonly ChangeCase[]> = {
   updated_at: [
     [
       ({ owner, id }) => owner.patch(`/api/v2/workspaces/${id}`, { name: "newer" }),
@@ -130,9 +133,9 @@ const STORIES: Record<Exclude<keyof Shown, FixedMember | Set | DelayedMember>, r
     [patchTemplate({ use_classic_parameter_flow: false }), (w) => !w.template_use_classic_parameter_flow],
   ],
   template_active_version_id: [
-    [activate, (w, { template }) => w.template_active_version_id !== template.active_version_id],
+    [promoteNextVersion, (w, { template }) => w.template_active_version_id !== template.active_version_id],
   ],
-  outdated: [[activate, ({ outdated }) => outdated]],
+  outdated: [[promoteNextVersion, ({ outdated }) => outdated]],
   latest_build: [
     [({ owner, id }) => createBuild(owner, id, "stop"), ({ latest_build }) => latest_build.status === "stopped"],
     [
@@ -215,38 +218,41 @@ const STORIES: Record<Exclude<keyof Shown, FixedMember | Set | DelayedMember>, r
   ],
 };
 
-for (const [member, stories] of Object.entries(STORIES)) {
-  for (const [i, [change, when]] of stories.entries()) {
+for (const [member, cases] of Object.entries(CASES)) {
+  for (const [i, [change, matches]] of cases.entries()) {
     testInside(`[WK-28] watchers are notified of ${member}${i === 0 ? "" : `, case ${i + 1}`}`, async () => {
-      await using world = await open();
+      await using world = await openWatchWorld();
       await changeAndAwait(
         world,
         () => change(world),
-        (shown) => when(shown, world),
+        (shown) => matches(shown, world),
       );
     });
   }
 }
 
-testInside("[WK-28] watchers are notified when a person it is shared with is renamed or deleted", async () => {
-  await using world = await open();
-  const { admin, owner, id, server, running } = world;
-  const { user_id } = await seedUser(server, { username: "guest", organization_id: running.organization_id });
-  await owner.patch(`/api/v2/workspaces/${id}/acl`, { user_roles: { [user_id]: "use" } });
-  const names = ({ shared_with }: Shown): string => shared_with.map(({ name }) => name).join();
-  await changeAndAwait(
-    world,
-    () => rename("guest", "ghost")(world),
-    (shown) => names(shown) === "ghost",
-  );
-  await changeAndAwait(
-    world,
-    () => admin.delete(`/api/v2/users/${user_id}`),
-    (shown) => names(shown) === "",
-  );
-});
+testInside(
+  "[WK-28] watchers are notified when a person with whom the workspace is shared is renamed or deleted",
+  async () => {
+    await using world = await openWatchWorld();
+    const { admin, owner, id, server, running } = world;
+    const { user_id } = await seedUser(server, { username: "guest", organization_id: running.organization_id });
+    await owner.patch(`/api/v2/workspaces/${id}/acl`, { user_roles: { [user_id]: "use" } });
+    const names = ({ shared_with }: Shown): string => shared_with.map(({ name }) => name).join();
+    await changeAndAwait(
+      world,
+      () => rename("guest", "ghost")(world),
+      (shown) => names(shown) === "ghost",
+    );
+    await changeAndAwait(
+      world,
+      () => admin.delete(`/api/v2/users/${user_id}`),
+      (shown) => names(shown) === "",
+    );
+  },
+);
 
-test("[WK-28] a waiting workspace shows its queue position and new workers, and its watchers are notified of both", async () => {
+test("[WK-28] watchers of a waiting workspace are notified of its queue position and of new workers", async () => {
   await using world = await openWorld({ env: { SLIPWAY_PROVISIONER_SLOTS: "1" } });
   const { admin, server } = world;
   const hanging = await makeTemplate(admin, JSON.stringify({ ...ECHO, echo: { hang: true } }));
@@ -255,65 +261,65 @@ test("[WK-28] a waiting workspace shows its queue position and new workers, and 
     await createWorkspace(admin, hanging.id, "second"),
     await createWorkspace(admin, hanging.id, "third"),
   ];
-  const awaitPosition = (at: number) =>
-    awaitWorkspace(admin, third.id, (w) => w.latest_build.job.queue_position === at);
+  const awaitPosition = (position: number) =>
+    awaitWorkspace(admin, third.id, (w) => w.latest_build.job.queue_position === position);
   await awaitPosition(2);
-  const moved = awaitPosition(1);
+  const firstInQueue = awaitPosition(1);
   await admin.patch(`/api/v2/workspacebuilds/${first.latest_build.id}/cancel`);
-  await moved;
+  await firstInQueue;
   const thirdStarts = awaitWorkspace(admin, third.id, (w) => w.latest_build.status === "starting");
   await admin.patch(`/api/v2/workspacebuilds/${second.latest_build.id}/cancel`);
   await thirdStarts;
   await admin.patch(`/api/v2/workspacebuilds/${third.latest_build.id}/cancel`);
-  const outside = { ...ECHO, provisioner: "external", external: { provisioner: "echo" } };
-  const { id: elsewhere } = await makeTemplate(admin, JSON.stringify(outside));
+  const externalManifest = { ...ECHO, provisioner: "external", external: { provisioner: "echo" } };
+  const { id: externalTemplateId } = await makeTemplate(admin, JSON.stringify(externalManifest));
   const { key } = await makeKey(admin);
-  const farWorkspace = await createWorkspace(admin, elsewhere, "far");
-  const workers = (count: number) =>
-    awaitWorkspace(admin, farWorkspace.id, ({ latest_build: { job } }) => job.available_workers.length === count);
-  await workers(0);
-  const changes = workers(1);
+  const externalWorkspace = await createWorkspace(admin, externalTemplateId, "far");
+  const awaitWorkers = (count: number) =>
+    awaitWorkspace(admin, externalWorkspace.id, ({ latest_build: { job } }) => job.available_workers.length === count);
+  await awaitWorkers(0);
+  const oneWorker = awaitWorkers(1);
   const { socket } = await openWorker(server.url, key, { name: "remote" });
-  await changes;
-  const withoutWorkers = workers(0);
+  await oneWorker;
+  const noWorkers = awaitWorkers(0);
   socket[Symbol.dispose]();
-  await withoutWorkers;
+  await noWorkers;
 });
 
 testInside(
-  "[WK-29] a change that hundreds of watched workspaces show reaches each of them without blocking the event loop",
+  "[WK-29] a change to hundreds of watched workspaces reaches each watcher without blocking the event loop",
   async () => {
     await using world = await openWorld();
     const { admin, server } = world;
     const context = getContext(server);
-    const many = await seedMany(context.store, context.clock.now(), { workspaces: MANY, templates: 1 });
-    const [template_id = ""] = many.templates;
+    const seeded = await seedMany(context.store, context.clock.now(), { workspaces: MANY, templates: 1 });
+    const [template_id = ""] = seeded.templates;
     const watchers = new Watchers(context);
     const names = new Map<string, string>();
-    const first = Promise.withResolvers<void>();
+    const allLoaded = Promise.withResolvers<void>();
     const allRenamed = Promise.withResolvers<void>();
     const renamed = new Set<string>();
     const viewer = { user_id: template_id, compat: false };
-    for (const id of many.workspaces) {
+    for (const id of seeded.workspaces) {
       watchers.watch(id, {
         viewer,
         onData: (json) => {
           names.set(id, (JSON.parse(json) as Shown).template_name);
-          if (names.size === MANY) first.resolve();
-          // Once a second, the clock checks the times of workspaces whose template has changed, and some are sent again.
+          if (names.size === MANY) allLoaded.resolve();
+          // The server may send a workspace more than once, because it also recomputes times after a change of the template.
           if (names.get(id) === "renamed" && renamed.add(id).size === MANY) allRenamed.resolve();
         },
         onError: () => allRenamed.reject(new Error(`${id} cannot be read`)),
       });
     }
-    await first.promise;
+    await allLoaded.promise;
     let turns = 0;
     let isOver = false;
-    const turn = (): void => {
+    const countTurn = (): void => {
       turns += 1;
-      if (!isOver) setImmediate(turn);
+      if (!isOver) setImmediate(countTurn);
     };
-    turn();
+    countTurn();
     await admin.patch(`/api/v2/templates/${template_id}`, { name: "renamed" });
     await allRenamed.promise;
     isOver = true;
@@ -321,8 +327,8 @@ testInside(
   },
 );
 
-test("[WK-28] every member of a workspace has its test here, or its reason", () => {
-  const fixed: Record<FixedMember | Set | DelayedMember, true> = {
+test("[WK-28] every member of a workspace has a test here or is listed as an exception", () => {
+  const fixed: Record<FixedMember | UnsetMember | DelayedMember, true> = {
     id: true,
     created_at: true,
     owner_id: true,
@@ -334,5 +340,5 @@ test("[WK-28] every member of a workspace has its test here, or its reason", () 
     owner_avatar_url: true,
     last_used_at: true,
   };
-  expect(Object.keys(Workspace.properties).sort()).toEqual([...Object.keys(STORIES), ...Object.keys(fixed)].sort());
+  expect(Object.keys(Workspace.properties).sort()).toEqual([...Object.keys(CASES), ...Object.keys(fixed)].sort());
 });
