@@ -432,7 +432,7 @@ type PackObject = { readonly type: number; readonly content: Buffer; readonly cl
 
 /** Creates a pack of objects. An object can claim another size than its real one. */
 const createPack = (...objects: readonly PackObject[]): Buffer => {
-  const encoded = objects.map(({ type, content, claimed: claimedBytes = content.byteLength }) => {
+  const encoded = objects.map(({ type, content, claimedBytes = content.byteLength }) => {
     const header = [(type << 4) | (claimedBytes & 15) | 0x80];
     let remaining = Math.floor(claimedBytes / 16);
     for (; remaining >= 128; remaining = Math.floor(remaining / 128)) header.push((remaining & 0x7f) | 0x80);
@@ -475,7 +475,7 @@ const servePack = (commit: string, pack: Buffer) =>
 
 test("[RW-11] reading a small pack whose object claims gigabytes stays within the memory limit", async () => {
   using temp = tempDirectory();
-  const tree = { type: TREE, content: Buffer.alloc(1_000), claimed: 3 * 1024 * 1024 * 1024 };
+  const tree = { type: TREE, content: Buffer.alloc(1_000), claimedBytes: 3 * 1024 * 1024 * 1024 };
   using host = servePack("1".repeat(40), createPack(tree));
   const outbound = new Outbound({ clock: systemClock, allowed: ["127.0.0.0/8"] });
   const reader = new RepositoryReader({ outbound, clock: systemClock, root: join(temp.path, "copies") });

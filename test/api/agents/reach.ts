@@ -115,20 +115,20 @@ export class TestTerminal implements Disposable {
 
   /** Waits until the recorded output matches, and returns it. Rejects if the terminal ends first. */
   async until(pattern: RegExp): Promise<string> {
-    while (!pattern.test(this.#seen)) {
+    while (!pattern.test(this.#output)) {
       const chunk = await this.socket.next();
       if (chunk === undefined) {
         const { code, reason } = await this.socket.closed;
-        throw new Error(`the terminal ended (${code}, ${reason}) with: ${JSON.stringify(this.#seen.slice(-500))}`);
+        throw new Error(`the terminal ended (${code}, ${reason}) with: ${JSON.stringify(this.#output.slice(-500))}`);
       }
-      this.#seen += new TextDecoder().decode(chunk as Uint8Array);
+      this.#output += new TextDecoder().decode(chunk as Uint8Array);
     }
-    return this.#seen;
+    return this.#output;
   }
 
   /** Clears the recorded output. */
   clearOutput(): void {
-    this.#seen = "";
+    this.#output = "";
   }
 
   [Symbol.dispose](): void {
