@@ -30,19 +30,19 @@ const createNodes = (overrides: Partial<RemoteActors> = {}) => {
     location: "here",
     lookupCount: 0,
   };
-  const make = (id: string) => new Notes(id, {} as Store);
-  const there = new Directory(make, clock);
+  const createNotes = (id: string) => new Notes(id, {} as Store);
+  const otherNode = new Directory(createNotes, clock);
   const remote: RemoteActors = {
     locate() {
       target.lookupCount += 1;
       return target.location;
     },
-    ask: (_, id, message, args) => there.askHere(id, message as "note", args as { text: string }),
+    ask: (_, id, message, args) => otherNode.askHere(id, message as "note", args as { text: string }),
     expect() {},
     ...overrides,
   };
-  const here = new Directory(make, clock, { remote });
-  return { clock, at: target, here, there };
+  const thisNode = new Directory(createNotes, clock, { remote });
+  return { clock, target, here: thisNode, there: otherNode };
 };
 
 const catchError = (work: Promise<unknown>): Promise<unknown> =>
@@ -52,34 +52,34 @@ const catchError = (work: Promise<unknown>): Promise<unknown> =>
   );
 
 test("[CP-33] a message reaches its actor's node, and errors are returned from there", async () => {
-  const { at: target, here, there } = createNodes();
-  expect(await here.ask("a", "note", { text: "1" })).toEqual(["1"]);
+  const { target, here: thisNode, there: otherNode } = createNodes();
+  expect(await thisNode.ask("a", "note", { text: "1" })).toEqual(["1"]);
   target.location = OTHER;
-  expect(await here.ask("a", "note", { text: "2" })).toEqual(["2"]);
-  expect(await catchError(here.ask("a", "note", { text: "bad" }))).toMatchObject({ kind: "conflict" });
-  expect([here.size, there.size]).toEqual([1, 1]);
+  expect(await thisNode.ask("a", "note", { text: "2" })).toEqual(["2"]);
+  expect(await catchError(thisNode.ask("a", "note", { text: "bad" }))).toMatchObject({ kind: "conflict" });
+  expect([thisNode.size, otherNode.size]).toEqual([1, 1]);
 });
 
 test("[CP-33] messages keep their order while their actor's node is looked up", async () => {
-  const { at: target, here } = createNodes();
+  const { target, here: thisNode } = createNodes();
   const lookup = Promise.withResolvers<ActorLocation>();
   target.location = lookup.promise;
-  const first = here.ask("a", "note", { text: "1" });
+  const first = thisNode.ask("a", "note", { text: "1" });
   target.location = OTHER;
-  const second = here.ask("a", "note", { text: "2" });
-  const other = here.ask("b", "note", { text: "other" });
+  const second = thisNode.ask("a", "note", { text: "2" });
+  const other = thisNode.ask("b", "note", { text: "other" });
   // Other actors do not have to wait.
   expect(await other).toEqual(["other"]);
   lookup.resolve(OTHER);
   expect(await second).toEqual(["1", "2"]);
   expect(await first).toEqual(["1"]);
-  expect(await here.ask("a", "note", { text: "3" })).toEqual(["1", "2", "3"]);
+  expect(await thisNode.ask("a", "note", { text: "3" })).toEqual(["1", "2", "3"]);
 });
 
 test("[CP-33] while no node has an actor's shard, its messages wait for at most fifteen seconds", async () => {
-  const { at: target, clock, here } = createNodes();
+  const { target, clock, here: thisNode } = createNodes();
   target.location = "moving";
-  const delayed = [here.ask("a", "note", { text: "1" }), here.ask("a", "note", { text: "2" })];
+  const delayed = [thisNode.ask("a", "note", { text: "1" }), thisNode.ask("a", "note", { text: "2" })];
   for (let i = 0; i < 100; i++) {
     await clock.timerIn(50);
     clock.advance(50);
@@ -89,7 +89,7 @@ test("[CP-33] while no node has an actor's shard, its messages wait for at most 
 
   target.location = "moving";
   let isAnswered = false;
-  const rejected = catchError(here.ask("a", "note", { text: "3" })).finally(() => {
+  const rejected = catchError(thisNode.ask("a", "note", { text: "3" })).finally(() => {
     isAnswered = true;
   });
   let waited = 0;
@@ -107,9 +107,9 @@ test("[CP-33] while no node has an actor's shard, its messages wait for at most 
 test("[CP-33] a message that was not started is resent to the actor's current node; a message that may have been started is not", async () => {
   let attemptCount = 0;
   const {
-    at: target,
+    target,
     clock,
-    here,
+    here: thisNode,
   } = createNodes({
     ask() {
       attemptCount += 1;
@@ -117,7 +117,7 @@ test("[CP-33] a message that was not started is resent to the actor's current no
     },
   });
   target.location = OTHER;
-  const failed = catchError(here.ask("a", "note", { text: "1" }));
+  const failed = catchError(thisNode.ask("a", "note", { text: "1" }));
   for (let i = 0; i < 2; i++) {
     await clock.timerIn(50);
     clock.advance(50);
@@ -125,7 +125,7 @@ test("[CP-33] a message that was not started is resent to the actor's current no
   expect(await failed).toMatchObject({ kind: "internal" });
   expect(attemptCount).toBe(3);
   attemptCount = 0;
-  const reply = here.ask("a", "note", { text: "1" });
+  const reply = thisNode.ask("a", "note", { text: "1" });
   await clock.timerIn(50);
   target.location = "here";
   clock.advance(50);
@@ -133,11 +133,11 @@ test("[CP-33] a message that was not started is resent to the actor's current no
 });
 
 test("[CP-33] a stopping directory answers all waiting callers", async () => {
-  const { at: target, clock, here } = createNodes();
+  const { target, clock, here: thisNode } = createNodes();
   target.location = "moving";
-  const waiting = catchError(here.ask("a", "note", { text: "1" }));
+  const waiting = catchError(thisNode.ask("a", "note", { text: "1" }));
   await clock.timerIn(50);
-  await here.stop();
+  await thisNode.stop();
   clock.advance(50);
   expect(await waiting).toMatchObject({ kind: "overloaded" });
 });

@@ -21,14 +21,14 @@ const workingStore = createStore(async () => {});
 test("[AC-1] messages run one at a time, in order; a message beyond the limit is refused as overloaded", async () => {
   const mailbox = new Mailbox();
   const gate = Promise.withResolvers<void>();
-  const seen: number[] = [];
+  const handled: number[] = [];
   const running = mailbox.run(() => gate.promise);
-  const waiting = Array.from({ length: MAX_WAITING_MESSAGES }, (_, i) => mailbox.run(async () => void seen.push(i)));
+  const waiting = Array.from({ length: MAX_WAITING_MESSAGES }, (_, i) => mailbox.run(async () => void handled.push(i)));
   const refused = await mailbox.run(async () => {}).catch(toErrorKind);
   expect(refused).toBe("overloaded");
   gate.resolve();
   await Promise.all([running, ...waiting]);
-  expect(seen).toEqual([...seen.keys()]);
+  expect(handled).toEqual([...handled.keys()]);
   expect(mailbox.isIdle).toBe(true);
 });
 
@@ -87,16 +87,19 @@ test("[AC-4] an idle actor is evicted; an actor that handles a message stays, an
   const directory = new Directory((id) => new Counter(id, workingStore), clock);
   await directory.ask("a", "add", { by: 1 });
   const gate = Promise.withResolvers<void>();
-  const held = directory.ask("b", "hold", { gate: gate.promise });
+  const busy = directory.ask("b", "hold", { gate: gate.promise });
   clock.advance(IDLE_TIMEOUT_MS);
   directory.sweep();
   expect(directory.size).toBe(1);
   const waiting = directory.ask("b", "add", { by: 2 });
   gate.resolve();
-  await held;
+  await busy;
   expect(await waiting).toBe(2);
-  const [one, two] = await Promise.all([directory.ask("a", "add", { by: 3 }), directory.ask("a", "add", { by: 4 })]);
-  expect([one, two]).toEqual([3, 7]);
+  const [first, second] = await Promise.all([
+    directory.ask("a", "add", { by: 3 }),
+    directory.ask("a", "add", { by: 4 }),
+  ]);
+  expect([first, second]).toEqual([3, 7]);
 });
 
 test("[AC-8] above the limit, each new actor evicts an idle one; busy actors and actors with unstored state stay", async () => {
@@ -108,7 +111,7 @@ test("[AC-8] above the limit, each new actor evicts an idle one; busy actors and
   const clock = new ManualClock();
   const directory = new Directory((id) => new ConnectedCounter(id, workingStore), clock, { most: 3 });
   const gate = Promise.withResolvers<void>();
-  const held = directory.ask("at work", "hold", { gate: gate.promise });
+  const busy = directory.ask("at work", "hold", { gate: gate.promise });
   await directory.ask("connected", "add", { by: 7 });
   const sums: number[] = [];
   for (let i = 0; i < 20; i++) {
@@ -119,7 +122,7 @@ test("[AC-8] above the limit, each new actor evicts an idle one; busy actors and
   expect(directory.size).toBeLessThanOrEqual(5);
   // Neither was recreated: their counters continue.
   gate.resolve();
-  await held;
+  await busy;
   expect(await directory.ask("at work", "add", { by: 2 })).toBe(2);
   expect(await directory.ask("connected", "add", { by: 1 })).toBe(8);
 });
@@ -147,14 +150,14 @@ const heapBytes = (): number => {
 test("[AC-6] a stopping directory refuses new messages and answers waiting ones", async () => {
   const directory = new Directory((id) => new Counter(id, workingStore), new ManualClock());
   const gate = Promise.withResolvers<void>();
-  const held = directory.ask("a", "hold", { gate: gate.promise });
+  const busy = directory.ask("a", "hold", { gate: gate.promise });
   const waiting = directory.ask("a", "add", { by: 1 });
   const stopped = directory.stop();
   const refused = await directory.ask("a", "add", { by: 1 }).catch((error: AppError) => error.kind);
   expect(refused).toBe("overloaded");
   gate.resolve();
   await stopped;
-  expect([await held, await waiting]).toEqual([0, 1]);
+  expect([await busy, await waiting]).toEqual([0, 1]);
 });
 
 test("[AC-7] a due timer is delivered until its actor has cleared it, never twice concurrently, and again after a failure", async () => {
@@ -191,12 +194,12 @@ test("[AC-7] a due timer is delivered until its actor has cleared it, never twic
   await store.close();
 });
 
-test("[SN-23] each user has one copy in progress, however many they have requested", async () => {
+test("[SN-23] each user has one copy in progress, regardless of how many they request", async () => {
   const started: string[] = [];
-  const ends = new Map<string, () => void>();
+  const finishById = new Map<string, () => void>();
   const capture = async ({ snapshot_id }: { snapshot_id: string }) => {
     started.push(snapshot_id);
-    await new Promise<void>((resolve) => ends.set(snapshot_id, resolve));
+    await new Promise<void>((resolve) => finishById.set(snapshot_id, resolve));
     return { method: "archive", bytes: 0 };
   };
   const runner = new SnapshotRunner({
@@ -225,10 +228,10 @@ test("[SN-23] each user has one copy in progress, however many they have request
     ["ann 2", "ann 3"],
     ["bob 1", "bob 2"],
   ] as const) {
-    ends.get(ended)?.();
+    finishById.get(ended)?.();
     await until(() => started.at(-1) === next, { what: next });
   }
-  ends.get("ann 3")?.();
-  ends.get("bob 2")?.();
+  finishById.get("ann 3")?.();
+  finishById.get("bob 2")?.();
   await runner.stop();
 });

@@ -1,17 +1,18 @@
+// Resuming the work of shards that a node takes over.
 import { expect, test } from "bun:test";
 import { JobQueue } from "#actors/runtime/job-queue.ts";
 import { ResumeIncompleteError, resumeAll } from "#actors/runtime/resume-work.ts";
 import { AppError } from "#base/errors.ts";
 import { CommitError } from "#db/engine/store.ts";
 
-const toName = (one: number): string => `thing ${one}`;
+const toName = (item: number): string => `thing ${item}`;
 
 test("[CP-54] work that cannot be resumed does not block other work, and follows its actor to another node", async () => {
   const resumed: number[] = [];
   const resumeWith = (errors: Readonly<Record<number, Error>>) =>
-    resumeAll([1, 2, 3], toName, async (one) => {
-      if (errors[one]) throw errors[one];
-      resumed.push(one);
+    resumeAll([1, 2, 3], toName, async (item) => {
+      if (errors[item]) throw errors[item];
+      resumed.push(item);
     });
   await resumeWith({ 2: new Error("it is broken for good") });
   expect(resumed.splice(0)).toEqual([1, 3]);
@@ -21,10 +22,10 @@ test("[CP-54] work that cannot be resumed does not block other work, and follows
   }
 });
 
-test("[CP-54] a job whose shard returns while it still ends is started again", async () => {
+test("[CP-54] a job starts again if its shard returns before its first run has ended", async () => {
   const queue = new JobQueue(1);
   const started: string[] = [];
-  const ends: (() => void)[] = [];
+  const finishCallbacks: (() => void)[] = [];
   const makeJob = (name: string) => ({
     id: "job",
     created_at: 0,
@@ -33,7 +34,7 @@ test("[CP-54] a job whose shard returns while it still ends is started again", a
     of: { kind: "build" as const, id: "workspace" },
     run: (): Promise<void> => {
       started.push(name);
-      return new Promise((resolve) => ends.push(resolve));
+      return new Promise((resolve) => finishCallbacks.push(resolve));
     },
   });
   queue.submit(makeJob("first"));
@@ -42,8 +43,8 @@ test("[CP-54] a job whose shard returns while it still ends is started again", a
   expect(queue.has("job")).toBe(false);
   queue.submit(makeJob("again"));
   expect([queue.has("job"), started]).toEqual([true, ["first"]]);
-  ends[0]?.();
+  finishCallbacks[0]?.();
   await released;
   expect(started).toEqual(["first", "again"]);
-  ends[1]?.();
+  finishCallbacks[1]?.();
 });

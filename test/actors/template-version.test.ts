@@ -93,10 +93,10 @@ describe("an import", () => {
     });
   });
 
-  test("[TP-16] an import that a crash interrupts is submitted again; an import that keeps crashing the server fails", () => {
-    const again = applyCommands(START, { type: "requeue", now: 5 });
-    expect(toJobStatus(again.state.job)).toBe("pending");
-    expect(again.effect).toBe("submit");
+  test("[TP-16] resubmits an import that a crash interrupts; an import that keeps crashing the server fails", () => {
+    const requeued = applyCommands(START, { type: "requeue", now: 5 });
+    expect(toJobStatus(requeued.state.job)).toBe("pending");
+    expect(requeued.effect).toBe("submit");
     const commands = Array.from({ length: MAX_ATTEMPTS }, (_, i): VersionCommand[] => [
       { ...START, now: 10 * i } as VersionCommand,
       { type: "requeue", now: 10 * i + 5 },
@@ -107,8 +107,8 @@ describe("an import", () => {
   });
 
   test("[TP-16] late reports of a run are stale once the job waits or has started again", () => {
-    const waits = applyCommands(START, { type: "requeue", now: 5 });
-    const again = transition(waits.state, { ...START, now: 6 } as VersionCommand) as VersionChange;
+    const pendingAgain = applyCommands(START, { type: "requeue", now: 5 });
+    const restarted = transition(pendingAgain.state, { ...START, now: 6 } as VersionCommand) as VersionChange;
     const line = { created_at: 1, source: "provisioner", level: "info", stage: "s", output: "o" } as const;
     const reports: VersionCommand[] = [
       { type: "say", now: 7, first_id: 1, logs: [line] },
@@ -120,9 +120,9 @@ describe("an import", () => {
     ];
     const applyAttempt = ({ state }: VersionChange, attempt: number) =>
       reports.filter((report) => transition(state, { ...report, attempt } as VersionCommand) !== "stale");
-    expect(applyAttempt(waits, 1)).toEqual([]);
-    expect(applyAttempt(again, 1)).toEqual([]);
-    expect(applyAttempt(again, 2)).toEqual(reports);
+    expect(applyAttempt(pendingAgain, 1)).toEqual([]);
+    expect(applyAttempt(restarted, 1)).toEqual([]);
+    expect(applyAttempt(restarted, 2)).toEqual(reports);
   });
 
   test("[TP-14] an import that no worker takes, or that falls silent, fails with a reason", () => {

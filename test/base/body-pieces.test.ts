@@ -26,7 +26,7 @@ test("[AX-6] small chunks are handled 64 at a time, larger ones as they arrive",
   expect(pieceCount).toBe(130);
 });
 
-test("[AX-27] a body is slow if its sender sends less than a kilobyte per second, and not if its reader is busy", async () => {
+test("[AX-27] a body is slow if its sender sends less than a kilobyte per second, but not if its reader is busy", async () => {
   const clock = new ManualClock();
   let slowCount = 0;
   const progress = new ProgressWatch(clock, () => {

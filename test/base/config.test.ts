@@ -61,7 +61,7 @@ describe("the source of a value", () => {
     expect(config.allowed_hosts).toEqual(["one.example", "[::1]"]);
   });
 
-  test("[CF-2] the last one of a repeated flag applies; an empty variable is treated as unset", () => {
+  test("[CF-2] the last of a repeated flag applies; an empty variable is treated as unset", () => {
     expect(load(["--log-level=warn", "--log-level", "error"]).config.log_level.level).toBe("error");
     expect(load([], { SLIPWAY_LOG_LEVEL: "" }).sources.log_level.from).toBe("default");
   });
@@ -260,7 +260,7 @@ describe("values derived from settings", () => {
     expect(getAccessUrl(load(["--access-url=https://s.example"]).config, 1).href).toBe("https://s.example/");
   });
 
-  test("[CF-7] requests may name loopback, the bound address and the access URL's host, or exactly the listed hosts", () => {
+  test("[CF-7] requests may name loopback, the bound address and the access URL's host, or only the hosts in the setting", () => {
     const { config } = load(["--address=[fd00::1]:1", "--access-url=https://S.example:8443"]);
     expect(getAllowedHosts(config)).toEqual(["localhost", "127.0.0.1", "[::1]", "[fd00::1]", "s.example"]);
     expect(getAllowedHosts(load(["--allowed-hosts=only.example"]).config)).toEqual(["only.example"]);
@@ -302,7 +302,7 @@ describe("secrets from files", () => {
     expect(formatSettingsMarkdown()).toContain("`SLIPWAY_ADMIN_PASSWORD_FILE`");
   });
 
-  test("[CF-16] a secret with both settings in one place, a missing file, and a file for a setting that is not secret are refused", () => {
+  test("[CF-16] refuses a secret that is set twice, a missing file, and a file for a setting that is not secret", () => {
     const bothVariables = { SLIPWAY_ADMIN_PASSWORD_FILE: "/run/pw", SLIPWAY_ADMIN_PASSWORD: "x-secret-x" };
     expect(getRefusal(() => loadWithSecret([], bothVariables))).toContain("SLIPWAY_ADMIN_PASSWORD is also set");
     expect(getRefusal(() => loadWithSecret([], bothVariables))).not.toContain("x-secret-x");
@@ -312,16 +312,20 @@ describe("secrets from files", () => {
 });
 
 describe("whether only this machine uses the server", () => {
-  const isLocalOnly = (...argv: string[]): boolean => isUsedOnlyLocally(load(argv).config);
+  const isOnlyUsedLocally = (...argv: string[]): boolean => isUsedOnlyLocally(load(argv).config);
 
   test("[CF-15] applies while every address is a loopback address and no proxy is trusted", () => {
-    expect(isLocalOnly()).toBe(true);
-    expect(isLocalOnly("--access-url=http://localhost:7080", "--wildcard-access-url=*.apps.localhost:7080")).toBe(true);
-    expect(isLocalOnly("--access-url=http://[::1]:7080", "--allowed-hosts=localhost,host.docker.internal")).toBe(true);
+    expect(isOnlyUsedLocally()).toBe(true);
+    expect(isOnlyUsedLocally("--access-url=http://localhost:7080", "--wildcard-access-url=*.apps.localhost:7080")).toBe(
+      true,
+    );
+    expect(isOnlyUsedLocally("--access-url=http://[::1]:7080", "--allowed-hosts=localhost,host.docker.internal")).toBe(
+      true,
+    );
   });
 
   test("[CF-15] does not apply once one setting suggests other users, and the message names the setting", () => {
-    const signs: [string, string][] = [
+    const sharedUseSettings: [string, string][] = [
       ["--address=0.0.0.0:7080", "address is 0.0.0.0:7080"],
       ["--address=127.example.com:7080", "address is 127.example.com:7080"],
       ["--access-url=https://slipway.example.com", "access_url is https://slipway.example.com"],
@@ -330,11 +334,11 @@ describe("whether only this machine uses the server", () => {
       ["--trusted-proxies=127.0.0.1", "trusted_proxies names a proxy"],
       ["--allowed-hosts=localhost,slipway.lan", "allowed_hosts names slipway.lan"],
     ];
-    for (const [flag, sign] of signs) {
-      expect([flag, isLocalOnly(flag)]).toEqual([flag, false]);
+    for (const [flag, sign] of sharedUseSettings) {
+      expect([flag, isOnlyUsedLocally(flag)]).toEqual([flag, false]);
       expect(listSharedUseSettings(load([flag]).config)).toEqual([sign]);
     }
-    expect(listSharedUseSettings(load(signs.slice(3, 6).map(([flag]) => flag)).config)).toHaveLength(3);
+    expect(listSharedUseSettings(load(sharedUseSettings.slice(3, 6).map(([flag]) => flag)).config)).toHaveLength(3);
   });
 });
 

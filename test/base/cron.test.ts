@@ -1,4 +1,4 @@
-// Schedules in time zones: valid and invalid ones, and the next times, also across daylight saving changes.
+// Schedules in time zones: valid and invalid schedules, and the next times, including daylight saving changes.
 import { describe, expect, test } from "bun:test";
 import { findNextTime, findScheduleProblem } from "#base/schedule/cron.ts";
 import { WEEKDAYS } from "#base/schedule/weekdays.ts";
@@ -50,7 +50,7 @@ const listNextTimes = (text: string, from: string, count: number, days?: string[
   return times;
 };
 
-describe("[TI-2] local time applies, also across clock changes", () => {
+describe("[TI-2] local time applies, including clock changes", () => {
   test.each([
     ["spring in Berlin", "CRON_TZ=Europe/Berlin 0 9 * * *", "2030-03-30T00:00Z", "2030-03-30T08:00 2030-03-31T07:00"],
     ["autumn in Berlin", "CRON_TZ=Europe/Berlin 0 9 * * *", "2030-10-26T00:00Z", "2030-10-26T07:00 2030-10-27T08:00"],

@@ -9,7 +9,7 @@ const makeKey = (fill: number) => new Uint8Array(32).fill(fill);
 describe("sealing", () => {
   const encryption = new Encryption(makeKey(1));
 
-  test("[GK-5] encrypted data decrypts in the same context, and no two ciphertexts are alike", () => {
+  test("[GK-5] sealed values open in the same context, and no two sealed values are alike", () => {
     for (const secret of ["", "a", "ü".repeat(10_000), "line\nline\n"]) {
       const sealed = encryption.seal(secret, "x:1");
       expect(sealed).toMatch(/^v1\.[0-9a-f]{8}\.[\w-]+$/);
@@ -22,16 +22,16 @@ describe("sealing", () => {
     const sealed = encryption.seal("secret", "x:1");
     expect(() => encryption.open(sealed, "x:2")).toThrow(UnsealError);
     expect(() => new Encryption(makeKey(2)).open(sealed, "x:1")).toThrow(/another key/);
-    const [version, name, body = ""] = sealed.split(".");
+    const [version, keyId, body = ""] = sealed.split(".");
     const bytes = Buffer.from(body, "base64url");
     for (let bit = 0; bit < bytes.length * 8; bit++) {
       const altered = Buffer.from(bytes);
       altered[bit >> 3] = (altered[bit >> 3] as number) ^ (1 << (bit & 7));
-      expect(() => encryption.open([version, name, altered.toString("base64url")].join("."), "x:1")).toThrow(
+      expect(() => encryption.open([version, keyId, altered.toString("base64url")].join("."), "x:1")).toThrow(
         UnsealError,
       );
     }
-    for (const text of ["", "v1", "v2.a.b", `v1.${name}.`, `v1.${name}.AAAA`, "plain text"]) {
+    for (const text of ["", "v1", "v2.a.b", `v1.${keyId}.`, `v1.${keyId}.AAAA`, "plain text"]) {
       expect(() => encryption.open(text, "x:1")).toThrow(UnsealError);
     }
   });

@@ -16,7 +16,7 @@ const base64 = (text: string): string => Buffer.from(text).toString("base64");
 
 test("[TF-11] a secret is masked in JSON, in HCL, in URLs and in base64, at any position in the encoded text", () => {
   const mask = makeMask(ODD);
-  const goJson = JSON.stringify(ODD).replace(/[<>&]/g, (one) => `\\u00${one.charCodeAt(0).toString(16)}`);
+  const goJson = JSON.stringify(ODD).replace(/[<>&]/g, (character) => `\\u00${character.charCodeAt(0).toString(16)}`);
   const query = encodeURIComponent(ODD).replaceAll("%20", "+");
   for (const encoded of [
     ODD,

@@ -16,23 +16,23 @@ const makeTake = (share: MemoryShare) => {
   return { log, take };
 };
 
-test("[CH-54] of the large pieces that wait, those of people with less memory start first, and one person gets at most half of the share", async () => {
+test("[CH-54] waiting large pieces of people with less memory start first, and a person gets at most half of the share", async () => {
   const share = new MemoryShare(LIMITS);
   const { log, take } = makeTake(share);
-  const first = await take("ann", 400);
+  const firstHold = await take("ann", 400);
   const pieces = [take("ann", 300), take("ann", 301), take("bob", 500), take("cat", 200), take("bob", 100)];
   await pieces[2];
   // Ann's second piece exceeds her half. Cat's piece is next, and fits only after Ann's first piece has ended.
   expect(log).toEqual(["ann 400", "bob 500"]);
   expect(share.waiting).toBe(4);
-  first.release();
-  first.release();
+  firstHold.release();
+  firstHold.release();
   await Promise.all([pieces[0], pieces[3]]);
   expect(log.slice(2)).toEqual(["ann 300", "cat 200"]);
   expect([share.waiting, share.used]).toEqual([2, 1_000]);
   (await pieces[0])?.release();
   (await pieces[2])?.release();
-  for (const one of await Promise.all(pieces)) one.release();
+  for (const hold of await Promise.all(pieces)) hold.release();
   expect(share.used).toBe(0);
 });
 
@@ -58,7 +58,7 @@ test("[CH-54] small pieces do not use the memory that a waiting large piece need
   const large = take("bob", 1_000);
   const later = take("cat", 8);
   expect(share.waiting).toBe(2);
-  for (const one of small.slice(0, 113)) one.release();
+  for (const hold of small.slice(0, 113)) hold.release();
   await Promise.all([large, later]);
   expect(share.used).toBe(15 * 8 + 8 + 1_000);
 });
@@ -77,7 +77,7 @@ test("[CH-54] a piece that is larger than the share runs without other large pie
   expect(share.used).toBe(400);
 });
 
-test("[CH-54] an aborted wait no longer blocks others, and memory with two holds is free when both are released", async () => {
+test("[CH-54] an aborted wait does not block others, and memory with two holds is free when both are released", async () => {
   const share = new MemoryShare(LIMITS);
   const stop = new AbortController();
   const ann = await share.take("ann", 512, neverAborted);

@@ -21,7 +21,7 @@ import { parseStateSecrets } from "#src/provisioners/terraform/state-secrets.ts"
 import { parseAgentTokens } from "#src/provisioners/terraform/state-tokens.ts";
 
 /** A text of 300 KB with a hundred thousand lists. */
-const MANY = `[${"[],".repeat(100_001)}0]`;
+const MANY_VALUES = `[${"[],".repeat(100_001)}0]`;
 const TOO_MANY = "has more than 100000 values.";
 const getErrorMessage = (work: Promise<unknown>): Promise<string> =>
   work.then(
@@ -35,25 +35,28 @@ const service = Bun.serve({
   hostname: "127.0.0.1",
   fetch: ({ url }) =>
     url.includes("stream")
-      ? new Response(`event: "\ndata: ${MANY}\n\n`, { headers: { "content-type": "text/event-stream" } })
-      : new Response(MANY, { headers: { "content-type": "application/json" } }),
+      ? new Response(`event: "\ndata: ${MANY_VALUES}\n\n`, { headers: { "content-type": "text/event-stream" } })
+      : new Response(MANY_VALUES, { headers: { "content-type": "application/json" } }),
 });
 afterAll(() => service.stop(true));
 const outbound = new Outbound({ clock: systemClock, allowed: ["127.0.0.0/8"] });
 
-test("[HT-48] values are counted across chunks, without characters inside strings", () => {
+test("[HT-48] values are counted across chunks, ignoring characters inside strings", () => {
   const bytes = new TextEncoder().encode('{"a\\\\":"x\\",\\"[","b":[1,2,{"c":"\\\\"},[3]]}');
-  const find = (maxValues: number, cut: number): string | undefined => {
+  const findProblem = (maxValues: number, splitAt: number): string | undefined => {
     const cost = new JsonCost({ maxValues });
-    return cost.count(bytes.subarray(0, cut)) ?? cost.count(bytes.subarray(cut));
+    return cost.count(bytes.subarray(0, splitAt)) ?? cost.count(bytes.subarray(splitAt));
   };
-  for (let cut = 0; cut <= bytes.length; cut++) {
-    expect([find(4, cut), find(3, cut)], `cut at ${cut}`).toEqual([undefined, "has more than 3 values."]);
+  for (let splitAt = 0; splitAt <= bytes.length; splitAt++) {
+    expect([findProblem(4, splitAt), findProblem(3, splitAt)], `cut at ${splitAt}`).toEqual([
+      undefined,
+      "has more than 3 values.",
+    ]);
   }
 });
 
-test("[HT-48] all lines of an event are counted, whatever their line endings and quotes", () => {
-  const find = (text: string): string | undefined => {
+test("[HT-48] all lines of an event are counted, regardless of line endings and quotes", () => {
+  const findProblem = (text: string): string | undefined => {
     const cost = new EventCost({ maxValues: 5, maxBytes: 100 });
     for (const byte of new TextEncoder().encode(text)) {
       const problem = cost.count(Uint8Array.of(byte));
@@ -62,10 +65,10 @@ test("[HT-48] all lines of an event are counted, whatever their line endings and
     return undefined;
   };
   for (const end of ["\n", "\r\n", "\r"]) {
-    expect(find(`data: [1,2,3,4]${end}${end}`.repeat(9))).toBeUndefined();
-    expect(find(`event: "${end}data: [1,2,3${end}data: ,4,5,6,7]${end}${end}`)).toBe("has more than 5 values.");
+    expect(findProblem(`data: [1,2,3,4]${end}${end}`.repeat(9))).toBeUndefined();
+    expect(findProblem(`event: "${end}data: [1,2,3${end}data: ,4,5,6,7]${end}${end}`)).toBe("has more than 5 values.");
   }
-  expect(find(`data: ${"x".repeat(100)}`)).toBe("has an event with more than 100 bytes.");
+  expect(findProblem(`data: ${"x".repeat(100)}`)).toBe("has an event with more than 100 bytes.");
 });
 
 test("[HT-48] a body is not read beyond its limit", async () => {
@@ -73,9 +76,9 @@ test("[HT-48] a body is not read beyond its limit", async () => {
   let isCanceled = false;
   const body = new ReadableStream<Uint8Array>(
     {
-      pull: (out) => {
+      pull: (controller) => {
         pulled++;
-        out.enqueue(new Uint8Array(1_000));
+        controller.enqueue(new Uint8Array(1_000));
       },
       cancel: () => {
         isCanceled = true;
@@ -104,23 +107,23 @@ test("[HT-48] oversized responses of a git host, an account provider and an iden
   expect(await getErrorMessage(tokens)).toBe("The provider's response is not valid.");
   const setting = { id: "acme", issuer: service.url.origin, client_id: "c" };
   const fetch = (url: URL, init: RequestInit): Promise<Response> => outbound.open(url, init);
-  const sign = new OidcClient(setting as never, { clock: systemClock, fetch });
-  expect(await getErrorMessage(sign.begin("http://localhost/back"))).toBe(`The response of acme ${TOO_MANY}`);
+  const oidc = new OidcClient(setting as never, { clock: systemClock, fetch });
+  expect(await getErrorMessage(oidc.begin("http://localhost/back"))).toBe(`The response of acme ${TOO_MANY}`);
 });
 
 test("[HT-48] a token with too many values is refused", async () => {
-  const part = Buffer.from(MANY).toString("base64url");
+  const part = Buffer.from(MANY_VALUES).toString("base64url");
   const fetch = async (): Promise<Response> => Response.json({ id_token: `e30.${part}.x` });
-  const sign = new OidcClient({ id: "acme", issuer: "https://acme.example", client_id: "c" } as never, {
+  const oidc = new OidcClient({ id: "acme", issuer: "https://acme.example", client_id: "c" } as never, {
     clock: systemClock,
     fetch,
   });
-  expect(await getErrorMessage(sign.begin("http://localhost/back"))).toBe(`The response of acme ${TOO_MANY}`);
+  expect(await getErrorMessage(oidc.begin("http://localhost/back"))).toBe(`The response of acme ${TOO_MANY}`);
 });
 
 test("[HT-48] a model server's oversized response or event fails the call", async () => {
-  const requested = { provider: "openai-compat", base_url: service.url.origin, key: "" } as const;
-  expect(await listModels(fetch, requested, AbortSignal.timeout(5_000))).toEqual([]);
+  const listRequest = { provider: "openai-compat", base_url: service.url.origin, key: "" } as const;
+  expect(await listModels(fetch, listRequest, AbortSignal.timeout(5_000))).toEqual([]);
   const target = { provider: { provider: "openai", display_name: "" } as never, key: "k", now: () => 0 };
   const kinds = ["openai", "anthropic", "google", "openai-compat"] as const;
   for (const kind of kinds) {
@@ -147,9 +150,9 @@ test("[HT-48] a model server's oversized response or event fails the call", asyn
 test("[HT-48] a Docker Engine's oversized response is refused", async () => {
   const engine = new Engine(`tcp://${service.hostname}:${service.port}`, systemClock);
   const large = `[${"[],".repeat(500_001)}0]`;
-  using other = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response(large) });
+  using hostileServer = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response(large) });
   expect(await engine.json("list images", "GET", "/images/json")).toHaveLength(100_002);
-  const hostile = new Engine(`tcp://${other.hostname}:${other.port}`, systemClock);
+  const hostile = new Engine(`tcp://${hostileServer.hostname}:${hostileServer.port}`, systemClock);
   const expected = "The Docker Engine could not list images: its answer has more than 500000 values.";
   expect(await getErrorMessage(hostile.json("list images", "GET", "/images/json"))).toBe(expected);
   const bytes = hostile.bytes("read a file", "/archive", {}, 1_000);
@@ -160,7 +163,7 @@ test("[HT-48] a Docker Engine's oversized response is refused", async () => {
 
 test("[HT-48] a worker's messages and a pushed state with too many values are refused", () => {
   expect(readWorkerMessage('{"type":"alive"}')).toEqual({ type: "alive" });
-  expect(readWorkerMessage(`{"type":"alive","more":${MANY}}`)).toBeUndefined();
+  expect(readWorkerMessage(`{"type":"alive","more":${MANY_VALUES}}`)).toBeUndefined();
   const large = `[${"0,".repeat(1_000_001)}0]`;
   expect(() => parseImport(large)).toThrow("The worker returned an invalid template.");
   const state = `{"version":4,"lineage":"l","serial":1,"resources":[],"outputs":[${"0,".repeat(2_000_001)}0]}`;

@@ -21,7 +21,7 @@ test("[FS-2] words are reduced to the stems of the published algorithm", () => {
   expect(stemWord("v2s")).toBe("v2s");
 });
 
-test("[FS-2] a text is lowercase letters and digits; stop words are dropped; very long words and texts are truncated", () => {
+test("[FS-2] a text becomes lowercase words without stop words; very long words and texts are truncated", () => {
   expect(splitWords('The "Über-Test" of my_function(x1)!')).toEqual([
     "the",
     "über",

@@ -4,16 +4,16 @@ import { openPage, playInApp, signIn } from "./app-page.mjs";
 
 const [file, url, token, email, password, organization, template, folder] = process.argv.slice(2);
 
-await playInApp({ file, url, token, folder }, async ({ page, context, result, at, look }) => {
+await playInApp({ file, url, token, folder }, async ({ page, context, result, toUrl, inspect }) => {
   const dialog = page.getByRole("dialog");
   const confirm = (name) => dialog.getByRole("button", { name, exact: true }).click();
   const group = page.getByRole("listitem").filter({ hasText: "The Crew" });
-  const loadMore = async (what) => {
+  const openMenuItem = async (item) => {
     await group.getByRole("button", { name: "More for The Crew" }).click();
-    await page.getByRole("button", { name: what }).click();
+    await page.getByRole("button", { name: item }).click();
   };
 
-  await page.goto(at(`/admin/organizations/${organization}`));
+  await page.goto(toUrl(`/admin/organizations/${organization}`));
   await page.getByRole("button", { name: "Add group" }).click();
   await dialog.getByLabel("Name", { exact: true }).fill("everyone");
   await confirm("Add group");
@@ -22,55 +22,58 @@ await playInApp({ file, url, token, folder }, async ({ page, context, result, at
   await dialog.getByLabel("Display name").fill("The Crew");
   await confirm("Add group");
   await group.getByText("0 members").waitFor();
-  await loadMore("Edit…");
+  await openMenuItem("Edit…");
   await dialog.getByLabel("Allowance (credits per day)").fill("12");
-  await look("group-change");
+  await inspect("group-change");
   await confirm("Save group");
   await group.getByText("12 credits per day").waitFor();
-  await loadMore("Members…");
+  await openMenuItem("Members…");
   await dialog.getByLabel("Username").fill("not-a-user");
   await confirm("Add to group");
   result.unknown = await dialog.locator(".error, [role=alert]").first().textContent();
   await dialog.getByLabel("Username").fill("grace");
   await confirm("Add to group");
   await group.getByText("1 member").waitFor();
-  await loadMore("Members…");
+  await openMenuItem("Members…");
   await dialog.getByRole("button", { name: "Remove grace" }).waitFor();
-  await look("group-members");
+  await inspect("group-members");
   await confirm("Cancel");
-  await look("organization-groups");
+  await inspect("organization-groups");
 
-  const other = await openPage(
+  const memberPage = await openPage(
     await context.browser().newContext({ viewport: { width: 1440, height: 900 } }),
-    result.wrong,
+    result.problems,
   );
-  await signIn(other, at(`/templates/${template}`), email, password);
-  const tabs = other.getByRole("navigation", { name: "Template sections" });
+  await signIn(memberPage, toUrl(`/templates/${template}`), email, password);
+  const tabs = memberPage.getByRole("navigation", { name: "Template sections" });
   await tabs.getByRole("link", { name: "Versions" }).waitFor();
   result.before = await tabs.getByRole("link").allTextContents();
 
-  await page.goto(at(`/templates/${template}/access`));
+  await page.goto(toUrl(`/templates/${template}/access`));
   await page.getByRole("button", { name: /^Remove access for Everyone in/ }).click();
   await page.getByText("Only template administrators can see this template.").waitFor();
-  await other.reload();
-  await other.getByText("Template not found").waitFor();
-  result.hidden = await other.evaluate((id) => fetch(`/api/v2/templates/${id}`).then(({ status }) => status), template);
+  await memberPage.reload();
+  await memberPage.getByText("Template not found").waitFor();
+  result.hidden = await memberPage.evaluate(
+    (id) => fetch(`/api/v2/templates/${id}`).then(({ status }) => status),
+    template,
+  );
   await page.getByLabel("User or group").selectOption({ label: "The Crew" });
   await page.getByText("Manage").click();
   await page.getByRole("button", { name: "Give access" }).click();
   await page.getByLabel("Access of The Crew").waitFor();
   result.chosen = await page.getByLabel("User or group").inputValue();
-  await look("template-access");
+  await inspect("template-access");
 
-  await other.reload();
+  await memberPage.reload();
   await tabs.getByRole("link", { name: "Settings" }).waitFor();
   result.after = await tabs.getByRole("link").allTextContents();
   await tabs.getByRole("link", { name: "Access" }).click();
-  await other.getByLabel("Access of The Crew").waitFor();
-  await look("template-access-by-group", other);
+  await memberPage.getByLabel("Access of The Crew").waitFor();
+  await inspect("template-access-by-group", memberPage);
 
-  await page.goto(at(`/admin/organizations/${organization}`));
-  await loadMore("Delete…");
+  await page.goto(toUrl(`/admin/organizations/${organization}`));
+  await openMenuItem("Delete…");
   await confirm("Delete group");
   await group.waitFor({ state: "detached" });
 });

@@ -10,7 +10,7 @@ const GRACE = { email: "grace@example.com", username: "grace", password: "nine g
 
 testNeeding(
   [needs.chromium, needs.node],
-  "[WB-66][TA-1][GR-1][WB-4][WB-6] a group is created, filled and given an allowance; a template is shared with it alone, and its members manage that template",
+  "[WB-66][TA-1][GR-1][WB-4][WB-6] an administrator creates a group with an allowance and shares a template with it; members manage that template",
   async () => {
     await using world = await openWorld();
     const { admin } = world;
@@ -19,7 +19,7 @@ testNeeding(
     const organization = "default";
     const args = [world.server.url.href, admin.token ?? "", GRACE.email, GRACE.password, organization, template.id];
     const result = await runStory("access.mjs", args);
-    expect(result).toMatchObject({ wrong: [], hidden: 404, chosen: "" });
+    expect(result).toMatchObject({ problems: [], hidden: 404, chosen: "" });
     expect([result.refused, result.unknown].includes("")).toBe(false);
     expect(result.before).toEqual(["Overview", "Versions"]);
     expect(result.after).toEqual(["Overview", "Versions", "Files", "Variables", "Access", "Settings"]);

@@ -7,13 +7,13 @@ import { runStory } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node],
-  "[PG-3] [WB-4] [WB-6] [WB-22] a person changes name and password, ends a session, creates a narrow token, replaces the Git key, writes a skill and sets permissions, all in the browser",
+  "[PG-3] [WB-4] [WB-6] [WB-22] a person manages their profile, password, sessions, tokens, Git key, skills and permissions in the browser",
   async () => {
     await using server = await startTestServer();
     const args = [server.url.href, ADMIN.email, ADMIN.password];
     const result = await runStory<{ keys: [string, string] }>("account.mjs", args);
     expect(result).toMatchObject({
-      wrong: [],
+      problems: [],
       ended: 401,
       tokensAt: "/account/tokens",
       statusInScope: 200,
@@ -34,10 +34,10 @@ testNeeding(
       body: JSON.stringify({ email: ADMIN.email, password: "four quiet harbours at night" }),
     });
     const { session_token } = (await login.json()) as { session_token: string };
-    const kept = await fetch(new URL("/api/v2/chats/config/user-permissions", server.url), {
+    const permissionsResponse = await fetch(new URL("/api/v2/chats/config/user-permissions", server.url), {
       headers: { "service-session-token": session_token },
     });
-    expect(await kept.json()).toEqual({
+    expect(await permissionsResponse.json()).toEqual({
       permissions: { default: "ask", rules: [{ tool: "execute", command: "git status", action: "allow" }] },
     });
   },

@@ -5,15 +5,15 @@ import { playInApp } from "./app-page.mjs";
 
 const [file, url, token, mcp, folder] = process.argv.slice(2);
 
-await playInApp({ file, url, token, folder }, async ({ page, result, at, look }) => {
+await playInApp({ file, url, token, folder }, async ({ page, result, toUrl, inspect }) => {
   const dialog = page.getByRole("dialog");
   const press = (name) => page.getByRole("button", { name, exact: true }).click();
   const confirm = (name) => dialog.getByRole("button", { name, exact: true }).click();
 
-  await page.goto(at("/admin/models"));
+  await page.goto(toUrl("/admin/models"));
   await page.getByRole("heading", { name: "Ollama on this machine" }).waitFor();
   await page.getByText("qwen3-coder:30b").waitFor();
-  await look("admin-first-model");
+  await inspect("admin-first-model");
   await press("Add and test");
   await page.getByText("qwen3-coder:30b responded: “Hello there.”").waitFor();
   await page.getByRole("heading", { name: "Ollama on this machine" }).waitFor({ state: "detached" });
@@ -22,7 +22,7 @@ await playInApp({ file, url, token, folder }, async ({ page, result, at, look })
   await page.getByRole("button", { name: "Price…" }).click();
   await dialog.getByLabel("Input, per million tokens", { exact: true }).fill("0.25");
   await dialog.getByLabel("Output, per million tokens", { exact: true }).fill("1.5");
-  await look("admin-price");
+  await inspect("admin-price");
   await confirm("Save price");
   await page.getByText("0.25 / 1.50").waitFor();
   // Opens a page with the keyboard alone: the search finds it by its name.
@@ -37,7 +37,7 @@ await playInApp({ file, url, token, folder }, async ({ page, result, at, look })
   await dialog.getByLabel("Name", { exact: true }).fill("harbour");
   await dialog.getByLabel("Display name").fill("The Harbour");
   await confirm("Add organization");
-  await look("admin-organizations");
+  await inspect("admin-organizations");
   await page.getByRole("link", { name: "The Harbour" }).click();
   await press("Add member");
   await dialog.getByLabel("Username").fill("grace");
@@ -48,31 +48,31 @@ await playInApp({ file, url, token, folder }, async ({ page, result, at, look })
   await dialog.getByRole("checkbox").first().check();
   await confirm("Set roles");
   await grace.locator(".badge").waitFor();
-  await look("admin-organization");
+  await inspect("admin-organization");
 
-  await page.goto(at("/admin/mcp-servers"));
+  await page.goto(toUrl("/admin/mcp-servers"));
   await page.getByText("No MCP servers").waitFor();
-  await look("admin-mcp-empty");
+  await inspect("admin-mcp-empty");
   await press("Add MCP server");
   await dialog.getByLabel("Short name").fill("sums");
   await dialog.getByLabel("Address", { exact: true }).fill(`${mcp}/mcp`);
   await dialog.getByLabel("Authentication").selectOption("api_key");
   await dialog.getByLabel("Key").fill("Bearer canary-of-the-server");
   await dialog.getByLabel("Disabled tools").fill("fail");
-  await look("admin-mcp-form");
+  await inspect("admin-mcp-form");
   await confirm("Add and try");
   await dialog.getByText("sums responded").waitFor();
   result.tools = await dialog.getByRole("list", { name: "Tools" }).getByRole("listitem").count();
-  await look("admin-mcp-tried");
+  await inspect("admin-mcp-tried");
   await confirm("Close");
   await page.getByRole("button", { name: "Show this page's requests as commands" }).click();
   await dialog.getByRole("button", { name: "curl" }).click();
   result.commands = (await dialog.locator("pre").allTextContents()).join("\n");
-  await look("admin-commands");
+  await inspect("admin-commands");
   await page.keyboard.press("Escape");
-  await look("admin-mcp");
+  await inspect("admin-mcp");
 
-  await page.goto(at("/admin/workers"));
+  await page.goto(toUrl("/admin/workers"));
   await page.getByText("No external workers").waitFor();
   await press("Create key");
   await dialog.getByLabel("Name").fill("builders");
@@ -81,23 +81,23 @@ await playInApp({ file, url, token, folder }, async ({ page, result, at, look })
   result.key = await dialog.getByLabel("Command").textContent();
   await page.keyboard.press("Escape");
   await page.getByText("region=eu, gpu=yes, created").or(page.getByText("gpu=yes, region=eu, created")).waitFor();
-  await look("admin-workers");
+  await inspect("admin-workers");
   await page.getByRole("button", { name: "Revoke builders" }).click();
   await confirm("Revoke key");
   await page.getByText("No keys. A worker authenticates").waitFor();
 
-  await page.goto(at("/admin/external-accounts"));
+  await page.goto(toUrl("/admin/external-accounts"));
   await page.getByText("No providers").waitFor();
-  await look("admin-external-accounts");
+  await inspect("admin-external-accounts");
 
-  await page.goto(at("/admin/permissions"));
+  await page.goto(toUrl("/admin/permissions"));
   await page.getByLabel("Permission mode of new chats").selectOption("ask");
   await press("Add rule");
-  await look("admin-permissions");
+  await inspect("admin-permissions");
   await press("Save permissions");
   await page.getByText("Permissions saved").waitFor();
 
-  await page.goto(at("/admin/budgets"));
+  await page.goto(toUrl("/admin/budgets"));
   await page.getByLabel("US dollars per user").fill("25");
   await press("Save limit");
   await page.getByText("Limit saved").waitFor();
@@ -106,39 +106,39 @@ await playInApp({ file, url, token, folder }, async ({ page, result, at, look })
   await dialog.getByLabel("US dollars").fill("5");
   await confirm("Add limit");
   await page.getByText("$5.00").waitFor();
-  await look("admin-spending");
+  await inspect("admin-spending");
 
-  await page.goto(at("/admin/hooks"));
+  await page.goto(toUrl("/admin/hooks"));
   await page.getByText("No consumer is configured.").waitFor();
-  await look("admin-hooks");
+  await inspect("admin-hooks");
 
-  await page.goto(at("/admin/health"));
+  await page.goto(toUrl("/admin/health"));
   await page.getByText("Data directory", { exact: true }).waitFor();
   await page.getByRole("switch", { name: /^Maintain prebuilt workspaces/ }).click();
   await page.getByText("Paused: none are created").waitFor();
-  await look("admin-health");
+  await inspect("admin-health");
 
-  await page.goto(at("/admin/settings"));
+  await page.goto(toUrl("/admin/settings"));
   await page.getByLabel("Find settings").fill("data_dir");
   await page.getByText("from SLIPWAY_DATA_DIR").waitFor();
-  await look("admin-settings");
+  await inspect("admin-settings");
 
-  await page.goto(at("/admin/backups"));
+  await page.goto(toUrl("/admin/backups"));
   await page.getByText("No backups yet").waitFor();
-  await look("admin-backups-empty");
+  await inspect("admin-backups-empty");
   await press("Back up now");
   const backup = page.getByRole("listitem").filter({ hasText: "Slipway" });
   await backup.waitFor();
   await backup.getByRole("button", { name: /^Verify/ }).click();
   await page.getByText(", verified").waitFor();
-  await look("admin-backups");
+  await inspect("admin-backups");
 
   // Only warnings are shown. Of many lines, only the visible ones are in the page.
-  await page.goto(at("/admin/logs?level=warn"));
+  await page.goto(toUrl("/admin/logs?level=warn"));
   await page.getByText("the tide is late").first().waitFor();
-  await look("admin-logs");
+  await inspect("admin-logs");
 
-  await page.goto(at("/audit"));
+  await page.goto(toUrl("/audit"));
   const list = page.getByRole("list", { name: "Entries" });
   await list.getByRole("link").first().waitFor();
   // A change by someone else appears without a reload.
@@ -154,12 +154,12 @@ await playInApp({ file, url, token, folder }, async ({ page, result, at, look })
   await dialog.getByLabel("Days", { exact: true }).fill("400");
   await confirm("Save retention");
   await page.getByRole("button", { name: "kept 400 days" }).waitFor();
-  await look("audit-live");
+  await inspect("audit-live");
 
   await page.setViewportSize({ width: 390, height: 844 });
-  await page.goto(at("/admin/health"));
-  const here = page.getByRole("link", { name: "Health", exact: true });
-  result.isInView = await here.evaluate((link) => {
+  await page.goto(toUrl("/admin/health"));
+  const healthLink = page.getByRole("link", { name: "Health", exact: true });
+  result.isInView = await healthLink.evaluate((link) => {
     const { left, right } = link.getBoundingClientRect();
     return left >= 0 && right <= innerWidth;
   });

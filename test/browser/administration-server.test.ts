@@ -41,7 +41,7 @@ testNeeding(
       clearInterval(logTimer);
       resetLogging();
     });
-    expect(result).toMatchObject({ wrong: [], tools: 7, isInView: true, isCut: false });
+    expect(result).toMatchObject({ problems: [], tools: 7, isInView: true, isCut: false });
     expect(result.refused).not.toBe("");
     expect(result.commands).toContain("mcp-servers");
     expect(result.commands).not.toContain("canary-of-the-server");

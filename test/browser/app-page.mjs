@@ -25,8 +25,8 @@ export const openPage = async (context, problems) => {
 };
 
 /**
- * Opens another page of the app like a click on a link, without loading the app again: a load costs the browser and the server several
- * times as much as the page. app.mjs loads each page by its address. Both pages must have different titles.
+ * Opens another page of the app like a click on a link. Loading the app again would be several times as expensive. app.mjs loads each
+ * page by its address. Both pages must have different titles.
  */
 export const navigateInApp = async (page, address) => {
   await page.evaluate((href) => {
@@ -44,9 +44,11 @@ export const navigateInApp = async (page, address) => {
 export const waitForTransitions = (page) =>
   page.evaluate(async () => {
     // Render recent clicks and input first, because that starts a transition.
-    await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)));
-    const ending = document.getAnimations().filter(({ effect }) => Number.isFinite(effect.getComputedTiming().endTime));
-    await Promise.allSettled(ending.map(({ finished }) => finished));
+    await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+    const animations = document
+      .getAnimations()
+      .filter(({ effect }) => Number.isFinite(effect.getComputedTiming().endTime));
+    await Promise.allSettled(animations.map(({ finished }) => finished));
   });
 
 /** Returns the largest number of elements whose styles were computed together while `act` ran. */
@@ -90,7 +92,7 @@ const runAxe = async (page, rules, within = ["html"]) => {
   const only = { resultTypes: ["violations"], preload: false };
   const options = rules ? { ...only, runOnly: { type: "rule", values: rules } } : only;
   const { violations } = await page.evaluate(
-    ([where, given]) => window.axe.run({ include: where }, given),
+    ([where, axeOptions]) => window.axe.run({ include: where }, axeOptions),
     [within.map((one) => [one]), options],
   );
   return violations.flatMap(({ id, nodes }) =>
@@ -142,8 +144,8 @@ export const checkPage = async (page, name, folder) => {
   // Controls in a table must not be beyond the edge of the screen.
   const offScreen = await page.evaluate(() =>
     [...document.querySelectorAll("table :is(button, input, select)")]
-      .filter((one) => one.checkVisibility() && one.getBoundingClientRect().right > innerWidth)
-      .map((one) => one.getAttribute("aria-label") ?? one.textContent),
+      .filter((control) => control.checkVisibility() && control.getBoundingClientRect().right > innerWidth)
+      .map((control) => control.getAttribute("aria-label") ?? control.textContent),
   );
   problems.push(...offScreen.map((label) => `${name}: ${label} is off a phone's screen`));
   let overflows = await page.evaluate(listOverflows);
@@ -169,7 +171,10 @@ export const checkOverlay = async (page, name, folder) => {
   const problems = [];
   const file = name.replaceAll(/[^a-z0-9]+/gi, "-").slice(0, 80);
   const openSelectors = OPEN.split(", ");
-  const within = await page.evaluate((all) => all.filter((one) => document.querySelector(one)), openSelectors);
+  const within = await page.evaluate(
+    (selectors) => selectors.filter((selector) => document.querySelector(selector)),
+    openSelectors,
+  );
   for (const scheme of ["light", "dark"]) {
     await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" });
     await waitForTransitions(page);
@@ -177,14 +182,16 @@ export const checkOverlay = async (page, name, folder) => {
     problems.push(...violations.map((text) => `${name} ${scheme}: ${text}`));
     if (folder) await page.screenshot({ path: `${folder}/${file}-${scheme}.png` });
   }
-  const focus = await page.evaluate((all) => {
+  const focus = await page.evaluate((selectors) => {
     const { activeElement } = document;
-    const isIn = all.some((one) => activeElement?.closest(one)) || activeElement?.matches("[role=combobox], textarea");
+    const isIn =
+      selectors.some((selector) => activeElement?.closest(selector)) ||
+      activeElement?.matches("[role=combobox], textarea");
     return isIn ? "" : `${activeElement?.tagName} ${activeElement?.textContent?.slice(0, 30)}`;
   }, openSelectors);
   if (focus !== "") problems.push(`${name}: the focus is at ${focus}`);
-  const isOutside = await page.evaluate((all) => {
-    const box = [...document.querySelectorAll(all.join())].at(-1)?.getBoundingClientRect();
+  const isOutside = await page.evaluate((selectors) => {
+    const box = [...document.querySelectorAll(selectors.join())].at(-1)?.getBoundingClientRect();
     return box && (box.right > innerWidth || box.left < 0 || box.top < 0 || box.bottom > innerHeight + 1);
   }, openSelectors);
   if (isOutside) problems.push(`${name}: is partly outside of the window`);
@@ -202,15 +209,16 @@ export const signIn = async (page, address, email, password) => {
 
 /**
  * Plays a story of the app in one page, 1440 pixels wide. With `token`, its user is already signed in. `folder` receives screenshots;
- * `options` are passed to Playwright. The story writes to `result`. `result.wrong` contains errors of the page and problems found by `look`.
+ * `options` are passed to Playwright. The story writes to `result`. `result.problems` has errors of the page and what `inspect` finds: it
+ * checks the page in its current state. `toUrl` returns the URL of a path.
  */
 export const playInApp = ({ file, url, token, folder, ...options }, story) =>
   playInChromium(file, { viewport: { width: 1440, height: 900 }, ...options }, async (_blank, context) => {
     if (token) await context.addCookies([{ name: "service_session_token", value: token, url }]);
-    const result = { wrong: [] };
-    const page = await openPage(context, result.wrong);
-    const at = (path) => new URL(path, url).href;
-    const look = async (name, other = page) => result.wrong.push(...(await checkPage(other, name, folder)));
-    await story({ page, context, result, at, look });
+    const result = { problems: [] };
+    const page = await openPage(context, result.problems);
+    const toUrl = (path) => new URL(path, url).href;
+    const inspect = async (name, other = page) => result.problems.push(...(await checkPage(other, name, folder)));
+    await story({ page, context, result, toUrl, inspect });
     return result;
   });

@@ -5,14 +5,14 @@ import { listBadRequests, listRequestsOnPress } from "./early.mjs";
 
 const [file, url, email, password, beta, pages, folder] = process.argv.slice(2);
 
-await playInApp({ file, url, folder }, async ({ page, result, at, look }) => {
-  await page.goto(at("/workspaces"));
+await playInApp({ file, url, folder }, async ({ page, result, toUrl, inspect }) => {
+  await page.goto(toUrl("/workspaces"));
   await page.waitForURL("**/login?*");
   await page.getByLabel("Email").fill(email);
   await page.getByLabel("Password").fill("not the password");
   await page.getByRole("button", { name: "Sign in", exact: true }).click();
   await page.getByText("Incorrect email or password").waitFor();
-  await look("login");
+  await inspect("login");
   await page.getByLabel("Password").fill(password);
   await page.getByRole("button", { name: "Sign in", exact: true }).click();
   await page.waitForURL("**/workspaces*");
@@ -20,7 +20,7 @@ await playInApp({ file, url, folder }, async ({ page, result, at, look }) => {
   const rows = page.getByRole("table", { name: "Workspaces" });
   await rows.getByRole("link", { name: "alpha", exact: true }).waitFor();
   result.names = await rows.locator("a.name").allTextContents();
-  await look("workspaces");
+  await inspect("workspaces");
   // A rotating glyph has its own layer; the texts around it do not.
   const before = await countLayers(page);
   await page.evaluate(() => {
@@ -57,7 +57,7 @@ await playInApp({ file, url, folder }, async ({ page, result, at, look }) => {
 
   // Both workspaces are stopped together, and the list updates automatically.
   await page.getByRole("checkbox", { name: "Select all" }).check();
-  await look("workspaces-selected");
+  await inspect("workspaces-selected");
   await page.getByRole("toolbar", { name: "Selected workspaces" }).getByRole("button", { name: "Stop" }).click();
   await page.getByRole("row", { name: /alpha.*Stopped/ }).waitFor();
   await page.getByRole("row", { name: /beta.*Stopped/ }).waitFor();
@@ -67,7 +67,7 @@ await playInApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await page.getByRole("button", { name: "Start alpha" }).focus();
   await page.keyboard.press("Enter");
   await page.getByRole("row", { name: /alpha.*Running/ }).waitFor();
-  result.stays = await page.evaluate(() =>
+  result.keepsFocus = await page.evaluate(() =>
     document.activeElement?.closest("[role=row]")?.textContent.includes("alpha"),
   );
 
@@ -79,7 +79,7 @@ await playInApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await page.keyboard.press("Control+k");
   await page.getByRole("combobox", { name: "Search everything" }).fill("bet");
   await page.getByRole("option", { name: /^beta/ }).waitFor();
-  await look("palette");
+  await inspect("palette");
   for (const name of ["Trash", "Repository prebuilds", "Documentation", "Invite people"]) {
     await page.getByRole("combobox", { name: "Search everything" }).fill(name);
     await page.getByRole("option", { name }).waitFor();
@@ -95,37 +95,37 @@ await playInApp({ file, url, folder }, async ({ page, result, at, look }) => {
 
   await page.getByRole("link", { name: "Home" }).first().click();
   await page.getByRole("heading", { name: "Recent workspaces" }).waitFor();
-  await look("home");
+  await inspect("home");
 
   // Missing and inaccessible objects are reported and not retried forever.
-  const none = "00000000-0000-4000-8000-000000000000";
+  const missingId = "00000000-0000-4000-8000-000000000000";
   const sockets = [];
   page.on("websocket", (socket) => sockets.push(socket.url()));
-  await page.goto(at(`/workspaces/${none}`));
+  await page.goto(toUrl(`/workspaces/${missingId}`));
   await page.getByText("Workspace not found").waitFor();
-  await page.goto(at(`/chats/${none}`));
+  await page.goto(toUrl(`/chats/${missingId}`));
   await page.getByText("Chat not found").waitFor();
-  result.tried = sockets.filter((address) => address.includes(none));
+  result.retriedSockets = sockets.filter((address) => address.includes(missingId));
   result.writable = await page.getByRole("textbox", { name: "Message" }).count();
 
   // Opens each page again: its data must be requested together with it.
-  result.badRequests = await listBadRequests(page, at, JSON.parse(pages));
-  result.pressed = await listRequestsOnPress(page, at, "/chats/");
+  result.badRequests = await listBadRequests(page, toUrl, JSON.parse(pages));
+  result.pressed = await listRequestsOnPress(page, toUrl, "/chats/");
 
   // Someone else deletes the workspace of an open dialog; the Back button closes a dialog.
-  await page.goto(at("/workspaces"));
-  const deleting = async () => {
+  await page.goto(toUrl("/workspaces"));
+  const openDeleteDialog = async () => {
     await page.getByRole("button", { name: "More for beta" }).click();
     await page.getByRole("button", { name: "Delete…" }).click();
     await page.getByRole("dialog", { name: "Delete beta?" }).waitFor();
   };
   await page.getByRole("link", { name: "Home" }).first().click();
   await page.getByRole("link", { name: "Workspaces" }).first().click();
-  await deleting();
+  await openDeleteDialog();
   await page.goBack();
   await page.getByRole("dialog").waitFor({ state: "detached" });
   await page.goForward();
-  await deleting();
+  await openDeleteDialog();
   await page.evaluate(async (id) => {
     const headers = { "content-type": "application/json" };
     await fetch(`/api/v2/workspaces/${id}/builds`, { method: "POST", headers, body: '{"transition":"delete"}' });

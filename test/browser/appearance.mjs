@@ -4,18 +4,18 @@ import { checkPage, openPage, signIn } from "./app-page.mjs";
 import { playInChromium } from "./chromium.mjs";
 
 const [file, url, email, password, folder] = process.argv.slice(2);
-const at = (path) => new URL(path, url).href;
+const toUrl = (path) => new URL(path, url).href;
 const LOGO = `data:image/svg+xml;base64,${btoa('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 8"><circle cx="4" cy="4" r="4" fill="teal"/></svg>')}`;
 
 await playInChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank, context) => {
   const problems = [];
   const page = await openPage(context, problems);
-  const result = { wrong: problems };
+  const result = { problems };
   const dialog = page.getByRole("dialog");
-  const look = async (name) => problems.push(...(await checkPage(page, `face-${name}`, folder)));
-  const notified = page.getByRole("note", { name: "Announcement" });
+  const inspect = async (name) => problems.push(...(await checkPage(page, `face-${name}`, folder)));
+  const announcement = page.getByRole("note", { name: "Announcement" });
 
-  await signIn(page, at("/admin/appearance"), email, password);
+  await signIn(page, toUrl("/admin/appearance"), email, password);
   await page.getByText("No announcements").waitFor();
   await page.getByRole("button", { name: "Edit", exact: true }).click();
   await dialog.getByLabel("Name").fill("Harbour & <Sons>");
@@ -34,15 +34,15 @@ await playInChromium(file, { viewport: { width: 1440, height: 900 } }, async (_b
     await dialog.getByLabel("Color").fill(colour);
     await dialog.getByRole("button", { name: "Add announcement" }).click();
     await dialog.waitFor({ state: "detached" });
-    await notified.getByText(message).waitFor();
+    await announcement.getByText(message).waitFor();
   }
-  await look("admin");
+  await inspect("admin");
 
   // The announcement is dismissed only in this browser.
-  await notified.filter({ hasText: "Maintenance" }).getByRole("button").click();
-  await page.goto(at("/account"));
-  await notified.getByText("The docks are open.").waitFor();
-  result.announced = await notified.count();
+  await announcement.filter({ hasText: "Maintenance" }).getByRole("button").click();
+  await page.goto(toUrl("/account"));
+  await announcement.getByText("The docks are open.").waitFor();
+  result.announced = await announcement.count();
 
   // Theme and font are stored for the account.
   await page.getByText("Dark", { exact: true }).click();
@@ -50,34 +50,34 @@ await playInChromium(file, { viewport: { width: 1440, height: 900 } }, async (_b
     page.waitForResponse(async (answer) => (await answer.request().postData())?.includes("fira-code") ?? false),
     page.getByLabel("Terminal font").selectOption("fira-code"),
   ]);
-  await look("profile");
+  await inspect("profile");
 
   // Another browser: shows the name before sign-in, and the theme in the first paint of the first page.
   await page.evaluate(() => localStorage.clear());
   await context.clearCookies();
   await page.close();
-  const second = await openPage(context, problems);
-  await second.goto(at("/login"), { waitUntil: "commit" });
-  result.title = await second.title();
-  await second.getByRole("heading", { name: "Sign in to Harbour & <Sons>" }).waitFor();
-  result.logo = await second.locator("img.logo").evaluate((picture) => picture.naturalWidth > 0);
-  problems.push(...(await checkPage(second, "face-login", folder)));
-  await second.addInitScript(() => {
+  const otherPage = await openPage(context, problems);
+  await otherPage.goto(toUrl("/login"), { waitUntil: "commit" });
+  result.title = await otherPage.title();
+  await otherPage.getByRole("heading", { name: "Sign in to Harbour & <Sons>" }).waitFor();
+  result.logo = await otherPage.locator("img.logo").evaluate((picture) => picture.naturalWidth > 0);
+  problems.push(...(await checkPage(otherPage, "face-login", folder)));
+  await otherPage.addInitScript(() => {
     // The first frame in which the page shows something.
-    const seen = () => {
-      if (!document.querySelector(".app")) requestAnimationFrame(seen);
+    const recordFirstTheme = () => {
+      if (!document.querySelector(".app")) requestAnimationFrame(recordFirstTheme);
       else window.firstTheme = document.documentElement.dataset.theme;
     };
-    requestAnimationFrame(seen);
+    requestAnimationFrame(recordFirstTheme);
   });
-  await signIn(second, at("/login"), email, password);
-  await second.waitForURL(at("/"));
-  await second.getByRole("navigation", { name: "Main" }).getByText("Harbour & <Sons>").waitFor();
-  await second.waitForFunction(() => window.firstTheme !== undefined);
-  result.theme = await second.evaluate(() => window.firstTheme);
-  await second.waitForFunction(() => localStorage.getItem("terminal-font") === "fira-code");
-  result.manifest = await second.evaluate(async () => (await (await fetch("/manifest.webmanifest")).json()).name);
-  await second.getByRole("note", { name: "Announcement" }).nth(1).waitFor();
+  await signIn(otherPage, toUrl("/login"), email, password);
+  await otherPage.waitForURL(toUrl("/"));
+  await otherPage.getByRole("navigation", { name: "Main" }).getByText("Harbour & <Sons>").waitFor();
+  await otherPage.waitForFunction(() => window.firstTheme !== undefined);
+  result.theme = await otherPage.evaluate(() => window.firstTheme);
+  await otherPage.waitForFunction(() => localStorage.getItem("terminal-font") === "fira-code");
+  result.manifest = await otherPage.evaluate(async () => (await (await fetch("/manifest.webmanifest")).json()).name);
+  await otherPage.getByRole("note", { name: "Announcement" }).nth(1).waitFor();
   return result;
 });
 process.exit(0);

@@ -11,7 +11,7 @@ import { runStory } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node],
-  "[WB-4] [WB-6] [WB-20] the audit log shows actions field by field, names visible chats, names files by their template, and keeps filter and entry in the URL; so does the connection log",
+  "[WB-4] [WB-6] [WB-20] the audit log shows actions by field, names chats and files, and keeps filter and entry in the URL; so does the connection log",
   async () => {
     await using world = await openWorld({ clock: systemClock });
     const { agent_id, owner_id } = await seedAgent(world.server);
@@ -28,11 +28,11 @@ testNeeding(
     const args = [world.server.url.href, world.admin.token ?? ""];
     const result = await runStory<{ fields: string[] }>("audit.mjs", args);
     expect(result).toMatchObject({
-      wrong: [],
+      problems: [],
       address: "resource_type:user",
       connections: 1,
-      unasked: false,
-      inSight: true,
+      isOpenOnLoad: false,
+      isCloseVisible: true,
     });
     expect(result.fields.join("\n")).toContain("Ada Lovelace");
     expect(result.after).toContain("changed user");

@@ -4,65 +4,65 @@ import { openPage, playInApp } from "./app-page.mjs";
 
 const [file, url, token, template] = process.argv.slice(2);
 
-await playInApp({ file, url, token }, async ({ page, context, result, at, look }) => {
+await playInApp({ file, url, token }, async ({ page, context, result, toUrl, inspect }) => {
   const dialog = page.getByRole("dialog");
-  /** Holds requests with this method and path until `let` is called with their outcome. */
+  /** Holds requests with this method and path in `heldRoutes`. `end` stops that. */
   const hold = async (method, path) => {
-    const held = [];
+    const heldRoutes = [];
     await page.route(path, (route) => {
       if (route.request().method() !== method) return route.fallback();
-      held.push(route);
+      heldRoutes.push(route);
     });
-    return { held, end: () => page.unroute(path) };
+    return { heldRoutes, end: () => page.unroute(path) };
   };
-  const one = async ({ held }) => {
-    while (held.length === 0) await page.waitForRequest(() => true, { timeout: 250 }).catch(() => {});
-    return held[0];
+  const waitForHeldRoute = async ({ heldRoutes }) => {
+    while (heldRoutes.length === 0) await page.waitForRequest(() => true, { timeout: 250 }).catch(() => {});
+    return heldRoutes[0];
   };
 
   // Two clicks in a row and a lost response: the workspace is created once, and found again.
-  await page.goto(at("/new?template=shared&name=hasty"));
+  await page.goto(toUrl("/new?template=shared&name=hasty"));
   const create = page.getByRole("button", { name: "Create" });
   const name = page.getByLabel("Name", { exact: true });
   await name.waitFor();
-  const making = await hold("POST", "**/users/me/workspaces");
+  const creation = await hold("POST", "**/users/me/workspaces");
   await create.click();
   await name.press("Enter");
   await name.press("Control+Enter");
   await create.click({ force: true });
-  const requested = await one(making);
-  result.creations = making.held.length;
+  const requested = await waitForHeldRoute(creation);
+  result.creations = creation.heldRoutes.length;
   await requested.fetch();
   await requested.abort();
   await page.getByText("The server cannot be reached.").first().waitFor();
   result.name = await name.inputValue();
-  await making.end();
+  await creation.end();
   await create.click();
   await page.waitForURL("**/workspaces/*");
 
   // Text typed while a message is being sent stays, and a reload in the meantime loses nothing.
-  await page.goto(at("/chats"));
+  await page.goto(toUrl("/chats"));
   const message = page.getByRole("textbox", { name: "Message" });
   await message.fill("First thought");
-  let started = await hold("POST", "**/api/v2/chats");
+  let sending = await hold("POST", "**/api/v2/chats");
   await page.getByRole("button", { name: "Start chat" }).click();
-  const lost = await one(started);
+  const lost = await waitForHeldRoute(sending);
   await message.fill("And another");
   await lost.abort();
   await page.waitForFunction(() => document.querySelector("textarea").value.includes("First"));
   result.both = await message.inputValue();
-  await started.end();
-  started = await hold("POST", "**/api/v2/chats");
+  await sending.end();
+  sending = await hold("POST", "**/api/v2/chats");
   await page.getByRole("button", { name: "Start chat" }).click();
-  await one(started);
+  await waitForHeldRoute(sending);
   await page.reload();
   await message.waitFor();
   result.afterReload = await message.inputValue();
-  await started.end();
+  await sending.end();
   await message.fill("");
 
   // A click next to a form, or one that started in a field, does not discard the input.
-  await page.goto(at("/admin"));
+  await page.goto(toUrl("/admin"));
   await page.getByRole("button", { name: "Other ways to add users" }).click();
   await page.getByRole("button", { name: "Add user…" }).click();
   const box = await dialog.getByLabel("Username").boundingBox();
@@ -83,21 +83,21 @@ await playInApp({ file, url, token }, async ({ page, context, result, at, look }
   await dialog.waitFor({ state: "detached" });
 
   // A form submitted with two clicks is sent once.
-  await page.goto(at(`/templates/${template}/settings`));
+  await page.goto(toUrl(`/templates/${template}/settings`));
   await page.getByLabel("Display name").fill("Other");
   const saving = await hold("PATCH", "**/api/v2/templates/*");
   await page.getByRole("button", { name: "Save template" }).click();
   await page.getByLabel("Display name").press("Enter");
-  const saved = await one(saving);
+  const saved = await waitForHeldRoute(saving);
   result.sending = await page.locator("form[aria-busy=true]").count();
-  result.saves = saving.held.length;
+  result.saves = saving.heldRoutes.length;
   await saved.continue();
   await page.getByText("Template saved").waitFor();
   await saving.end();
 
   // The code of a page fails to load at the first attempt.
-  let tries = 0;
-  await page.route(/audit-[a-z0-9]+\.js/, (route) => (++tries <= 2 ? route.abort() : route.continue()));
+  let loadCount = 0;
+  await page.route(/audit-[a-z0-9]+\.js/, (route) => (++loadCount <= 2 ? route.abort() : route.continue()));
   await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Audit" }).click();
   await page.getByRole("heading", { name: "Audit" }).first().waitFor();
   result.notLoaded = await page.getByText("Can't load this page").count();
@@ -105,26 +105,28 @@ await playInApp({ file, url, token }, async ({ page, context, result, at, look }
   // Another person opens a page: the app's own code is lost once, and the server is busy when it is asked who they are.
   // Without the service worker, which would have cached the code.
   const machine = await context.browser().newContext({ serviceWorkers: "block" });
-  const visitor = await openPage(machine, result.wrong);
-  let [documents, busy] = [0, 0];
-  visitor.on("request", (one) => {
-    if (one.isNavigationRequest() && one.url().endsWith("/account")) documents += 1;
+  const visitor = await openPage(machine, result.problems);
+  let [documents, busyResponses] = [0, 0];
+  visitor.on("request", (request) => {
+    if (request.isNavigationRequest() && request.url().endsWith("/account")) documents += 1;
   });
   const main = /\/assets\/main-[a-z0-9]+\.js/;
   await visitor.route(main, (route) => (documents === 1 ? route.abort() : route.continue()));
   await visitor.route(/\/api\/v2\/(users\/me|organizations|users\/me\/roles)$/, (route) => {
-    if (route.request().url().endsWith("/me")) busy += 1;
-    return busy <= 3 ? route.fulfill({ status: 503, json: { message: "The server is busy." } }) : route.continue();
+    if (route.request().url().endsWith("/me")) busyResponses += 1;
+    return busyResponses <= 3
+      ? route.fulfill({ status: 503, json: { message: "The server is busy." } })
+      : route.continue();
   });
-  await visitor.goto(at("/account"));
+  await visitor.goto(toUrl("/account"));
   await visitor.getByLabel("Email").waitFor();
   result.documents = documents;
-  result.busy = busy;
+  result.busy = busyResponses;
   await visitor.unroute(main);
   await visitor.route(main, (route) => route.abort());
-  await visitor.goto(at("/login"));
+  await visitor.goto(toUrl("/login"));
   await visitor.getByRole("heading", { name: "Can't load this page" }).waitFor();
-  await look("not-loaded", visitor);
+  await inspect("not-loaded", visitor);
   await visitor.unroute(main);
   await visitor.getByRole("button", { name: "Reload" }).click();
   await visitor.getByLabel("Email").waitFor();

@@ -10,7 +10,7 @@ const YAML = "provisioner: echo\nresources:\n  - name: main\n";
 
 testNeeding(
   [needs.chromium, needs.node],
-  "[WB-92] [CB-3] on a bad connection a double click acts once, typed input is kept, an object whose creation response was lost is found again, and a page whose code is lost loads again",
+  "[WB-92] [CB-3] on a bad connection a double click acts once, input stays, a lost creation response is recovered, and lost code loads again",
   async () => {
     await using world = await openWorld();
     const { admin } = world;
@@ -21,7 +21,7 @@ testNeeding(
     });
     const result = await runStory("bad-line.mjs", [world.server.url.href, admin.token ?? "", id]);
     expect(result).toMatchObject({
-      wrong: [],
+      problems: [],
       creations: 1,
       name: "hasty",
       both: "First thought\n\nAnd another",

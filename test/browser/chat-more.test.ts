@@ -10,7 +10,7 @@ import { listPageErrors, listStrayRequests, runStory } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node, needs.git],
-  "[CB-3][CB-8][CB-9][CB-10][WB-4][WB-6] a person approves a plan, drops and pastes files, sees retries, waits and sub-agents, and names, pins, forks, archives and finds chats",
+  "[CB-3][CB-8][CB-9][CB-10][WB-4][WB-6] a person approves a plan, attaches files, sees retries and sub-agents, and names, pins, forks, archives and finds chats",
   async () => {
     await using story = await openChatServer(
       async (_, stack) => `${stack.use(await TalkingModel.start()).server.url}/v1`,
@@ -21,12 +21,12 @@ testNeeding(
     );
     const { admin } = story.world;
     const [provider] = await admin.get<{ id: string }[]>("/api/v2/chats/providers");
-    const second = { provider_id: provider?.id, model: "second", display_name: "Second", context_limit: 100_000 };
-    await admin.post("/api/v2/chats/model-configs", { ...second, model_config: { reasoning: { max: "high" } } });
+    const secondModel = { provider_id: provider?.id, model: "second", display_name: "Second", context_limit: 100_000 };
+    await admin.post("/api/v2/chats/model-configs", { ...secondModel, model_config: { reasoning: { max: "high" } } });
     const args = [story.place.client.url.href, ADMIN.email, ADMIN.password];
     const result = await runStory("chat-more.mjs", args);
     expect(result).toMatchObject({
-      wrong: [],
+      problems: [],
       typed: ["Typed in the one", "Typed in the other"],
       needs: expect.stringContaining("waiting for your approval"),
     });

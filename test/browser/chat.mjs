@@ -8,14 +8,14 @@ const [file, url, email, password, typed, workspace, agent, seconds, folder] = p
 
 const line = await openProxy(url);
 
-await playInApp({ file, url: line.url, folder }, async ({ page, context, result, at, look }) => {
+await playInApp({ file, url: line.url, folder }, async ({ page, context, result, toUrl, inspect }) => {
   result.line = line.url;
 
-  await signIn(page, at("/chats"), email, password);
+  await signIn(page, toUrl("/chats"), email, password);
   await page.waitForURL("**/chats");
   const message = page.getByRole("textbox", { name: "Message" });
   await message.waitFor();
-  await look("chat-new");
+  await inspect("chat-new");
 
   // In a workspace, selected by keyboard and mouse; the draft survives a reload.
   await message.fill("Fix the sum");
@@ -29,27 +29,27 @@ await playInApp({ file, url: line.url, folder }, async ({ page, context, result,
   const address = new URL(page.url()).pathname;
 
   // The chat asks for approval, on two pages at the same time.
-  const other = await openPage(context, result.wrong);
-  await other.goto(at(address));
-  const ask = (one) => one.getByRole("heading", { name: "Run this command?" });
-  await ask(page).waitFor();
-  await ask(other).waitFor();
+  const otherPage = await openPage(context, result.problems);
+  await otherPage.goto(toUrl(address));
+  const getApproval = (anyPage) => anyPage.getByRole("heading", { name: "Run this command?" });
+  await getApproval(page).waitFor();
+  await getApproval(otherPage).waitFor();
   await page.getByRole("region", { name: "Edit of work/sum.sh" }).waitFor();
   await page.getByRole("region", { name: "Diff of sum.sh" }).waitFor();
-  await look("chat-permission");
+  await inspect("chat-permission");
   await page.getByRole("heading", { name: "Chat:" }).waitFor({ state: "attached" });
-  await other.locator("main").click({ position: { x: 5, y: 5 } });
-  await other.keyboard.press("a");
-  for (const one of [page, other]) {
-    await ask(one).waitFor({ state: "detached" });
-    await one.getByText("it prints 5").waitFor();
+  await otherPage.locator("main").click({ position: { x: 5, y: 5 } });
+  await otherPage.keyboard.press("a");
+  for (const anyPage of [page, otherPage]) {
+    await getApproval(anyPage).waitFor({ state: "detached" });
+    await anyPage.getByText("it prints 5").waitFor();
   }
-  const flow = (one) => one.locator(".flow").textContent();
-  result.same = (await flow(page)) === (await flow(other));
+  const readMessages = (anyPage) => anyPage.locator(".flow").textContent();
+  result.same = (await readMessages(page)) === (await readMessages(otherPage));
   result.prose = await page.locator(".prose").last().textContent();
   result.links = await page.locator(".prose a").count();
   await page.locator(".prose .code .c").first().waitFor();
-  await look("chat-done");
+  await inspect("chat-done");
 
   // A comment on a diff line is sent to the chat.
   await page.getByRole("button", { name: "Comment on line 1" }).last().click();
@@ -59,8 +59,8 @@ await playInApp({ file, url: line.url, folder }, async ({ page, context, result,
   result.reference = await page.locator(".reference").textContent();
 
   // The files of its workspace: changed by the chat, existing, and one more by drop.
-  const files = await openPage(context, result.wrong);
-  await files.goto(at("/workspaces?q="));
+  const files = await openPage(context, result.problems);
+  await files.goto(toUrl("/workspaces?q="));
   await files.getByRole("link", { name: "story", exact: true }).click();
   await files.getByRole("link", { name: "Files", exact: true }).click();
   await files.getByRole("region", { name: "Diff of sum.sh" }).waitFor();
@@ -68,19 +68,19 @@ await playInApp({ file, url: line.url, folder }, async ({ page, context, result,
   await list.getByRole("link", { name: /^work/ }).click();
   await list.getByRole("link", { name: /^sum\.sh/ }).click();
   await files.getByRole("region", { name: "File sum.sh" }).getByText("$1 + $2").waitFor();
-  const brought = await files.evaluateHandle(() => {
+  const droppedFile = await files.evaluateHandle(() => {
     const data = new DataTransfer();
     data.items.add(new File(["brought along"], "brought.txt", { type: "text/plain" }));
     return data;
   });
   const folderOfWork = files.locator("section[aria-labelledby=folder]");
-  await folderOfWork.dispatchEvent("dragover", { dataTransfer: brought });
+  await folderOfWork.dispatchEvent("dragover", { dataTransfer: droppedFile });
   await files.getByText("Drop to upload into this folder").waitFor();
-  await folderOfWork.dispatchEvent("drop", { dataTransfer: brought });
+  await folderOfWork.dispatchEvent("drop", { dataTransfer: droppedFile });
   await files.getByText("Uploaded brought.txt").waitFor();
   await list.getByRole("link", { name: /^brought\.txt/ }).click();
   await files.getByRole("region", { name: "File brought.txt" }).getByText("brought along").waitFor();
-  await look("workspace-files", files);
+  await inspect("workspace-files", files);
   const [download] = await Promise.all([
     files.waitForEvent("download"),
     files.getByRole("link", { name: "Download" }).click(),
@@ -99,20 +99,20 @@ await playInApp({ file, url: line.url, folder }, async ({ page, context, result,
   await terminal.locator(".xterm-helper-textarea").waitFor({ state: "attached" });
   await page.getByText("Connecting").waitFor({ state: "detached" });
   await terminal.locator(".xterm-helper-textarea").pressSequentially(`touch ${typed}\n`);
-  await look("chat-terminal");
+  await inspect("chat-terminal");
   await page.getByRole("tab", { name: "Changes" }).click();
 
   // The connection is cut during an answer: nothing is missing or duplicated.
-  await other.close();
+  await otherPage.close();
   await message.fill("Count to 120");
   await message.press("Enter");
   await page.getByText(/1 2 3 4 5/).waitFor();
   line.cut();
   await page.getByText("The server is not responding").waitFor();
-  result.still = /1 2 3 4 5/.test(await flow(page));
+  result.staysVisible = /1 2 3 4 5/.test(await readMessages(page));
   // One banner, one scrollbar, and a correct status.
   await page.locator(".dock .status").getByText("Not connected").waitFor();
-  result.down = await page.evaluate(() => [
+  result.offlineLayout = await page.evaluate(() => [
     document.querySelectorAll(".banner").length,
     document.documentElement.scrollHeight - innerHeight,
   ]);
@@ -136,14 +136,14 @@ await playInApp({ file, url: line.url, folder }, async ({ page, context, result,
   const queue = page.getByRole("list", { name: "Queued messages" });
   await queue.getByRole("button", { name: "Move up" }).click();
   await page.waitForFunction(() => document.querySelector(".queue li")?.textContent.includes("Second"));
-  await look("chat-queue");
+  await inspect("chat-queue");
   await queue.getByRole("button", { name: "Remove from queue" }).first().click();
   await queue.getByText("Second of two").waitFor({ state: "detached" });
-  const onRequest = async (route) => {
+  const typeDuringRequest = async (route) => {
     await message.fill("Typed during the request");
     await route.continue();
   };
-  await page.route(/\/queue\/\d+$/, onRequest, { times: 1 });
+  await page.route(/\/queue\/\d+$/, typeDuringRequest, { times: 1 });
   await queue.getByRole("button", { name: "Take back and edit" }).click();
   await queue.waitFor({ state: "detached" });
   // The stream can remove the message from the queue before the server's answer puts its text back.
@@ -164,17 +164,17 @@ await playInApp({ file, url: line.url, folder }, async ({ page, context, result,
   // The first message is edited, and the files are restored. On a busy machine the count above is many pages long, and messages that far away
   // are not rendered.
   await page.locator(".flow").evaluate((flow) => flow.scrollTo({ top: -flow.scrollHeight }));
-  const first = page.locator(".user-message").first();
-  await first.hover();
-  await first.getByRole("button", { name: "Edit message" }).click();
+  const firstMessage = page.locator(".user-message").first();
+  await firstMessage.hover();
+  await firstMessage.getByRole("button", { name: "Edit message" }).click();
   const edit = page.getByRole("group", { name: "Edit message" });
   await edit.getByRole("textbox").fill("Remember the sum");
   await edit.getByRole("switch").check();
-  await look("chat-edit");
+  await inspect("chat-edit");
   await edit.getByRole("button", { name: "Send again" }).click();
   await page.getByText("Count to 120").waitFor({ state: "detached" });
   await page.getByText("I will remember that.").waitFor();
-  result.left = await page.locator(".user-text").allTextContents();
+  result.userMessages = await page.locator(".user-text").allTextContents();
   result.chat = address;
 
   // In plan mode it asks a question; the answer is a message.
@@ -186,7 +186,7 @@ await playInApp({ file, url: line.url, folder }, async ({ page, context, result,
   const question = page.getByRole("group", { name: "Question" });
   await question.getByText("Which color should it be?").waitFor();
   await page.getByRole("radio", { name: "Plan", checked: true }).waitFor({ state: "attached" });
-  await look("chat-question");
+  await inspect("chat-question");
   await question.getByRole("radio", { name: /Other answer/ }).check();
   await question.getByRole("textbox").fill("Red");
   await question.getByRole("button", { name: "Answer" }).click();
@@ -194,13 +194,13 @@ await playInApp({ file, url: line.url, folder }, async ({ page, context, result,
   result.answered = await page.locator(".user-text").last().textContent();
 
   // Checks all live parts of pages while the connection is dead.
-  const api = async (method, path, body) => {
+  const callApi = async (method, path, body) => {
     const { service_session_token: token } = Object.fromEntries(
       (await context.cookies()).map(({ name, value }) => [name, value]),
     );
     const headers = { "Service-Session-Token": token, "content-type": "application/json" };
-    const answer = await fetch(new URL(`/api/v2${path}`, url), { method, headers, body: JSON.stringify(body) });
-    if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`);
+    const response = await fetch(new URL(`/api/v2${path}`, url), { method, headers, body: JSON.stringify(body) });
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
   };
   result.away = await disconnectFor(Number(seconds), {
     line,
@@ -208,13 +208,13 @@ await playInApp({ file, url: line.url, folder }, async ({ page, context, result,
     terminal: `/terminals/${agent}`,
     log: `/workspaces/${workspace}/logs`,
     async open(path) {
-      const one = await openPage(context, result.wrong);
-      await one.goto(at(path));
-      return one;
+      const newPage = await openPage(context, result.problems);
+      await newPage.goto(toUrl(path));
+      return newPage;
     },
     async act(name) {
-      await api("POST", "/organizations", { name });
-      await api(name === "before" ? "DELETE" : "PUT", `/workspaces/${workspace}/favorite`);
+      await callApi("POST", "/organizations", { name });
+      await callApi(name === "before" ? "DELETE" : "PUT", `/workspaces/${workspace}/favorite`);
     },
   });
   await page.close();

@@ -24,7 +24,7 @@ type PagesAfterDisconnect = {
 
 testNeeding(
   [needs.chromium, needs.node, needs.git],
-  "[WB-64][CB-1][CB-2][CB-3][CB-4][CB-5][CB-7][WB-4][WB-6] a chat edits a file, asks on two pages, survives a broken connection along with all live parts of the page, keeps and reorders queued messages, is interrupted, and is undone with its files",
+  "[WB-64][CB-1][CB-2][CB-3][CB-4][CB-5][CB-7][WB-4][WB-6] a chat edits a file, asks on two pages, survives a broken connection, reorders queued messages, is interrupted, and is undone with its files",
   async () => {
     await using story = await openChatServer(async (_, stack) => {
       const model = stack.use(await TalkingModel.start());
@@ -42,33 +42,33 @@ testNeeding(
     const rules = [{ tool: "execute", action: "ask" }];
     await admin.put<unknown>("/api/v2/chats/config/user-permissions", { permissions: { default: "allow", rules } });
 
-    const typed = join(story.place.scratch, "typed");
+    const typedFile = join(story.place.scratch, "typed");
     const { workspace_id } = story;
     const { latest_build } = await admin.get<Workspace>(`/api/v2/workspaces/${workspace_id}`);
     const agent = latest_build.resources[0]?.agents[0]?.id ?? "";
     const place = [workspace_id, agent, process.env.SLIPWAY_TEST_CUT_SECONDS ?? "3"];
-    const args = [`${story.place.client.url}`, ADMIN.email, ADMIN.password, typed, ...place];
+    const args = [`${story.place.client.url}`, ADMIN.email, ADMIN.password, typedFile, ...place];
     const { requests, consoleErrors, ...result } = await runStory<{ away: PagesAfterDisconnect }>("chat.mjs", args);
-    const numbers = Array.from({ length: 120 }, (_, at) => at + 1).join(" ");
+    const numbers = Array.from({ length: 120 }, (_, index) => index + 1).join(" ");
     expect(result).toMatchObject({
-      wrong: [],
+      problems: [],
       draft: "Fix the sum",
       same: true,
       links: 0,
-      still: true,
-      down: [1, 0],
+      staysVisible: true,
+      offlineLayout: [1, 0],
       counted: expect.stringContaining(numbers),
       takenBack: "First of two\n\nTyped during the request",
       partial: true,
-      left: ["Remember the sum"],
+      userMessages: ["Remember the sum"],
       answered: "Other: Red",
       downloaded: "brought along",
       isTitleCut: false,
     });
     // Disconnected for a time: nothing is missing, duplicated or empty in the meantime.
     const { away } = result;
-    expect(away.counted).toBe(Array.from({ length: 500 }, (_, at) => at + 1).join(" "));
-    expect(away.ticked).toEqual(Array.from({ length: away.ticks }, (_, at) => at + 1));
+    expect(away.counted).toBe(Array.from({ length: 500 }, (_, index) => index + 1).join(" "));
+    expect(away.ticked).toEqual(Array.from({ length: away.ticks }, (_, index) => index + 1));
     expect(away.lines[1]).toEqual(away.lines[0]);
     expect(away.entries).toEqual([1, 1]);
     expect(away.rows).toEqual(["story"]);
@@ -77,13 +77,13 @@ testNeeding(
     expect(result.prose).toContain('<img src=x onerror="document.title=');
     expect(result.reference).toContain("sum.sh:1");
     expect(readFileSync(join(work, "sum.sh"), "utf8")).toBe(BROKEN_SCRIPT);
-    expect(existsSync(typed)).toBe(true);
+    expect(existsSync(typedFile)).toBe(true);
     const { messages } = await admin.get<MessagePage>(`/api/v2${result.chat}/messages`);
     expect(messages.map(({ role }: ChatMessage) => role).toReversed()).toEqual(["user", "assistant"]);
-    const origins = new Set(requests.filter((one) => !one.startsWith("data:")).map((one) => new URL(one).origin));
+    const origins = new Set(requests.filter((url) => !url.startsWith("data:")).map((url) => new URL(url).origin));
     expect([...origins]).toEqual([result.line as string]);
-    const passing = /^Failed to load resource|^WebSocket connection to/;
-    expect(consoleErrors.filter((text) => !passing.test(text))).toEqual([]);
+    const expectedErrors = /^Failed to load resource|^WebSocket connection to/;
+    expect(consoleErrors.filter((text) => !expectedErrors.test(text))).toEqual([]);
   },
   scaleTimeout(480_000),
 );

@@ -5,17 +5,17 @@ import { askTest } from "./ask.mjs";
 
 const [file, url, email, password, folder] = process.argv.slice(2);
 
-await playInApp({ file, url, folder }, async ({ page, context, result, at, look }) => {
-  await signIn(page, at("/chats"), email, password);
+await playInApp({ file, url, folder }, async ({ page, context, result, toUrl, inspect }) => {
+  await signIn(page, toUrl("/chats"), email, password);
   const message = page.getByRole("textbox", { name: "Message" });
-  const say = async (text) => {
+  const sendMessage = async (text) => {
     await message.fill(text);
     await message.press("Enter");
   };
   await message.waitFor();
   await page.getByRole("button", { name: "No workspace" }).click();
   await page.getByRole("button", { name: /^story/ }).click();
-  await say("Hello");
+  await sendMessage("Hello");
   await page.waitForURL("**/chats/*");
   await page.getByText("I will remember that.").waitFor();
   result.before = (
@@ -29,7 +29,7 @@ await playInApp({ file, url, folder }, async ({ page, context, result, at, look 
   await screen.waitFor();
   await page.getByText("Connecting").waitFor({ state: "detached" });
   // The chat's programs find the desktop once it exists.
-  await say("Paint it");
+  await sendMessage("Paint it");
   await page.getByRole("button", { name: "Allow once" }).click();
   await page.waitForFunction(() => {
     const canvas = document.querySelector(".desktop canvas");
@@ -39,7 +39,7 @@ await playInApp({ file, url, folder }, async ({ page, context, result, at, look 
       if (data[offset] > 240 && data[offset + 1] < 16 && data[offset + 2] < 16) red += 1;
     return red > 20_000;
   });
-  await look("chat-desktop");
+  await inspect("chat-desktop");
   await screen.click({ position: { x: 60, y: 60 } });
   await page.keyboard.type("hello from afar", { delay: 20 });
   await page.keyboard.press("Enter");

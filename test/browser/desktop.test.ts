@@ -23,7 +23,7 @@ testNeeding(
     const result = await runStory("desktop.mjs", args, {
       typed: () => until(() => existsSync(file) && readFileSync(file, "utf8") !== ""),
     });
-    expect(result).toMatchObject({ wrong: [], before: 0 });
+    expect(result).toMatchObject({ problems: [], before: 0 });
     expect(readFileSync(file, "utf8")).toBe("hello from afar\n");
     expect(listStrayRequests(result, place.client.url.origin)).toEqual([]);
     // The story itself reads the canvas repeatedly.

@@ -6,7 +6,7 @@ const [file, server, provider, email, password, folder, colorScheme = "light", w
 const viewport = { width: Number(width), height: 800 };
 
 await playInChromium(file, { colorScheme, viewport }, async (page) => {
-  const picture = async (name) => {
+  const takePicture = async (name) => {
     if (folder) await page.screenshot({ path: `${folder}/${name}-${colorScheme}-${width}.png`, fullPage: true });
   };
   const row = (name) => page.getByRole("row").filter({ hasText: name });
@@ -20,18 +20,18 @@ await playInChromium(file, { colorScheme, viewport }, async (page) => {
   await page.waitForURL("**/settings/external-auth");
   await row("Git of web").getByText("Not linked").waitFor();
   result.key = await page.locator("#key").filter({ hasText: "ssh-ed25519" }).textContent();
-  await picture("accounts");
+  await takePicture("accounts");
 
   // By keyboard only.
   await page.getByRole("link", { name: "Link Git of web" }).focus();
   await page.keyboard.press("Enter");
   await page.getByRole("button", { name: "Sign in at Git of web" }).waitFor();
-  await picture("link");
+  await takePicture("link");
   await page.getByRole("button", { name: "Sign in at Git of web" }).focus();
   await page.keyboard.press("Enter");
   await page.getByText("Your account at Git of web is linked.").waitFor();
   result.after = page.url();
-  await picture("linked");
+  await takePicture("linked");
 
   await page.goto(new URL("/external-auth/codes", server).href);
   const code = await page
@@ -39,15 +39,15 @@ await playInChromium(file, { colorScheme, viewport }, async (page) => {
     .filter({ hasText: /^[0-9A-F]{8}$/ })
     .textContent();
   result.devicePage = await page.getByRole("link", { name: "Open Git of codes" }).getAttribute("href");
-  await picture("device");
+  await takePicture("device");
   await fetch(`${provider}device?user_code=${code}`);
   await page.getByText("Your account at Git of codes is linked.").waitFor();
 
   await page.getByRole("link", { name: "All accounts" }).click();
   await row("Git of codes").getByText("Linked", { exact: true }).waitFor();
-  await picture("accounts-linked");
+  await takePicture("accounts-linked");
   await page.getByRole("button", { name: "Unlink Git of web" }).click();
-  await picture("unlink");
+  await takePicture("unlink");
   await page.getByRole("button", { name: "Keep it" }).click();
   result.kept = await row("Git of web").locator(".state").textContent();
   await page.getByRole("button", { name: "Unlink Git of web" }).click();
@@ -60,7 +60,7 @@ await playInChromium(file, { colorScheme, viewport }, async (page) => {
   await page.goto(new URL("/external-auth/web/callback?code=stolen&state=of-somebody-else", server).href);
   result.otherSessionError = await page.getByRole("alert").filter({ hasText: "session" }).textContent();
   result.leftInAddress = new URL(page.url()).search;
-  await picture("refused");
+  await takePicture("refused");
   await page.goto(new URL("/external-auth/none", server).href);
   await page.getByText("This server has no such service").waitFor();
   return result;

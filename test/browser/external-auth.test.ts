@@ -27,8 +27,8 @@ testNeeding(
     });
     expect(result.key).toMatch(/^ssh-ed25519 /);
     expect(result.otherSessionError).toContain("not started in this session");
-    const known = [server.url.origin, provider.url.origin, "data:"];
-    expect(result.requests.filter((url) => !known.some((one) => url.startsWith(one)))).toEqual([]);
+    const allowedOrigins = [server.url.origin, provider.url.origin, "data:"];
+    expect(result.requests.filter((url) => !allowedOrigins.some((origin) => url.startsWith(origin)))).toEqual([]);
     expect(result.consoleErrors.filter((text) => !text.startsWith("Failed to load resource"))).toEqual([]);
   },
   // The machine may be busy with other tests.

@@ -24,7 +24,7 @@ const computeCode = (key, steps = 0) => {
 
 await playInChromium(file, { colorScheme, viewport }, async (page) => {
   const result = { misfits: [] };
-  const picture = async (name) => {
+  const takePicture = async (name) => {
     if (folder) await page.screenshot({ path: `${folder}/${name}-${colorScheme}-${width}.png`, fullPage: true });
     await page.setViewportSize({ width: 320, height: 640 });
     result.misfits.push(...(await page.evaluate(listMisfits)));
@@ -43,7 +43,7 @@ await playInChromium(file, { colorScheme, viewport }, async (page) => {
     await page.goto(new URL("/login?redirect=/settings/security", server).href);
   };
   const dialog = page.getByRole("dialog");
-  const withPassword = async () => {
+  const signInWithPassword = async () => {
     await page.getByLabel("Email").fill(email);
     await page.getByLabel("Password").fill(password);
     await page.keyboard.press("Enter");
@@ -51,10 +51,10 @@ await playInChromium(file, { colorScheme, viewport }, async (page) => {
 
   // A person who is required to have a second factor is always redirected to this page.
   await page.goto(new URL("/login?redirect=/settings/tokens", server).href);
-  await withPassword();
+  await signInWithPassword();
   await page.getByText("This server requires a second factor.").waitFor();
-  result.ledTo = new URL(page.url()).pathname;
-  await picture("security-required");
+  result.redirectedTo = new URL(page.url()).pathname;
+  await takePicture("security-required");
 
   await page.getByRole("button", { name: "Set up app" }).focus();
   await page.keyboard.press("Enter");
@@ -63,10 +63,10 @@ await playInChromium(file, { colorScheme, viewport }, async (page) => {
     .filter({ hasText: /^[A-Z2-7 ]{39}$/ })
     .textContent();
   result.qr = await page.getByAltText("QR code").evaluate((image) => image.decode().then(() => image.naturalWidth > 0));
-  await picture("security-enrol");
+  await takePicture("security-enrol");
   await page.getByLabel("Code", { exact: true }).fill("000000");
   await page.keyboard.press("Enter");
-  result.wrong = await page.getByRole("alert").filter({ hasText: "code" }).textContent();
+  result.wrongCode = await page.getByRole("alert").filter({ hasText: "code" }).textContent();
   await page.getByLabel("Code", { exact: true }).fill(computeCode(key));
   await page.keyboard.press("Enter");
   await page.getByText("Authenticator app set up").waitFor();
@@ -76,30 +76,30 @@ await playInChromium(file, { colorScheme, viewport }, async (page) => {
   result.recovery = codes.length;
   result.focus = await page.evaluate(() => document.activeElement?.textContent);
   const [recovery] = codes;
-  await picture("security-codes");
+  await takePicture("security-codes");
 
   await page.getByLabel("Name of the passkey").fill("laptop");
   await page.keyboard.press("Enter");
   await page.getByText("laptop added").waitFor();
   result.credentials = (await cdp.send("WebAuthn.getCredentials", { authenticatorId })).credentials.length;
-  await picture("security-passkey");
+  await takePicture("security-passkey");
 
   await signOut();
-  await picture("login");
+  await takePicture("login");
   await page.getByRole("button", { name: "Sign in with a passkey" }).focus();
   await page.keyboard.press("Enter");
   await page.getByRole("button", { name: "Delete laptop" }).waitFor();
-  result.alone = new URL(page.url()).pathname;
+  result.afterPasskey = new URL(page.url()).pathname;
 
   await signOut();
-  await withPassword();
+  await signInWithPassword();
   await page.getByRole("button", { name: "Use a passkey" }).waitFor();
-  await picture("login-second");
+  await takePicture("login-second");
   await page.getByRole("button", { name: "Use a passkey" }).click();
   await page.getByRole("button", { name: "Delete laptop" }).waitFor();
 
   await signOut();
-  await withPassword();
+  await signInWithPassword();
   await page.getByLabel("Code").fill("000000");
   await page.keyboard.press("Enter");
   result.refused = await page.getByRole("alert").filter({ hasText: "wrong" }).textContent();
@@ -108,7 +108,7 @@ await playInChromium(file, { colorScheme, viewport }, async (page) => {
   await page.getByText("9 of ten are left.").waitFor();
 
   await page.getByRole("button", { name: "Remove app" }).click();
-  await picture("security-disable");
+  await takePicture("security-disable");
   await dialog.getByLabel("Password").fill(password);
   await dialog.getByLabel("Code").fill(computeCode(key, 1));
   await page.getByRole("button", { name: "Confirm", exact: true }).click();

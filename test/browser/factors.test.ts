@@ -19,15 +19,15 @@ testNeeding(
     const args = [context.accessUrl.href, ADMIN.email, ADMIN.password];
     const { requests, consoleErrors, ...result } = await runStory("factors.mjs", args);
     expect(result).toMatchObject({
-      ledTo: "/account/security",
+      redirectedTo: "/account/security",
       qr: true,
       recovery: 10,
       focus: "Your recovery codes",
       credentials: 1,
-      alone: "/account/security",
+      afterPasskey: "/account/security",
       misfits: [],
     });
-    expect(result.wrong).toContain("doesn't match");
+    expect(result.wrongCode).toContain("doesn't match");
     expect(result.refused).toContain("wrong or was used");
     const origin = context.accessUrl.origin;
     expect(requests.filter((url) => !url.startsWith(origin) && !url.startsWith("data:"))).toEqual([]);

@@ -10,42 +10,42 @@ const TEAM = ["Ada Lovelace <ada@example.com>", "Grace Hopper <grace@example.com
 
 await playInChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank, context) => {
   const problems = [];
-  const result = { wrong: problems };
+  const result = { problems };
   const presses = countPresses();
-  const picture = (one, name) => takeScreenshot(one, folder, `lead-${name}`);
+  const takePicture = (anyPage, name) => takeScreenshot(anyPage, folder, `lead-${name}`);
 
   const lead = await openPage(context, problems);
   await setUpServer(lead, setup, LEAD);
   await presses.press(lead.getByRole("button", { name: "Create user and sign in" }));
   await lead.getByRole("heading", { name: "Welcome, lead" }).waitFor();
   await lead.getByRole("link", { name: "Create workspace" }).first().waitFor();
-  await picture(lead, "home");
+  await takePicture(lead, "home");
   await presses.press(lead.getByRole("link", { name: "Invite people" }));
   await presses.press(lead.getByRole("button", { name: "Invite people" }));
   const dialog = lead.getByRole("dialog");
   await dialog.getByLabel("Email addresses").fill(TEAM.join("\n"));
-  await picture(lead, "invite");
+  await takePicture(lead, "invite");
   await presses.press(dialog.getByRole("button", { name: "Create links" }));
   await lead.getByRole("dialog", { name: "3 people invited" }).waitFor();
   result.warnings = await dialog.getByText("No template is available").count();
-  await picture(lead, "links");
+  await takePicture(lead, "links");
   await presses.press(dialog.getByRole("button", { name: "Copy all links" }));
   const links = await dialog.locator(".sub.mono").allTextContents();
 
   // Each on their own machine, with the link that the lead has copied.
-  for (const [at, link] of links.entries()) {
+  for (const [index, link] of links.entries()) {
     const machine = await context.browser().newContext({ viewport: { width: 1440, height: 900 } });
     const page = await openPage(machine, problems);
     await page.goto(link);
     await page.getByLabel("Password").fill("a-long-enough-secret");
-    await picture(page, `door-${at + 1}`);
+    await takePicture(page, `door-${index + 1}`);
     await presses.press(page.getByRole("button", { name: "Create account" }));
     await presses.press(page.getByRole("link", { name: "Create workspace" }).first());
     await presses.press(page.getByRole("button", { name: "Create", exact: true }));
     await page.waitForURL(/\/workspaces\/[0-9a-f-]{36}/);
     await page.getByText("Running", { exact: true }).first().waitFor();
     await page.getByRole("link", { name: "Terminal", exact: true }).first().waitFor();
-    await picture(page, `workspace-${at + 1}`);
+    await takePicture(page, `workspace-${index + 1}`);
     await machine.close();
   }
   result.presses = presses.count();

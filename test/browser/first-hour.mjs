@@ -11,19 +11,19 @@ const ADA = { email: "ada@example.com", username: "ada", password: "four quiet h
 
 await playInChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank, context) => {
   const problems = [];
-  const result = { wrong: problems };
-  const began = Date.now();
+  const result = { problems };
+  const startedAt = Date.now();
   const page = await openPage(context, problems);
   const presses = countPresses();
-  const picture = (name, one = page) => takeScreenshot(one, folder, `first-hour-${name}`);
+  const takePicture = (name, targetPage = page) => takeScreenshot(targetPage, folder, `first-hour-${name}`);
   const press = (locator) => presses.press(locator);
   const button = (name) => page.getByRole("button", { name, exact: true });
 
   await setUpServer(page, setup, ADA);
-  await picture("setup");
+  await takePicture("setup");
   await press(button("Create user and sign in"));
   await page.getByRole("heading", { name: "Welcome, ada" }).waitFor();
-  await picture("home");
+  await takePicture("home");
   await press(button("Add and test"));
   await page.getByText(/qwen3-coder:30b responded/).waitFor();
   await press(button("Start VS Code"));
@@ -31,38 +31,38 @@ await playInChromium(file, { viewport: { width: 1440, height: 900 } }, async (_b
   await page.getByRole("textbox", { name: "Repository" }).fill(repository);
   // Not counted, because it is only needed on a machine without internet.
   await page.getByLabel("Download from").fill(`${releases}/code-server`);
-  await picture("new");
+  await takePicture("new");
   await press(button("Create"));
   await page.waitForURL(/\/workspaces\/[0-9a-f-]{36}/);
   const workspace = page.url();
   const app = page.getByRole("region", { name: "Apps and ports" }).getByRole("link", { name: "VS Code", exact: true });
   await page.getByText("VS Code is ready.").waitFor();
-  await picture("workspace");
+  await takePicture("workspace");
   const [editor] = await Promise.all([context.waitForEvent("page"), press(app.first())]);
   result.host = new URL(editor.url()).hostname;
   if (genuine === "yes") {
     await editor.getByRole("treeitem", { name: "work" }).waitFor();
     result.folder = await editor.title();
   } else await editor.getByText("here").waitFor();
-  await picture("editor", editor);
+  await takePicture("editor", editor);
 
   await press(page.getByRole("link", { name: "New chat", exact: true }));
   const message = page.getByRole("textbox", { name: "Message" });
   await message.fill("Fix the sum");
   await presses.key(message, "Enter");
-  const requested = page.getByRole("group", { name: "Edit sum.sh?" });
-  const diff = requested.getByRole("region", { name: /^Diff of/ });
+  const approval = page.getByRole("group", { name: "Edit sum.sh?" });
+  const diff = approval.getByRole("region", { name: /^Diff of/ });
   result.diff = (await diff.textContent()).replace(/\s+/g, " ");
-  await picture("approve");
-  await press(requested.getByRole("button", { name: "Allow once" }));
+  await takePicture("approve");
+  await press(approval.getByRole("button", { name: "Allow once" }));
   // The edit is done, and the agent asks to run its command.
   await page.getByRole("heading", { name: "Run this command?" }).waitFor();
   result.presses = presses.count();
-  result.seconds = (Date.now() - began) / 1000;
+  result.seconds = (Date.now() - startedAt) / 1000;
 
   if (genuine === "yes") {
     result.saved = await saveAndRun(editor);
-    await picture("editor-saved", editor);
+    await takePicture("editor-saved", editor);
     await editor.close();
     await page.goto(new URL("/templates", workspace).href);
     await page.locator(".pick", { hasText: "JupyterLab" }).getByRole("button").first().click();
@@ -75,7 +75,7 @@ await playInChromium(file, { viewport: { width: 1440, height: 900 } }, async (_b
       page.getByRole("region", { name: "Apps and ports" }).getByRole("link", { name: "JupyterLab" }).first().click(),
     ]);
     result.cell = await runCell(lab);
-    await picture("jupyterlab", lab);
+    await takePicture("jupyterlab", lab);
   }
   return result;
 });

@@ -44,7 +44,7 @@ type Developer = {
   readonly cell?: string;
 };
 
-const playDeveloper = async (releases: string, isGenuine: boolean): Promise<{ shown: Developer; home: string }> => {
+const playDeveloper = async (releases: string, isGenuine: boolean): Promise<{ result: Developer; home: string }> => {
   await using place = await ServerPlace.make({ isNew: true });
   await using talking = await TalkingModel.start();
   using ollama = startDetectableModel(talking);
@@ -57,15 +57,15 @@ const playDeveloper = async (releases: string, isGenuine: boolean): Promise<{ sh
   };
   const setup = await readSetupLink(place.spawn({ env }).child.stdout);
   const args = [setup, git.link("shop"), releases, isGenuine ? "yes" : "no"];
-  const shown = await runStory<Developer>("first-hour.mjs", args);
-  expect(shown.wrong).toEqual([]);
-  if (!isGenuine) expect(listPageErrors(shown)).toEqual([]);
+  const result = await runStory<Developer>("first-hour.mjs", args);
+  expect(result.problems).toEqual([]);
+  if (!isGenuine) expect(listPageErrors(result)).toEqual([]);
   const workspaces = join(place.directory, "workspaces");
   const homes = readdirSync(workspaces).map((id) => join(workspaces, id, "home"));
-  const home = homes.find((one) => readdirSync(one).includes("shop")) ?? "";
+  const home = homes.find((path) => readdirSync(path).includes("shop")) ?? "";
   expect(readFileSync(join(home, "shop/work/sum.sh"), "utf8")).not.toBe(BROKEN_SCRIPT);
   const copied = isGenuine ? readFileSync(join(home, "shop/copied"), "utf8") : "";
-  return { shown, home: copied };
+  return { result, home: copied };
 };
 
 const checkDeveloper = ({ presses, seconds, host, diff }: Developer): void => {
@@ -80,21 +80,21 @@ testNeeding(
   "[WB-94] a solo developer opens an editor on a cloned repository and approves an edit as a diff, within 12 clicks and 3 minutes",
   async () => {
     using releases = await serveReleases({ codeServer: "4.139.1", go: "1.99.1", jupyterlab: "4.6.6" });
-    const { shown } = await playDeveloper(releases.url, false);
-    checkDeveloper(shown);
+    const { result } = await playDeveloper(releases.url, false);
+    checkDeveloper(result);
   },
   scaleTimeout(240_000),
 );
 
 testNeeding(
   [needs.editors, needs.chromium, needs.node, needs.git, needs.python3, requireSingleServer("localOfProcess")],
-  "[WB-94][TG-5] the same works with the real code-server, which saves a file and runs a command, and the real JupyterLab, which runs a cell, each on its own host",
+  "[WB-94][TG-5] the same works with the real code-server, which saves a file and runs a command, and the real JupyterLab, which runs a cell",
   async () => {
     using mirror = serveEditors(needs.editors.file);
-    const { shown, home } = await playDeveloper(mirror.url, true);
-    checkDeveloper(shown);
-    expect(shown.folder).toContain("shop");
-    expect(shown.cell).toBe("42");
+    const { result, home } = await playDeveloper(mirror.url, true);
+    checkDeveloper(result);
+    expect(result.folder).toContain("shop");
+    expect(result.cell).toBe("42");
     expect(home).toBe("shop\nsaved-hereran-42\n");
   },
   scaleTimeout(600_000),
@@ -119,10 +119,10 @@ testNeeding(
     const env = { ...WITHOUT_ADMIN, SLIPWAY_ADDRESS: address, SLIPWAY_DOCKER_HOST: needs.docker.file };
     const setup = new URL(await readSetupLink(place.spawn({ env }).child.stdout));
     const admin = place.client;
-    const shown = await runStory<{ presses: number }>("first-hour-lead.mjs", [setup.href]);
-    expect(shown).toMatchObject({ wrong: [], warnings: 0 });
-    expect(shown.presses).toBeLessThanOrEqual(25);
-    expect(listPageErrors(shown)).toEqual([]);
+    const result = await runStory<{ presses: number }>("first-hour-lead.mjs", [setup.href]);
+    expect(result).toMatchObject({ problems: [], warnings: 0 });
+    expect(result.presses).toBeLessThanOrEqual(25);
+    expect(listPageErrors(result)).toEqual([]);
     const lead = await admin.signIn("lead@example.com", "four quiet harbours at night");
     const { workspaces } = await lead.get<Workspaces>("/api/v2/workspaces");
     const owners = workspaces.map(({ owner_name, latest_build }) => [owner_name, latest_build.status]);

@@ -3,7 +3,7 @@
 
 /** Performs these steps in the page; returns the number of clicks, and the seconds it took. */
 export const takeFirstSteps = async (page, setup, { email, username, password }) => {
-  const began = Date.now();
+  const startedAt = Date.now();
   let presses = 0;
   const press = async (locator) => {
     presses += 1;
@@ -28,5 +28,5 @@ export const takeFirstSteps = async (page, setup, { email, username, password })
   await message.press("Enter");
   // In the chat: a toast also contains the text, from trying the model.
   await page.getByRole("region", { name: "Chat messages" }).getByText("I will remember that.").waitFor();
-  return { presses, seconds: (Date.now() - began) / 1000, workspace };
+  return { presses, seconds: (Date.now() - startedAt) / 1000, workspace };
 };

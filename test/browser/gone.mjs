@@ -4,36 +4,40 @@ import { playInApp } from "./app-page.mjs";
 
 const [file, url, token, models] = process.argv.slice(2);
 
-await playInApp({ file, url, token }, async ({ page, result, at }) => {
+await playInApp({ file, url, token }, async ({ page, result, toUrl }) => {
   const dialog = page.getByRole("dialog");
-  await page.goto(at("/admin"));
+  await page.goto(toUrl("/admin"));
   const api = async (method, path, body) => {
     const { status, text } = await page.evaluate(
-      async ([how, where, what]) => {
+      async ([httpMethod, apiPath, requestBody]) => {
         const headers = { "content-type": "application/json" };
-        const answer = await fetch(`/api/v2${where}`, { method: how, headers, body: what && JSON.stringify(what) });
-        return { status: answer.status, text: await answer.text() };
+        const response = await fetch(`/api/v2${apiPath}`, {
+          method: httpMethod,
+          headers,
+          body: requestBody && JSON.stringify(requestBody),
+        });
+        return { status: response.status, text: await response.text() };
       },
       [method, path, body],
     );
     if (status >= 400) throw new Error(`${method} ${path}: ${status} ${text}`);
     return text === "" ? undefined : JSON.parse(text);
   };
-  const user = (username) =>
+  const createUser = (username) =>
     api("POST", "/users", { username, email: `${username}@example.com`, password: "four quiet harbours at night" });
-  const menu = async (name, item) => {
-    const more = page.getByRole("button", { name: `More for ${name}` });
+  const openMenuItem = async (name, item) => {
+    const moreButton = page.getByRole("button", { name: `More for ${name}` });
     // Items with an ellipsis are in the menu, the others next to it.
-    if (item.endsWith("…")) await more.click();
-    const container = item.endsWith("…") ? page : page.getByRole("listitem").filter({ has: more });
+    if (item.endsWith("…")) await moreButton.click();
+    const container = item.endsWith("…") ? page : page.getByRole("listitem").filter({ has: moreButton });
     await container.getByRole("button", { name: item }).click();
     await dialog.waitFor();
   };
-  result.gone = [];
+  result.closedDialogs = [];
   /** Opens the dialog, deletes its object in the meantime, and clicks. */
-  const meet = async ({ where, name, item, fill = async () => {}, remove, press }) => {
-    await page.goto(at(where));
-    await menu(name, item);
+  const deleteWhileOpen = async ({ where, name, item, fill = async () => {}, remove, press }) => {
+    await page.goto(toUrl(where));
+    await openMenuItem(name, item);
     await fill();
     await remove();
     await dialog.getByRole("button", { name: press }).click();
@@ -43,7 +47,7 @@ await playInApp({ file, url, token }, async ({ page, result, at }) => {
       .waitFor();
     await dialog.waitFor({ state: "detached" });
     await page.getByRole("button", { name: `More for ${name}` }).waitFor({ state: "detached" });
-    result.gone.push(`${name} ${item}`);
+    result.closedDialogs.push(`${name} ${item}`);
   };
 
   for (const [name, item, press, fill] of [
@@ -56,8 +60,8 @@ await playInApp({ file, url, token }, async ({ page, result, at }) => {
     ],
     ["cy", "Delete…", "Delete user"],
   ]) {
-    const { id } = await user(name);
-    await meet({ where: "/admin", name, item, fill, press, remove: () => api("DELETE", `/users/${id}`) });
+    const { id } = await createUser(name);
+    await deleteWhileOpen({ where: "/admin", name, item, fill, press, remove: () => api("DELETE", `/users/${id}`) });
   }
 
   const groups = "/organizations/default/groups";
@@ -67,34 +71,34 @@ await playInApp({ file, url, token }, async ({ page, result, at }) => {
   ]) {
     const { id } = await api("POST", groups, { name });
     const where = "/admin/organizations/default";
-    await meet({ where, name, item, press, remove: () => api("DELETE", `/groups/${id}`) });
+    await deleteWhileOpen({ where, name, item, press, remove: () => api("DELETE", `/groups/${id}`) });
   }
 
-  const provider = (display_name) =>
+  const createProvider = (display_name) =>
     api("POST", "/chats/providers", { provider: "openai-compat", display_name, base_url: `${models}/v1` });
-  const { id } = await provider("Kept");
-  const model = (display_name) =>
+  const { id } = await createProvider("Kept");
+  const createModel = (display_name) =>
     api("POST", "/chats/model-configs", { provider_id: id, model: "qwen3-coder:30b", display_name });
   for (const [name, item, press] of [
     ["Priced", "Price…", "Save price"],
     ["Old", "Remove…", "Remove model"],
   ]) {
-    const created = await model(name);
+    const created = await createModel(name);
     const fill = async () => {
       if (item !== "Price…") return;
       await dialog.getByLabel("Input, per million tokens", { exact: true }).fill("1");
       await dialog.getByLabel("Output, per million tokens", { exact: true }).fill("2");
     };
     const remove = () => api("DELETE", `/chats/model-configs/${created.id}`);
-    await meet({ where: "/admin/models", name, item, fill, press, remove });
+    await deleteWhileOpen({ where: "/admin/models", name, item, fill, press, remove });
   }
   for (const [name, item, press, fill] of [
     ["Keyed", "Replace key…", "Replace key"],
     ["Fed", "Add model", "Test and add model", () => dialog.getByLabel("Model", { exact: true }).fill("one")],
   ]) {
-    const created = await provider(name);
+    const created = await createProvider(name);
     const remove = () => api("DELETE", `/chats/providers/${created.id}`);
-    await meet({ where: "/admin/models", name, item, fill, press, remove });
+    await deleteWhileOpen({ where: "/admin/models", name, item, fill, press, remove });
   }
 
   const [{ id: organization }] = await api("GET", "/organizations");
@@ -111,7 +115,7 @@ await playInApp({ file, url, token }, async ({ page, result, at }) => {
       auth_type: "none",
     };
     const created = await api("POST", servers, body);
-    await meet({
+    await deleteWhileOpen({
       where: "/admin/mcp-servers",
       name,
       item,
@@ -125,7 +129,7 @@ await playInApp({ file, url, token }, async ({ page, result, at }) => {
       name,
       callback_url: "https://boards.example.com/back",
     });
-    await meet({
+    await deleteWhileOpen({
       where: "/admin/applications",
       name,
       item,
@@ -135,7 +139,7 @@ await playInApp({ file, url, token }, async ({ page, result, at }) => {
   }
 
   // Unknown input is different: the dialog stays open and keeps it.
-  await page.goto(at("/admin/organizations/default"));
+  await page.goto(toUrl("/admin/organizations/default"));
   await page.getByRole("button", { name: "Add member" }).click();
   await dialog.getByLabel("Username").fill("not-a-user");
   await dialog.getByRole("button", { name: "Add member" }).click();

@@ -12,8 +12,8 @@ testNeeding(
     await using world = await openModelWorld();
     const { server, owner, upstream } = world;
     const result = await runStory("gone.mjs", [server.url.href, owner.token ?? "", upstream.url]);
-    expect(result).toMatchObject({ wrong: [], typed: "not-a-user" });
-    expect(result.gone).toHaveLength(12);
+    expect(result).toMatchObject({ problems: [], typed: "not-a-user" });
+    expect(result.closedDialogs).toHaveLength(12);
   },
   scaleTimeout(240_000),
 );

@@ -5,17 +5,17 @@ import { askTest } from "./ask.mjs";
 import { playInChromium } from "./chromium.mjs";
 
 const [file, url, token, mcp, template, folder] = process.argv.slice(2);
-const at = (path) => new URL(path, url).href;
+const toUrl = (path) => new URL(path, url).href;
 
 await playInChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank, context) => {
   await context.addCookies([{ name: "service_session_token", value: token, url }]);
   const problems = [];
   const page = await openPage(context, problems);
-  const result = { wrong: problems };
-  const look = async (name) => problems.push(...(await checkPage(page, `in-place-${name}`, folder)));
+  const result = { problems };
+  const inspect = async (name) => problems.push(...(await checkPage(page, `in-place-${name}`, folder)));
   const dialog = page.getByRole("dialog");
 
-  await page.goto(at("/"));
+  await page.goto(toUrl("/"));
   await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Administration" }).click();
   const sections = page.getByRole("navigation", { name: "Administration" }).getByRole("link");
   await sections.first().waitFor();
@@ -30,7 +30,7 @@ await playInChromium(file, { viewport: { width: 1440, height: 900 } }, async (_b
   await dialog.getByRole("button", { name: "Add header" }).click();
   await dialog.getByLabel("Name", { exact: true }).nth(1).fill("X-Moon");
   await dialog.getByLabel("Value").nth(1).fill("canary-full");
-  await look("headers");
+  await inspect("headers");
   await dialog.getByRole("button", { name: "Add and try" }).click();
   await dialog.getByText("sums responded").waitFor();
   await dialog.getByRole("button", { name: "Close", exact: true }).click();
@@ -39,12 +39,12 @@ await playInChromium(file, { viewport: { width: 1440, height: 900 } }, async (_b
   result.commands = (await dialog.locator("pre").allTextContents()).join("\n");
   await page.keyboard.press("Escape");
 
-  await page.goto(at(`/new?template=${template}`));
+  await page.goto(toUrl(`/new?template=${template}`));
   const create = page.getByRole("button", { name: "Create" });
   await page.getByText("Git of web must be linked").waitFor();
   await page.getByRole("link", { name: "sizes" }).waitFor();
-  result.mayNotYet = await create.isDisabled();
-  await look("account");
+  result.isCreateDisabled = await create.isDisabled();
+  await inspect("account");
   const [popup] = await Promise.all([
     context.waitForEvent("page"),
     page.getByRole("link", { name: "Link Git of web" }).click(),
@@ -52,7 +52,7 @@ await playInChromium(file, { viewport: { width: 1440, height: 900 } }, async (_b
   await popup.getByRole("button", { name: "Sign in at Git of web" }).click();
   await page.getByText("Git of web is linked").waitFor();
   await page.waitForFunction(
-    () => ![...document.querySelectorAll("button")].find((one) => one.textContent.startsWith("Create"))?.disabled,
+    () => ![...document.querySelectorAll("button")].find((button) => button.textContent.startsWith("Create"))?.disabled,
   );
   // The popup closes automatically, or says that it can be closed.
   await Promise.race([
@@ -67,7 +67,7 @@ await playInChromium(file, { viewport: { width: 1440, height: 900 } }, async (_b
   result.closed = popup.isClosed();
 
   // Her role is revoked while she uses the page.
-  await page.goto(at("/admin/mcp-servers"));
+  await page.goto(toUrl("/admin/mcp-servers"));
   await page.getByRole("button", { name: "Add MCP server" }).waitFor();
   await askTest("demote");
   await page.getByText("Your roles have changed").waitFor();

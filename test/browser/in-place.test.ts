@@ -14,7 +14,7 @@ const GRACE = { email: "grace@example.com", username: "grace", password: "nine g
 
 testNeeding(
   [needs.chromium, needs.node],
-  "[WB-81][WB-86][WB-63][WB-4][WB-6] an admin of one organization finds its sections, sets headers of an MCP server, and links the account that a template requires without leaving its form",
+  "[WB-81][WB-86][WB-63][WB-4][WB-6] an organization administrator sets headers of an MCP server, and links the account that a template requires without leaving its form",
   async () => {
     using provider = new FakeProvider();
     await using mcp = startMcpHost();
@@ -34,9 +34,9 @@ testNeeding(
     const args = [server.url.href, grace.token ?? "", mcp.url, template.name];
     const result = await runStory("in-place.mjs", args, { demote: () => admin.put(path, { roles: [] }) });
     expect(result).toMatchObject({
-      wrong: [],
+      problems: [],
       sections: ["Organizations", "MCP servers", "Workers"],
-      mayNotYet: true,
+      isCreateDisabled: true,
     });
     expect(result.commands).toContain("mcp-servers");
     expect(result.commands).not.toContain("canary");

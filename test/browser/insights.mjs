@@ -3,20 +3,21 @@ import { readFileSync } from "node:fs";
 import { playInApp } from "./app-page.mjs";
 
 const [file, url, token, folder] = process.argv.slice(2);
+const options = { file, url, token, folder, timezoneId: "Europe/Stockholm" };
 
-await playInApp({ file, url, token, folder, timezoneId: "Europe/Stockholm" }, async ({ page, result, at, look }) => {
+await playInApp(options, async ({ page, result, toUrl, inspect }) => {
   const tabs = page.getByRole("navigation", { name: "Insight sections" });
 
-  await page.goto(at("/insights"));
-  const people = page.getByRole("slider", { name: "Users per day, by day" });
-  await people.waitFor();
+  await page.goto(toUrl("/insights"));
+  const usersPlot = page.getByRole("slider", { name: "Users per day, by day" });
+  await usersPlot.waitFor();
   await page.locator(".plot-box canvas").first().waitFor();
-  result.last = await people.getAttribute("aria-valuetext");
-  await people.focus();
+  result.last = await usersPlot.getAttribute("aria-valuetext");
+  await usersPlot.focus();
   await page.keyboard.press("ArrowLeft");
   await page.keyboard.press("ArrowLeft");
-  result.moved = await people.getAttribute("aria-valuetext");
-  await look("insights-use");
+  result.moved = await usersPlot.getAttribute("aria-valuetext");
+  await inspect("insights-use");
 
   await tabs.getByRole("link", { name: "Builds" }).click();
   await page.getByRole("slider", { name: "Build time, by day" }).waitFor();
@@ -25,12 +26,12 @@ await playInApp({ file, url, token, folder, timezoneId: "Europe/Stockholm" }, as
   await page.mouse.move(0, 0);
   const box = await page.locator(".plot-box").first().boundingBox();
   await page.mouse.move(box.x + box.width / 2, box.y + 80);
-  await look("insights-builds");
-  const waiting = page.waitForEvent("download");
+  await inspect("insights-builds");
+  const downloading = page.waitForEvent("download");
   await page.getByRole("button", { name: "Download as CSV" }).click();
-  const given = await waiting;
-  result.file = given.suggestedFilename().startsWith("slipway-builds-");
-  result.csv = readFileSync(await given.path(), "utf8");
+  const download = await downloading;
+  result.file = download.suggestedFilename().startsWith("slipway-builds-");
+  result.csv = readFileSync(await download.path(), "utf8");
 
   await page.getByRole("button", { name: "7 days" }).click();
   await page.waitForURL("**/insights/builds?days=7");
@@ -38,21 +39,21 @@ await playInApp({ file, url, token, folder, timezoneId: "Europe/Stockholm" }, as
   result.days = 7;
   await tabs.getByRole("link", { name: "Chats and cost" }).click();
   await page.getByRole("slider", { name: "Tokens by model, by day" }).waitFor();
-  result.kept = page.url().endsWith("/insights/chats?days=7");
-  await page.goto(at("/insights/chats"));
+  result.keepsPeriod = page.url().endsWith("/insights/chats?days=7");
+  await page.goto(toUrl("/insights/chats"));
   await page.locator(".plot-box canvas").nth(2).waitFor();
-  await look("insights-chats");
+  await inspect("insights-chats");
 
   await tabs.getByRole("link", { name: "AI usage" }).click();
   await page.getByRole("slider", { name: "Cost, by day" }).waitFor();
   await page.getByRole("region", { name: "Breakdown" }).getByText("grace").waitFor();
-  await look("insights-ai-usage");
+  await inspect("insights-ai-usage");
   const [recorded] = await page.getByRole("button", { name: /^Read call/ }).all();
   await recorded.click();
-  const reading = page.getByRole("dialog", { name: "Call of grace to test-model" });
-  result.answer = await reading.getByRole("region", { name: "Answer" }).locator("pre").textContent();
-  await reading.getByText("Name the project").waitFor();
-  await look("insights-recording");
+  const recordingDialog = page.getByRole("dialog", { name: "Call of grace to test-model" });
+  result.answer = await recordingDialog.getByRole("region", { name: "Answer" }).locator("pre").textContent();
+  await recordingDialog.getByText("Name the project").waitFor();
+  await inspect("insights-recording");
   await page.keyboard.press("Escape");
   await page.getByLabel("Group by").selectOption("Group");
   await page.getByRole("cell", { name: "No group" }).waitFor();
@@ -60,22 +61,22 @@ await playInApp({ file, url, token, folder, timezoneId: "Europe/Stockholm" }, as
   const usage = page.waitForEvent("download");
   await page.getByRole("button", { name: "Download as CSV" }).click();
   result.usage = readFileSync(await (await usage).path(), "utf8");
-  await page.goto(at("/account/ai-usage"));
+  await page.goto(toUrl("/account/ai-usage"));
   await page.getByRole("slider", { name: "Cost, by day" }).waitFor();
   result.choices = await page.getByLabel("Group by").locator("option").allTextContents();
-  await look("account-ai-usage");
-  await page.goto(at("/insights/chats"));
+  await inspect("account-ai-usage");
+  await page.goto(toUrl("/insights/chats"));
 
   await tabs.getByRole("link", { name: "Latency" }).click();
   await page.getByRole("table").waitFor();
-  await look("insights-latency");
+  await inspect("insights-latency");
 
   await page.getByRole("button", { name: /to \d+/ }).click();
   await page.getByLabel("First day").fill("2020-01-01");
   await page.getByLabel("Last day").fill("2020-01-03");
-  await look("insights-days");
+  await inspect("insights-days");
   await page.getByText("UTC", { exact: true }).click();
   await page.getByRole("button", { name: "Apply" }).click();
   await page.getByText("No workspace connections in this period.").waitFor();
-  await look("insights-empty");
+  await inspect("insights-empty");
 });

@@ -14,12 +14,12 @@ import { runStory } from "./story.ts";
 const DAY = 86_400_000;
 
 /** Writes a recorded gateway call to the store. */
-const seedRecordedCall = async (server: TestServer, user_id: string, at: number): Promise<void> => {
+const seedRecordedCall = async (server: TestServer, user_id: string, created_at: number): Promise<void> => {
   const { store, encryption } = getContext(server);
   const prompt = JSON.stringify({ model: "test-model", messages: [{ role: "user", content: "Name the project" }] });
   const answer = JSON.stringify({ content: [{ type: "text", text: "Codename Marmalade" }] });
   const texts = { prompt, answer, prompt_bytes: prompt.length, answer_bytes: answer.length };
-  const recording = await sealRecording(encryption, user_id, texts, at);
+  const recording = await sealRecording(encryption, user_id, texts, created_at);
   await store.commit([insertRecording(recording)]);
   const used = { input_tokens: 80, output_tokens: 7, cache_read_tokens: 0, cache_creation_tokens: 0, cost_micros: 150 };
   const call = {
@@ -30,7 +30,7 @@ const seedRecordedCall = async (server: TestServer, user_id: string, at: number)
     root_chat_id: "",
     model_config_id: "",
   };
-  await seedSpend(store, [{ ...call, ...used, recording_id: recording.id, created_at: at, duration_ms: 900 }]);
+  await seedSpend(store, [{ ...call, ...used, recording_id: recording.id, created_at, duration_ms: 900 }]);
 };
 
 testNeeding(
@@ -55,8 +55,15 @@ testNeeding(
     }
     for (let i = 0; i < 120; i++) {
       const at = now - draw(29 * DAY) - 60_000;
-      const how = (["worked", "worked", "worked", "worked", "failed"] as const)[draw(5)] ?? "worked";
-      const build = { workspace_id, organization_id, build_number: i + 100, at, took: 8_000 + draw(90_000), how };
+      const outcome = (["worked", "worked", "worked", "worked", "failed"] as const)[draw(5)] ?? "worked";
+      const build = {
+        workspace_id,
+        organization_id,
+        build_number: i + 100,
+        at,
+        took: 8_000 + draw(90_000),
+        how: outcome,
+      };
       await seedBuild(store, { ...build, transition: "start" });
     }
     const models = [uuid(), uuid()];
@@ -87,11 +94,11 @@ testNeeding(
       args,
     );
     expect(result).toMatchObject({
-      wrong: [],
+      problems: [],
       file: true,
       builds: "120",
       days: 7,
-      kept: true,
+      keepsPeriod: true,
       answer: "Codename Marmalade",
     });
     expect(result.moved).not.toBe(result.last);
@@ -103,7 +110,7 @@ testNeeding(
       .split("\r\n")
       .slice(1)
       .map((line) => Number(line.split(",")[2]));
-    expect(calls.reduce((sum, one) => sum + one, 0)).toBe(201);
+    expect(calls.reduce((sum, count) => sum + count, 0)).toBe(201);
     expect(result.choices).toEqual(["Template", "Workspace", "Model", "Provider", "Day", "Purpose"]);
   },
   scaleTimeout(180_000),

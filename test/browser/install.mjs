@@ -5,8 +5,8 @@ import { askTest } from "./ask.mjs";
 
 const [file, url, email, password, folder] = process.argv.slice(2);
 
-await playInApp({ file, url, folder }, async ({ page, context, result, at, look }) => {
-  await signIn(page, at("/workspaces"), email, password);
+await playInApp({ file, url, folder }, async ({ page, context, result, toUrl, inspect }) => {
+  await signIn(page, toUrl("/workspaces"), email, password);
   await page.getByRole("heading", { name: "Workspaces", level: 1 }).waitFor();
   const session = await context.newCDPSession(page);
   const { errors } = await session.send("Page.getAppManifest");
@@ -17,18 +17,18 @@ await playInApp({ file, url, folder }, async ({ page, context, result, at, look 
   await page.waitForFunction(() => navigator.serviceWorker.controller !== null);
   await page.reload();
   await page.getByRole("heading", { name: "Workspaces", level: 1 }).waitFor();
-  const kept = () =>
+  const listCached = () =>
     page.evaluate(async () => {
       const names = await caches.keys();
-      const all = await Promise.all(names.map(async (name) => (await caches.open(name)).keys()));
-      return { caches: names.length, paths: all.flat().map(({ url }) => new URL(url).pathname) };
+      const cachedRequests = await Promise.all(names.map(async (name) => (await caches.open(name)).keys()));
+      return { caches: names.length, paths: cachedRequests.flat().map(({ url }) => new URL(url).pathname) };
     });
-  result.kept = await kept();
+  result.cached = await listCached();
   // The palette leads to every section.
   await page.keyboard.press("Control+k");
   await page.keyboard.type("health");
   await page.getByRole("option", { name: /Health/ }).waitFor();
-  await look("palette");
+  await inspect("palette");
   await page.keyboard.press("Enter");
   await page.waitForURL("**/admin/health");
 
@@ -44,14 +44,14 @@ await playInApp({ file, url, folder }, async ({ page, context, result, at, look 
 
   // Without the server, the URL shows the offline page, and the app returns when it is opened again.
   await askTest("stop");
-  await page.goto(at("/chats"));
+  await page.goto(toUrl("/chats"));
   await page.getByRole("heading", { name: "The server cannot be reached" }).waitFor();
-  await look("offline");
+  await inspect("offline");
   await askTest("start");
   await page.getByRole("button", { name: "Try again" }).click();
   await page.getByRole("textbox", { name: "Message" }).waitFor();
-  result.back = new URL(page.url()).pathname;
+  result.returnedTo = new URL(page.url()).pathname;
   await page.evaluate(() => fetch("/api/v2/users/me", { cache: "reload" }));
-  result.after = await kept();
+  result.after = await listCached();
 });
 process.exit(0);

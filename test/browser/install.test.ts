@@ -20,8 +20,8 @@ testNeeding(
       },
       start: () => place.start(),
     });
-    expect(result).toMatchObject({ wrong: [], manifest: [], refused: true, back: "/chats" });
-    for (const { caches, paths } of [result.kept, result.after] as { caches: number; paths: string[] }[]) {
+    expect(result).toMatchObject({ problems: [], manifest: [], refused: true, returnedTo: "/chats" });
+    for (const { caches, paths } of [result.cached, result.after] as { caches: number; paths: string[] }[]) {
       expect(caches).toBe(1);
       expect(paths.length).toBeGreaterThan(3);
       expect(paths.filter((path) => path !== "/offline" && !/^\/assets\/[\w.-]+-\w{8,}\.(js|css)$/.test(path))).toEqual(

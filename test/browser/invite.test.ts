@@ -32,15 +32,15 @@ testNeeding(
       template: () => seedTemplate(server),
     });
     expect(result).toMatchObject({
-      wrong: [],
-      trial: "",
+      problems: [],
+      hashAfterTest: "",
       remark: expect.stringContaining('"/platform" does not match "platform"'),
-      why: expect.stringContaining("no SMTP server is configured (smtp_host)"),
+      noMailReason: expect.stringContaining("no SMTP server is configured (smtp_host)"),
       refused: '"not an address" doesn\'t contain an email address.',
       warning: expect.stringContaining("The people you invite cannot create workspaces"),
       providers: 1,
-      whom: expect.stringContaining(ADMIN.username),
-      again: expect.stringContaining("This invitation does not exist."),
+      contact: expect.stringContaining(ADMIN.username),
+      secondUse: expect.stringContaining("This invitation does not exist."),
     });
     expect(listPageErrors(result)).toEqual([]);
   },

@@ -7,19 +7,19 @@ export const openProxy = async (target) => {
   const pairs = new Set();
   let state = "open";
   const { hostname, port } = new URL(target);
-  const server = createServer((near) => {
-    if (state === "cut") return near.destroy();
-    const pair = { near, far: connect(Number(port), hostname), isDead: state === "dead" };
+  const server = createServer((client) => {
+    if (state === "cut") return client.destroy();
+    const pair = { client, upstream: connect(Number(port), hostname), isDead: state === "dead" };
     pairs.add(pair);
-    for (const [one, other] of [
-      [near, pair.far],
-      [pair.far, near],
+    for (const [source, destination] of [
+      [client, pair.upstream],
+      [pair.upstream, client],
     ]) {
       // Data sent on a dead connection is lost, and neither end notices.
-      one.on("data", (bytes) => pair.isDead || other.write(bytes));
-      one.on("error", () => {});
-      one.on("close", () => {
-        if (!pair.isDead) other.destroy();
+      source.on("data", (bytes) => pair.isDead || destination.write(bytes));
+      source.on("error", () => {});
+      source.on("close", () => {
+        if (!pair.isDead) destination.destroy();
         pairs.delete(pair);
       });
     }
@@ -29,9 +29,9 @@ export const openProxy = async (target) => {
     url: `http://127.0.0.1:${server.address().port}`,
     cut() {
       state = "cut";
-      for (const { near, far } of pairs) for (const end of [near, far]) end.destroy();
+      for (const { client, upstream } of pairs) for (const end of [client, upstream]) end.destroy();
     },
-    /** As when a NAT forgets a connection: what is open stays open but is useless. */
+    /** As when a NAT forgets a connection: open connections stay open, but transfer nothing. */
     die() {
       state = "dead";
       for (const pair of pairs) pair.isDead = true;
@@ -40,19 +40,19 @@ export const openProxy = async (target) => {
       state = "open";
     },
     close() {
-      for (const { near, far } of pairs) for (const end of [near, far]) end.destroy();
+      for (const { client, upstream } of pairs) for (const end of [client, upstream]) end.destroy();
       return new Promise((resolve) => server.close(resolve));
     },
   };
 };
 
 /** Longer than the page needs to detect a dead connection, twice. */
-const FOUND_OUT_MS = scaleTimeout(150_000);
+const DETECTION_TIMEOUT_MS = scaleTimeout(150_000);
 
 /**
- * Keeps a chat, a terminal, a log and two lists open during a disconnect: the connection is dead for `seconds` and, unless the pages detect
- * that in time, then cut. `act(n)` makes changes that the lists show. Returns what each shows in the end, and the number of placeholders
- * seen in between.
+ * Keeps a chat, a terminal, a log and two lists open while the connection is dead for `seconds`. If that is too short for the pages to
+ * detect it, the connection is then cut. `act(name)` makes changes that the lists show. Returns what each page shows in the end, and how
+ * many placeholders it showed in the meantime.
  */
 export const disconnectFor = async (seconds, { line, open, chat, terminal, log, act }) => {
   const pages = {
@@ -63,7 +63,7 @@ export const disconnectFor = async (seconds, { line, open, chat, terminal, log, 
   };
   const audit = await open("/audit?q=resource_type%3Aorganization");
   const entries = audit.getByRole("list", { name: "Entries" });
-  const shown = (page) =>
+  const readRows = (page) =>
     page.evaluate(() => [...document.querySelectorAll(".xterm-rows > *")].map((row) => row.textContent).join(""));
   const ticks = (seconds + 6) * 2;
 
@@ -86,8 +86,8 @@ export const disconnectFor = async (seconds, { line, open, chat, terminal, log, 
     .last()
     .waitFor();
   const lines = await pages.log.locator(".log .l").allTextContents();
-  const all = [...Object.values(pages), audit];
-  for (const page of all)
+  const allPages = [...Object.values(pages), audit];
+  for (const page of allPages)
     await page.evaluate(() => {
       window.placeholders = 0;
       const count = () => {
@@ -102,26 +102,26 @@ export const disconnectFor = async (seconds, { line, open, chat, terminal, log, 
   if (seconds < 30) line.cut();
   line.restore();
 
-  const patient = { timeout: FOUND_OUT_MS };
-  await entries.getByText("meanwhile").waitFor(patient);
-  await pages.list.getByTitle("Pinned").first().waitFor(patient);
+  const timeout = { timeout: DETECTION_TIMEOUT_MS };
+  await entries.getByText("meanwhile").waitFor(timeout);
+  await pages.list.getByTitle("Pinned").first().waitFor(timeout);
   await pages.terminal.waitForFunction(
     () => document.querySelector(".xterm-rows").textContent.includes("e-42"),
     undefined,
-    patient,
+    timeout,
   );
-  await pages.chat.getByText(/498 499 500/).waitFor(patient);
-  await pages.chat.getByRole("button", { name: "Interrupt" }).waitFor({ state: "detached", ...patient });
-  const terminalText = await shown(pages.terminal);
-  const notified = {
+  await pages.chat.getByText(/498 499 500/).waitFor(timeout);
+  await pages.chat.getByRole("button", { name: "Interrupt" }).waitFor({ state: "detached", ...timeout });
+  const terminalText = await readRows(pages.terminal);
+  const observed = {
     counted: (await pages.chat.locator(".prose").last().textContent()).trim(),
     ticked: [...terminalText.matchAll(/t(\d+)/g)].map(([, n]) => Number(n)).filter(Boolean),
     ticks,
     lines: [lines, await pages.log.locator(".log .l").allTextContents()],
     entries: await Promise.all(["before", "meanwhile"].map((text) => entries.getByText(text).count())),
     rows: await pages.list.locator("a.name").allTextContents(),
-    placeholders: await Promise.all(all.map((page) => page.evaluate(() => window.placeholders))),
+    placeholders: await Promise.all(allPages.map((page) => page.evaluate(() => window.placeholders))),
   };
-  for (const page of all) await page.close();
-  return notified;
+  for (const page of allPages) await page.close();
+  return observed;
 };

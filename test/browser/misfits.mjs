@@ -14,5 +14,5 @@ export function listMisfits() {
     const name = control.ariaLabel || control.textContent || control.labels?.[0]?.textContent;
     if (!name?.trim()) misfits.push(`${control.outerHTML} has no name`);
   }
-  return misfits.map((what) => `${location.pathname}: ${what}`);
+  return misfits.map((misfit) => `${location.pathname}: ${misfit}`);
 }

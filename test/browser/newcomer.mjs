@@ -8,31 +8,31 @@ const [file, setup, folder] = process.argv.slice(2);
 const ADA = { email: "ada@example.com", username: "ada", password: "four quiet harbours at night" };
 const BOB = { email: "bob@example.com", username: "bob", password: "nine grey herons at noon" };
 
-await playInApp({ file, url: setup, folder }, async ({ page, context, result, at, look }) => {
+await playInApp({ file, url: setup, folder }, async ({ page, context, result, toUrl, inspect }) => {
   const dialog = page.getByRole("dialog");
   const button = (name) => page.getByRole("button", { name, exact: true });
   await setUpServer(page, setup, ADA);
   await button("Create user and sign in").click();
   await page.getByRole("heading", { name: "Welcome, ada" }).waitFor();
-  await look("newcomer-home");
+  await inspect("newcomer-home");
 
   // The choice of a starter says why Docker is not one, and what to set.
-  await page.goto(at("/templates"));
+  await page.goto(toUrl("/templates"));
   await page.getByText("Docker workspaces are not available").waitFor();
   result.docker = await page.getByText("Docker workspaces are not available").textContent();
   result.canUseDocker = await button("Use Docker").isEnabled();
   result.canUseLocal = await button("Use VS Code").isEnabled();
-  await look("newcomer-templates");
+  await inspect("newcomer-templates");
   // A template that somebody wrote for containers is refused before a build starts.
   await askTest("containers");
-  await page.goto(at("/new?template=boxes"));
+  await page.goto(toUrl("/new?template=boxes"));
   await page.getByText("Workspaces of this template can't start").waitFor();
   result.reason = await page.getByText("Workspaces of this template can't start").textContent();
   result.canCreate = await button("Create").isEnabled();
-  await look("newcomer-new");
+  await inspect("newcomer-new");
 
   // After the first workspace, the first steps stay until they are done or dismissed.
-  await page.goto(at("/new?template=local&name=first"));
+  await page.goto(toUrl("/new?template=local&name=first"));
   await button("Create").click();
   await page.waitForURL("**/workspaces/*");
   const workspace = page.url();
@@ -43,19 +43,19 @@ await playInApp({ file, url: setup, folder }, async ({ page, context, result, at
   await menu.getByText("VS Code").first().waitFor();
   result.menu = await menu
     .locator(":scope > *")
-    .evaluateAll((all) => all.slice(-2).map((one) => one.textContent || one.tagName));
+    .evaluateAll((items) => items.slice(-2).map((item) => item.textContent || item.tagName));
   await page.keyboard.press("Escape");
-  await page.goto(at("/"));
+  await page.goto(toUrl("/"));
   const steps = page.getByRole("region", { name: "First steps" });
   await steps.waitFor();
-  await look("newcomer-steps");
+  await inspect("newcomer-steps");
   result.steps = await steps.getByRole("listitem").allTextContents();
   await steps.getByRole("link", { name: "New chat" }).click();
   const message = page.getByRole("textbox", { name: "Message" });
   await message.fill("Hello");
   await message.press("Enter");
   await page.getByRole("region", { name: "Chat messages" }).waitFor();
-  await page.goto(at("/"));
+  await page.goto(toUrl("/"));
   await steps.getByRole("link", { name: "Invite people" }).click();
 
   // A form shows an error once, at its field.
@@ -69,11 +69,11 @@ await playInApp({ file, url: setup, folder }, async ({ page, context, result, at
   await dialog.locator(".error").waitFor();
   result.errors = await dialog.locator(".error, [role=alert]").allTextContents();
   result.focus = await page.evaluate(() => document.activeElement?.getAttribute("name"));
-  await look("newcomer-error");
+  await inspect("newcomer-error");
   await dialog.getByLabel("Username").fill(BOB.username);
   await dialog.getByRole("button", { name: "Add user" }).click();
   await page.getByText(BOB.email).waitFor();
-  await page.goto(at("/"));
+  await page.goto(toUrl("/"));
   await page.getByRole("heading", { name: "Recent workspaces" }).waitFor();
   await page.getByRole("heading", { name: "Recent chats" }).waitFor();
   result.stepsLeft = await steps.count();
@@ -81,9 +81,9 @@ await playInApp({ file, url: setup, folder }, async ({ page, context, result, at
   // The second person hears that the workspace is shared with them, and follows the link.
   const bob = await openPage(
     await context.browser().newContext({ viewport: { width: 1440, height: 900 } }),
-    result.wrong,
+    result.problems,
   );
-  await signIn(bob, at("/"), BOB.email, BOB.password);
+  await signIn(bob, toUrl("/"), BOB.email, BOB.password);
   const bell = bob.getByRole("navigation", { name: "Main" }).getByRole("button", { name: /Notifications/ });
   await bell.waitFor();
   await page.goto(`${workspace}/sharing`);
@@ -92,15 +92,15 @@ await playInApp({ file, url: setup, folder }, async ({ page, context, result, at
   await page.getByText(`Shared with ${BOB.username}`).waitFor();
   await bell.getByText("1").waitFor();
   await bell.click();
-  await look("newcomer-notified", bob);
+  await inspect("newcomer-notified", bob);
   await bob.getByRole("link", { name: "ada shared the workspace first with you" }).click();
   await bob.waitForURL(workspace);
   await bob.getByRole("heading", { name: "first" }).first().waitFor();
 
-  await page.goto(at("/audit?q=resource_type:user"));
+  await page.goto(toUrl("/audit?q=resource_type:user"));
   const entries = page.getByRole("list", { name: "Entries" });
   await entries.getByRole("link").first().waitFor();
   result.audit = (await entries.getByRole("link").allTextContents()).map((text) => text.replace(/\s+/g, " "));
-  await look("newcomer-audit");
+  await inspect("newcomer-audit");
 });
 process.exit(0);

@@ -13,12 +13,12 @@ import { listPageErrors, runStory } from "./story.ts";
 
 const WITHOUT_ADMIN = { SLIPWAY_ADMIN_EMAIL: "", SLIPWAY_ADMIN_USERNAME: "", SLIPWAY_ADMIN_PASSWORD: "" };
 // The process itself prints the setup link, so the story runs with the server in-process.
-const inside = { found: !process.env.SLIPWAY_TEST_BINARY, reason: "needs the server in this process", file: "" };
+const inProcess = { found: !process.env.SLIPWAY_TEST_BINARY, reason: "needs the server in this process", file: "" };
 const PROGRAM = Buffer.concat([Buffer.from("\x7fELF"), Buffer.alloc(14), Buffer.from([62, 0])]);
 
 testNeeding(
-  [needs.chromium, needs.node, inside, requireSingleServer("local")],
-  "[WB-98] the first user sees why Docker cannot be used, keeps the first steps, gets each error at its field, and a second person hears that a workspace is shared with them",
+  [needs.chromium, needs.node, inProcess, requireSingleServer("local")],
+  "[WB-98] the first user sees why Docker is unavailable, keeps the first steps, and gets errors at their fields; a second user is notified of a shared workspace",
   async () => {
     using directory = tempDirectory();
     await using engine = new FakeDocker(directory.path);
@@ -31,11 +31,11 @@ testNeeding(
       const resources = [{ name: "box", docker: { image: "debian:13" }, agents: [{ name: "main" }] }];
       await makeTemplate(admin, JSON.stringify({ provisioner: "docker", resources }), { name: "boxes" });
     };
-    const acts = { containers: createDockerTemplate };
-    const result = await runStory("newcomer.mjs", [(await server.context?.setupUrl()) ?? ""], acts);
+    const actions = { containers: createDockerTemplate };
+    const result = await runStory("newcomer.mjs", [(await server.context?.setupUrl()) ?? ""], actions);
     const problem = expect.stringMatching(/Containers cannot reach the server, .* Set address to 0\.0\.0\.0/);
     expect(result).toMatchObject({
-      wrong: [],
+      problems: [],
       docker: problem,
       canUseDocker: false,
       canUseLocal: true,

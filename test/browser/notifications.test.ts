@@ -11,7 +11,7 @@ testNeeding(
   async () => {
     await using server = await startTestServer();
     const args = [server.url.href, ADMIN.email, ADMIN.password];
-    expect(await runStory("notifications.mjs", args)).toMatchObject({ wrong: [], left: 0, checked: false });
+    expect(await runStory("notifications.mjs", args)).toMatchObject({ problems: [], unread: 0, checked: false });
   },
   scaleTimeout(180_000),
 );

@@ -5,10 +5,10 @@ import { countPresses } from "./presses.mjs";
 
 const [file, url, token, link, genuine, folder] = process.argv.slice(2);
 
-await playInApp({ file, url, token, folder }, async ({ page, context, result, at, look }) => {
-  await page.goto(at("/"));
+await playInApp({ file, url, token, folder }, async ({ page, context, result, toUrl, inspect }) => {
+  await page.goto(toUrl("/"));
   await page.getByRole("heading", { level: 1 }).waitFor();
-  const began = Date.now();
+  const startedAt = Date.now();
   const presses = countPresses();
   await page.evaluate((text) => {
     const clipboardData = new DataTransfer();
@@ -17,7 +17,7 @@ await playInApp({ file, url, token, folder }, async ({ page, context, result, at
   }, link);
   await page.getByRole("complementary", { name: "Detected configuration" }).waitFor();
   await presses.press(page.getByRole("radio", { name: "VS Code" }));
-  await look("open-repository");
+  await inspect("open-repository");
   await presses.press(page.getByRole("button", { name: /Create workspace/ }));
   await page.waitForURL(/\/workspaces\/[0-9a-f-]{36}/);
   const app = page.getByRole("region", { name: "Apps and ports" }).getByRole("link", { name: "VS Code", exact: true });
@@ -28,7 +28,7 @@ await playInApp({ file, url, token, folder }, async ({ page, context, result, at
     result.folder = await editor.title();
   } else await editor.getByText("here").waitFor();
   result.presses = presses.count();
-  result.seconds = (Date.now() - began) / 1000;
+  result.seconds = (Date.now() - startedAt) / 1000;
   await editor.close();
 });
 process.exit(0);

@@ -41,7 +41,7 @@ const APPS = [
 
 testNeeding(
   [needs.chromium, needs.node],
-  "[WB-75] apps open as their template says, with a key only in a link to a program; each agent has its terminal and editors, and the workspace's row offers the same",
+  "[WB-75] apps open as their template configures them, and only links to programs contain a key; each agent has its own terminal and editors",
   async () => {
     await using server = await startTestServer({
       env: {
@@ -62,10 +62,10 @@ testNeeding(
     );
     const { id } = await createWorkspace(admin, template.id);
     await awaitBuild(admin, id);
-    await using _one = startDaemon({ url: server.url });
-    await using _two = startDaemon({ url: server.url, token: OTHER_TOKEN });
+    await using _firstDaemon = startDaemon({ url: server.url });
+    await using _secondDaemon = startDaemon({ url: server.url, token: OTHER_TOKEN });
     const areAgentsConnected = ({ latest_build }: Workspace): boolean =>
-      latest_build.resources.flatMap((one) => one.agents).every(({ status }) => status === "connected");
+      latest_build.resources.flatMap((resource) => resource.agents).every(({ status }) => status === "connected");
     await awaitWorkspace(admin, id, areAgentsConnected);
     const result = await runStory<{ cursor: string; bridge: string }>("open.mjs", [
       server.url.href,
@@ -73,7 +73,7 @@ testNeeding(
       id,
     ]);
     expect(result).toMatchObject({
-      wrong: [],
+      problems: [],
       tabs: 0,
       tooltip: "How we work",
       asks: ["elsewhere.example"],
@@ -90,8 +90,8 @@ testNeeding(
       agent: "two",
     });
     for (const key of [cursor.searchParams.get("token"), new URL(result.bridge).searchParams.get("key")]) {
-      const me = await new Client(server.url, key ?? "").get<{ username: string }>("/api/v2/users/me");
-      expect(me.username).toBe("admin");
+      const user = await new Client(server.url, key ?? "").get<{ username: string }>("/api/v2/users/me");
+      expect(user.username).toBe("admin");
       expect((await new Client(server.url, key ?? "").fetch("GET", "/api/v2/users")).status).toBe(403);
     }
     expect(result.row).toEqual(

@@ -9,13 +9,13 @@ const viewport = { width: Number(width), height: 800 };
 const ANN = { email: "ann@example.com", username: "ann", name: "Ann", password: "a-long-enough-secret" };
 
 await playInChromium(file, { colorScheme, viewport }, async (page) => {
-  const picture = async (name) => {
+  const takePicture = async (name) => {
     if (folder) await page.screenshot({ path: `${folder}/${name}-${colorScheme}-${width}.png`, fullPage: true });
   };
-  const at = () => new URL(page.url()).pathname;
+  const getPath = () => new URL(page.url()).pathname;
   const result = { misfits: [] };
   /** On the smallest phone, regardless of the screenshots' width. */
-  const measure = async () => {
+  const checkSmallPhone = async () => {
     await page.setViewportSize({ width: 320, height: 640 });
     result.misfits.push(...(await page.evaluate(listMisfits)));
     await page.setViewportSize(viewport);
@@ -23,8 +23,8 @@ await playInChromium(file, { colorScheme, viewport }, async (page) => {
 
   await page.goto(base);
   await page.getByText("This server has no users yet").waitFor();
-  await picture("home-empty");
-  await measure();
+  await takePicture("home-empty");
+  await checkSmallPhone();
 
   await page.goto(link);
   await page.getByLabel("Email").fill(ANN.email);
@@ -33,15 +33,15 @@ await playInChromium(file, { colorScheme, viewport }, async (page) => {
   await page.getByLabel("Password").fill("password");
   await page.getByRole("button", { name: "Create user" }).click();
   result.weak = await page.getByRole("alert").filter({ hasText: "easy to guess" }).textContent();
-  await picture("setup");
-  await measure();
+  await takePicture("setup");
+  await checkSmallPhone();
   await page.getByLabel("Password").fill(ANN.password);
   await page.getByRole("button", { name: "Create user" }).click();
   await page.getByRole("heading", { name: /^Welcome/ }).waitFor();
-  result.afterSetup = at();
+  result.afterSetup = getPath();
   await page.waitForLoadState("networkidle");
-  await picture("home");
-  await measure();
+  await takePicture("home");
+  await checkSmallPhone();
 
   await page.goto(link);
   await page.getByText("is already set up").waitFor();
@@ -57,22 +57,22 @@ await playInChromium(file, { colorScheme, viewport }, async (page) => {
   await page.getByLabel("Password").fill("not the password");
   await page.keyboard.press("Enter");
   result.refused = await page.getByRole("alert").filter({ hasText: "Incorrect" }).textContent();
-  await picture("login");
-  await measure();
+  await takePicture("login");
+  await checkSmallPhone();
   await page.getByLabel("Password").fill(ANN.password);
   await page.keyboard.press("Enter");
   await page.waitForURL("**/account/tokens");
-  const none = page.getByRole("heading", { name: "No tokens yet" });
+  const emptyState = page.getByRole("heading", { name: "No tokens yet" });
   const dialog = page.getByRole("dialog");
-  await none.waitFor();
+  await emptyState.waitFor();
 
   await page.getByRole("button", { name: "New token" }).click();
   result.lifetimes = await page.getByLabel("Expiration").locator("option").allTextContents();
   await dialog.getByLabel("Name").fill("laptop");
   await page.getByRole("button", { name: "Create token" }).click();
   result.key = await page.getByLabel("Token", { exact: true }).textContent();
-  await picture("tokens-made");
-  await measure();
+  await takePicture("tokens-made");
+  await checkSmallPhone();
   await page.getByRole("button", { name: "Copy" }).click();
   await page.getByRole("button", { name: "New token" }).click();
   await dialog.getByLabel("Name").fill("laptop");
@@ -84,12 +84,12 @@ await playInChromium(file, { colorScheme, viewport }, async (page) => {
   result.before = await asToken(result.key);
 
   await page.getByRole("button", { name: "Delete laptop" }).click();
-  await picture("tokens-delete");
+  await takePicture("tokens-delete");
   await page.getByRole("button", { name: "Keep it" }).click();
-  result.kept = await asToken(result.key);
+  result.afterCancel = await asToken(result.key);
   await page.getByRole("button", { name: "Delete laptop" }).click();
   await page.getByRole("button", { name: "Delete token" }).click();
-  await none.waitFor();
+  await emptyState.waitFor();
   result.after = await asToken(result.key);
   await page.getByText("laptop deleted").waitFor();
   result.focusAfterDelete = await page.evaluate(() => document.activeElement?.id);
@@ -111,12 +111,12 @@ await playInChromium(file, { colorScheme, viewport }, async (page) => {
   await page.goto(`${base}cli-auth`);
   await page.getByRole("button", { name: "Create session token" }).click();
   result.session = await asToken(await page.locator("#key").filter({ hasText: "-" }).textContent());
-  await picture("cli-auth");
-  await measure();
+  await takePicture("cli-auth");
+  await checkSmallPhone();
 
-  Object.assign(result, await consent(page, base));
-  await picture("oauth2-authorize");
-  await measure();
+  Object.assign(result, await requestConsent(page, base));
+  await takePicture("oauth2-authorize");
+  await checkSmallPhone();
   await page.getByRole("button", { name: "Deny" }).click();
   await page.waitForURL("**/back?error=access_denied**");
 
@@ -125,14 +125,14 @@ await playInChromium(file, { colorScheme, viewport }, async (page) => {
   await page.getByLabel("Password").fill(ANN.password);
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: /^Welcome/ }).waitFor();
-  result.afterEvil = page.url() === base;
+  result.staysOnServer = page.url() === base;
 
-  Object.assign(result, await troubles(page, base));
+  Object.assign(result, await checkFailures(page, base));
   return result;
 });
 
 /** A program that has registered itself asks for access; the person signs in first, and then gets the same request. */
-async function consent(page, base) {
+async function requestConsent(page, base) {
   // Nothing listens there.
   await page.route("http://127.0.0.1:9/**", (route) => route.fulfill({ body: "back" }));
   const redirect_uris = ["http://127.0.0.1/back"];
@@ -162,10 +162,10 @@ async function consent(page, base) {
 }
 
 /** Checks the pages when the server fails, and their redirects when the session ends. */
-async function troubles(page, base) {
+async function checkFailures(page, base) {
   const result = {};
   await page.route("**/api/v2/users/me", (route) => route.fulfill({ status: 503, json: { message: "It stops." } }));
-  // Nor could the page's embedded data contain it.
+  // The page's embedded data must not contain the user either.
   await page.addInitScript(() => {
     const drop = () => document.getElementById("first")?.remove();
     new MutationObserver(drop).observe(document, { childList: true, subtree: true });

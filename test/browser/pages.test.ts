@@ -11,7 +11,7 @@ const inProcess = { found: !process.env.SLIPWAY_TEST_BINARY, reason: "needs the 
 
 testNeeding(
   [needs.chromium, needs.node, inProcess],
-  "[PG-1] [PG-2] [PG-3] [PG-4] [PG-5] a person sets the server up, signs in, creates and revokes tokens, and reads what a program requests, by keyboard and on a phone, and no request leaves the machine",
+  "[PG-1] [PG-2] [PG-3] [PG-4] [PG-5] a person sets up the server, signs in, and manages tokens and access requests, by keyboard and on a phone, without requests to other hosts",
   async () => {
     await using server = await startTestServer({ env: { ...WITHOUT_ADMIN, SLIPWAY_OAUTH2_PROVIDER: "true" } });
     const link = (await server.context?.setupUrl()) ?? "";
@@ -20,12 +20,12 @@ testNeeding(
       afterSetup: "/",
       lifetimes: ["7 days", "Custom date"],
       before: 200,
-      kept: 200,
+      afterCancel: 200,
       after: 401,
       session: 200,
       stays: "/oauth2/authorize",
       scopes: ["See your workspaces", "Run programs and read and write files in your workspaces"],
-      afterEvil: true,
+      staysOnServer: true,
       focusAfterDelete: "main",
       focusAfterRefusal: "Create token",
       misfits: [],

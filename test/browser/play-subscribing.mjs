@@ -1,19 +1,19 @@
 // Runs in the page. Simulates a push subscription, because the browser cannot reach its vendor's push service.
 export const simulateSubscription = ({ endpoint, auth, p256dh }) => {
   window.permissionRequests = 0;
-  const ask = Notification.requestPermission;
+  const requestPermission = Notification.requestPermission;
   Notification.requestPermission = () => {
     window.permissionRequests += 1;
-    return ask.call(Notification);
+    return requestPermission.call(Notification);
   };
-  const bytes = (text) =>
+  const decodeBase64Url = (text) =>
     Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (letter) => letter.charCodeAt(0)).buffer;
-  const of = () =>
+  const getSubscription = () =>
     sessionStorage.getItem("subscribed") === null
       ? null
       : {
           endpoint,
-          getKey: (name) => bytes(name === "auth" ? auth : p256dh),
+          getKey: (name) => decodeBase64Url(name === "auth" ? auth : p256dh),
           unsubscribe: async () => {
             sessionStorage.removeItem("subscribed");
             return true;
@@ -21,7 +21,7 @@ export const simulateSubscription = ({ endpoint, auth, p256dh }) => {
         };
   PushManager.prototype.subscribe = async (options) => {
     sessionStorage.setItem("subscribed", String(new Uint8Array(options.applicationServerKey)[0]));
-    return of();
+    return getSubscription();
   };
-  PushManager.prototype.getSubscription = async () => of();
+  PushManager.prototype.getSubscription = async () => getSubscription();
 };

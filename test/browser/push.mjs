@@ -8,31 +8,31 @@ import { playInChromium } from "./chromium.mjs";
 import { simulateSubscription } from "./play-subscribing.mjs";
 
 const [file, url, email, password, subscription, message, folder] = process.argv.slice(2);
-const at = (path) => new URL(path, url).href;
+const toUrl = (path) => new URL(path, url).href;
 
 await playInChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank, context) => {
   const problems = [];
   await context.grantPermissions(["notifications"], { origin: new URL(url).origin });
   const page = await openPage(context, problems);
   await page.addInitScript(simulateSubscription, JSON.parse(subscription));
-  const result = { wrong: problems };
-  await signIn(page, at("/account/notifications"), email, password);
+  const result = { problems };
+  await signIn(page, toUrl("/account/notifications"), email, password);
   const toggle = page.getByRole("switch", { name: /Show system notifications/ });
   /** Waits until the server has stored it. */
-  const toggled = () =>
+  const clickToggle = () =>
     Promise.all([page.waitForResponse((answer) => answer.url().endsWith("/webpush/subscription")), toggle.click()]);
-  const turned = (on) =>
+  const waitForToggle = (isOn) =>
     page.waitForFunction(
-      (wanted) => document.querySelector("[aria-labelledby=this-browser] input")?.checked === wanted,
-      on,
+      (isChecked) => document.querySelector("[aria-labelledby=this-browser] input")?.checked === isChecked,
+      isOn,
     );
   await toggle.waitFor();
   await page.evaluate(() => navigator.serviceWorker.ready);
   await page.waitForFunction(() => document.querySelector("[aria-labelledby=this-browser] input")?.disabled === false);
   result.requestsBefore = await page.evaluate(() => window.permissionRequests);
   result.before = await toggle.isChecked();
-  await toggled();
-  await turned(true);
+  await clickToggle();
+  await waitForToggle(true);
   result.permissionRequests = await page.evaluate(() => window.permissionRequests);
   result.key = await page.evaluate(() => sessionStorage.getItem("subscribed"));
   problems.push(...(await checkPage(page, "account-push", folder)));
@@ -42,7 +42,10 @@ await playInChromium(file, { viewport: { width: 1440, height: 900 } }, async (_b
   // The message that the service decrypted goes to the app's own worker, as the browser would do.
   const session = await context.newCDPSession(page);
   const registered = new Promise((resolve) => {
-    session.on("ServiceWorker.workerRegistrationUpdated", ({ registrations: [one] }) => one && resolve(one));
+    session.on(
+      "ServiceWorker.workerRegistrationUpdated",
+      ({ registrations: [registration] }) => registration && resolve(registration),
+    );
   });
   await session.send("ServiceWorker.enable");
   const { registrationId } = await registered;
@@ -55,8 +58,8 @@ await playInChromium(file, { viewport: { width: 1440, height: 900 } }, async (_b
   result.shown = await page.evaluate(async () => {
     const registration = await navigator.serviceWorker.ready;
     for (;;) {
-      const all = await registration.getNotifications();
-      if (all.length > 0) return all.map(({ title, body, data }) => ({ title, body, data }));
+      const notifications = await registration.getNotifications();
+      if (notifications.length > 0) return notifications.map(({ title, body, data }) => ({ title, body, data }));
       await new Promise((resolve) => requestAnimationFrame(resolve));
     }
   });
@@ -68,18 +71,18 @@ await playInChromium(file, { viewport: { width: 1440, height: 900 } }, async (_b
   });
   result.closed = await worker.evaluate(async (data) => {
     // Only the system can create events that can be awaited.
-    const works = [];
+    const promises = [];
     let isClosed = false;
     const close = () => {
       isClosed = true;
     };
     const event = new Event("notificationclick");
-    Object.assign(event, { notification: { data, close }, waitUntil: (work) => works.push(work) });
+    Object.assign(event, { notification: { data, close }, waitUntil: (work) => promises.push(work) });
     dispatchEvent(event);
-    await Promise.all(works);
+    await Promise.all(promises);
     return isClosed;
   }, result.shown[0].data);
-  await page.waitForURL(at(result.shown[0].data.path));
+  await page.waitForURL(toUrl(result.shown[0].data.path));
   result.same = await page.evaluate(() => window.same);
 
   // The session ends, and the browser keeps its subscription. The next sign-in registers it again, on whichever page.
@@ -92,17 +95,17 @@ await playInChromium(file, { viewport: { width: 1440, height: 900 } }, async (_b
     const getKey = (name) => decode(name === "auth" ? auth : p256dh);
     PushManager.prototype.getSubscription = async () => ({ endpoint, getKey });
   }, JSON.parse(subscription));
-  await signIn(page, at("/"), email, password);
+  await signIn(page, toUrl("/"), email, password);
   await askTest("back");
 
-  await page.goto(at("/account/notifications"));
-  await turned(true);
-  await toggled();
-  await turned(false);
+  await page.goto(toUrl("/account/notifications"));
+  await waitForToggle(true);
+  await clickToggle();
+  await waitForToggle(false);
   await askTest("off");
   // Signing out also ends the notifications.
-  await toggled();
-  await turned(true);
+  await clickToggle();
+  await waitForToggle(true);
   await page.locator(".nav .account").click();
   await page.getByRole("button", { name: "Sign out" }).click();
   await page.waitForURL("**/login");

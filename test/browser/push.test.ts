@@ -12,7 +12,7 @@ import { listPageErrors, listStrayRequests, runStory } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node, needs.openssl],
-  "[WB-61][NO-8] a browser gets push messages once its user enables them: the service verifies the sender and decrypts the message, the worker shows it, and a click opens its page",
+  "[WB-61][NO-8] after a user enables push messages, the service verifies and decrypts a message, the worker shows it, and a click opens its page",
   async () => {
     await using place = await ServerPlace.make();
     using service = await PushService.start(place.scratch);
@@ -26,7 +26,7 @@ testNeeding(
       const { endpoint } = service.subscription;
       return fetchStatus(admin, "DELETE", "/users/me/webpush/subscription", { endpoint });
     };
-    const acts = {
+    const actions = {
       delivered: async () => {
         const { text } = await until(() => service.delivered[0]);
         await Bun.write(message, text);
@@ -40,13 +40,13 @@ testNeeding(
     };
     const args = [place.client.url.href, email, password, subscription, message];
     // The headless engine has no system notifications.
-    const result = await runStory("push.mjs", args, acts, needs.chromium);
+    const result = await runStory("push.mjs", args, actions, needs.chromium);
     const { webpush_public_key } = await admin.get<{ webpush_public_key: string }>("/api/v2/buildinfo");
     expect(service.refused).toEqual([]);
     expect(service.delivered).toHaveLength(1);
     expect(service.delivered[0]).toMatchObject({ audience: service.origin, key: webpush_public_key });
     expect(result).toMatchObject({
-      wrong: [],
+      problems: [],
       requestsBefore: 0,
       permissionRequests: 1,
       before: false,

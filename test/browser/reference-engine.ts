@@ -13,13 +13,13 @@ interface Engine {
   font: string;
 }
 
-const output = (command: string[]): string =>
+const readOutput = (command: string[]): string =>
   Bun.which(command[0] ?? "") ? Bun.spawnSync(command, { stderr: "ignore" }).stdout.toString().trim() : "";
 
 /** Returns the engine and font of this machine. */
 const detectEngine = (): Engine => ({
-  browser: /\w+ \d+/.exec(output([needs.headless.file, "--version"]))?.[0] ?? "",
-  font: output(["fc-match", "system-ui", "file"]).split("/").at(-1) ?? "",
+  browser: /\w+ \d+/.exec(readOutput([needs.headless.file, "--version"]))?.[0] ?? "",
+  font: readOutput(["fc-match", "system-ui", "file"]).split("/").at(-1) ?? "",
 });
 
 /** Records this machine's engine and font as those of the references. */
@@ -28,8 +28,8 @@ export const recordEngine = (): void => writeFileSync(FILE, `${JSON.stringify(de
 /** The engine and fonts that the references were rendered with. */
 export const requireReferenceEngine = (): Need => {
   const recorded = JSON.parse(readFileSync(FILE, "utf8")) as Engine;
-  const own = detectEngine();
-  const found = recorded.browser === own.browser && recorded.font === own.font;
-  const reason = `the references were rendered by ${recorded.browser} with ${recorded.font}; this machine has ${own.browser || "no browser"} with ${own.font || "no fontconfig"}`;
+  const current = detectEngine();
+  const found = recorded.browser === current.browser && recorded.font === current.font;
+  const reason = `the references were rendered by ${recorded.browser} with ${recorded.font}; this machine has ${current.browser || "no browser"} with ${current.font || "no fontconfig"}`;
   return { found, reason, file: "" };
 };

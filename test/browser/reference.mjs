@@ -4,21 +4,21 @@ import { openPage } from "./app-page.mjs";
 import { playInChromium } from "./chromium.mjs";
 import { comparePictures } from "./pictures.mjs";
 
-const [file, url, token, pages, folder, renew, now, seen] = process.argv.slice(2);
-const at = (path) => new URL(path, url).href;
+const [file, url, token, pages, folder, renew, now, changedFolder] = process.argv.slice(2);
+const toUrl = (path) => new URL(path, url).href;
 
 await playInChromium(file, { timezoneId: "UTC", locale: "en-US" }, async (blank, context) => {
   const problems = [];
   const page = await openPage(context, problems);
   await page.clock.setFixedTime(Number(now));
-  const options = { blank, folder, renew: renew === "yes", seen };
+  const options = { blank, folder, renew: renew === "yes", changedFolder };
   for (const [name, path, text] of JSON.parse(pages)) {
     // The sign-in page has no signed-in user.
     if (name !== "sign-in")
       await context.addCookies([
         { name: "service_session_token", value: token, url, expires: Number(now) / 1000 + 86_400 },
       ]);
-    await page.goto(at(path));
+    await page.goto(toUrl(path));
     await page.getByText(text).first().waitFor({ state: "attached" });
     problems.push(...(await comparePictures(page, name, options)));
   }
@@ -29,9 +29,9 @@ await playInChromium(file, { timezoneId: "UTC", locale: "en-US" }, async (blank,
   const moved = await comparePictures(page, JSON.parse(pages).at(-1)[0], {
     ...options,
     renew: false,
-    seen: "",
+    changedFolder: "",
     tries: 1,
   });
-  return { wrong: problems, moved };
+  return { problems, moved };
 });
 process.exit(0);

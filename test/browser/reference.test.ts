@@ -86,8 +86,8 @@ testNeeding(
       isRenewed ? "yes" : "no",
       String(clock.now()),
     ];
-    const result = await runStory<{ wrong: string[]; moved: string[] }>("reference.mjs", args);
-    expect(result.wrong).toEqual([]);
+    const result = await runStory<{ problems: string[]; moved: string[] }>("reference.mjs", args);
+    expect(result.problems).toEqual([]);
     expect(result.moved.length).toBe(4);
     const files = readdirSync(FOLDER);
     expect(files.length).toBe(4 * pages.length);

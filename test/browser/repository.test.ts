@@ -14,7 +14,7 @@ import { ADMIN } from "#test/support/server.ts";
 import { openWorld, type World } from "#test/support/workspaces.ts";
 import { runStory } from "./story.ts";
 
-/** One successful and one failed, as the keeper leaves them. */
+/** Stores a successful and a failed prebuild, as the keeper would. */
 const seedPrebuilds = async ({ server: { context } }: World): Promise<void> => {
   if (!context) throw new Error("the server is in this process");
   const { store, clock } = context;
@@ -22,7 +22,7 @@ const seedPrebuilds = async ({ server: { context } }: World): Promise<void> => {
     store.get(findDefaultOrganization()),
     store.get(findUserByName({ username: ADMIN.username })),
   ]);
-  const insertPrebuild = (name: string, more: object) =>
+  const insertPrebuild = (name: string, fields: object) =>
     insertRepositoryPrebuild({
       id: crypto.randomUUID(),
       organization_id: organization?.id ?? "",
@@ -33,7 +33,7 @@ const seedPrebuilds = async ({ server: { context } }: World): Promise<void> => {
       status: "ready",
       built_at: clock.now() - 60_000,
       created_at: clock.now(),
-      ...more,
+      ...fields,
     });
   const failed = {
     status: "failed",
@@ -46,12 +46,12 @@ const seedPrebuilds = async ({ server: { context } }: World): Promise<void> => {
 
 testNeeding(
   [needs.chromium, needs.node, needs.git, requireSingleServer("local")],
-  "[RW-18][RW-19][DK-1][WB-96][CB-16] a repository link is opened from its page, from the palette and by pasting it; the page shows what was found before it creates anything; a chat and a task work in a repository with its template's default agent, and recent repositories are offered; a private one gets a deploy key",
+  "[RW-18][RW-19][DK-1][WB-96][CB-16] a repository opens from its page, the palette or a pasted link, after its configuration is shown; chats and tasks use it, and a private one gets a deploy key",
   async () => {
     using git = openGitWorld();
-    using closed = openGitWorld(() => false);
+    using privateGit = openGitWorld(() => false);
     const customizations = { vscode: { extensions: ["acme.theme"] } };
-    const configuration = (name: string): string =>
+    const makeConfiguration = (name: string): string =>
       JSON.stringify({
         name,
         initializeCommand: "id",
@@ -60,29 +60,29 @@ testNeeding(
         customizations,
       });
     await git.publish("app", {
-      ".devcontainer/a/devcontainer.json": configuration("a"),
-      ".devcontainer/b/devcontainer.json": configuration("b"),
+      ".devcontainer/a/devcontainer.json": makeConfiguration("a"),
+      ".devcontainer/b/devcontainer.json": makeConfiguration("b"),
     });
     const lib = await git.publish("lib", { "README.md": "lib" });
     lib.git("push", "-q", "hosted", "main:next");
     await using world = await openWorld();
     await seedPrebuilds(world);
     // No ssh server responds there.
-    const links = [git.link("app"), closed.link("secret"), git.link("lib")];
+    const links = [git.link("app"), privateGit.link("secret"), git.link("lib")];
     const args = [world.server.url.href, world.admin.token ?? "", ...links];
     // The repository template exists once a workspace was created from it.
-    const agent = async (): Promise<void> => {
+    const setDefaultAgent = async (): Promise<void> => {
       const { workspaces } = await world.admin.get<Workspaces>("/api/v2/workspaces");
       await world.admin.put<unknown>("/api/v2/ai/agents/test", TEST_AGENT);
       await world.admin.patch<unknown>(`/api/v2/templates/${workspaces[0]?.template_id}`, {
         default_coding_agent: "test",
       });
     };
-    const result = await runStory("repository.mjs", args, { agent });
+    const result = await runStory("repository.mjs", args, { agent: setDefaultAgent });
     const recent = await world.admin.get<RecentRepository[]>("/api/v2/repositories");
     const { workspaces } = await world.admin.get<Workspaces>("/api/v2/workspaces");
     for (const { id } of workspaces) await removeWorkspace(world.admin, id);
-    expect(result).toMatchObject({ wrong: [], left_out: 1, name: "app", reused: 1, branch: "next", opened: "next" });
+    expect(result).toMatchObject({ problems: [], left_out: 1, name: "app", reused: 1, branch: "next", opened: "next" });
     expect(result.noBranch).toContain("has no branch or tag none");
     expect(result.recent).toEqual(["lib · next", "app"].map((name) => expect.stringContaining(name)));
     expect(workspaces.map(({ name }) => name).sort()).toEqual(["app", "lib", "morning"]);
@@ -90,12 +90,12 @@ testNeeding(
       ["lib", { url: git.link("lib"), branch: "next" }],
       ["app", { url: git.link("app") }],
     ]);
-    const { refused, deployKey, found, at } = result;
-    expect(refused).toContain(`${closed.host} has no public repository secret`);
+    const { refused, deployKey, found, at: search } = result;
+    expect(refused).toContain(`${privateGit.host} has no public repository secret`);
     expect(deployKey).toStartWith("ssh-ed25519 ");
     expect(found).toContain(".devcontainer/a/devcontainer.json");
     expect(found).toContain("VS Code extensionsacme.theme");
-    expect(at).toContain("configuration=");
+    expect(search).toContain("configuration=");
   },
   scaleTimeout(180_000),
 );

@@ -12,21 +12,27 @@ const LOCAL = "provisioner: local\nresources: [{name: a, agents: [{name: main}]}
 
 testNeeding(
   [needs.chromium, needs.node, requireSingleServer("local")],
-  "[SN-12][SN-18][SN-7][FO-7] on its page a workspace's snapshot is created, restored and deleted, and the workspace is forked and restored from the trash; without support for snapshots the pages say why",
+  "[SN-12][SN-18][SN-7][FO-7] a person creates, restores and deletes a snapshot, and forks a workspace and restores it from the trash; unsupported pages say why",
   async () => {
     await using world = await openWorld();
     const { admin, server } = world;
     const { id } = await createWorkspace(admin, (await makeTemplate(admin, LOCAL)).id);
     await awaitBuild(admin, id);
-    const kept = join(server.directory, "workspaces", id, "home", "kept");
-    writeFileSync(kept, "mine");
+    const keptFile = join(server.directory, "workspaces", id, "home", "kept");
+    writeFileSync(keptFile, "mine");
     const template = await makeTemplate(admin, JSON.stringify(ECHO));
-    const other = await createWorkspace(admin, template.id, "other");
-    await awaitBuild(admin, other.id);
-    const result = await runStory("snapshots.mjs", [server.url.href, admin.token ?? "", id, other.id, template.id]);
-    expect(result).toMatchObject({ wrong: [], asks: expect.stringContaining("The workspace restarts.") });
+    const echoWorkspace = await createWorkspace(admin, template.id, "other");
+    await awaitBuild(admin, echoWorkspace.id);
+    const result = await runStory("snapshots.mjs", [
+      server.url.href,
+      admin.token ?? "",
+      id,
+      echoWorkspace.id,
+      template.id,
+    ]);
+    expect(result).toMatchObject({ problems: [], asks: expect.stringContaining("The workspace restarts.") });
     expect(result.hint).toContain("not available for this template");
-    expect(readFileSync(kept, "utf8")).toBe("mine");
+    expect(readFileSync(keptFile, "utf8")).toBe("mine");
     expect(listPageErrors(result)).toEqual([]);
   },
 );

@@ -1,12 +1,12 @@
 // Runs a story of this folder under node, in a real Chromium. A story can request something from its test: a line `@name` on its standard
-// output runs the act of that name, and then the story continues (ask.mjs).
+// output runs the action of that name, and then the story continues (ask.mjs).
 import { fileURLToPath } from "node:url";
 import { needs } from "#test/support/needs.ts";
 import { readLines } from "#test/support/net/lines.ts";
 
 /** The result of a story. */
 export type StoryResult = Record<string, unknown> & { readonly requests: string[]; readonly consoleErrors: string[] };
-type Acts = Readonly<Record<string, () => unknown>>;
+type Actions = Readonly<Record<string, () => unknown>>;
 
 /**
  * Runs the story `script` of this folder, and returns its result. `args` follows the browser's program on its command line, then the
@@ -16,7 +16,7 @@ type Acts = Readonly<Record<string, () => unknown>>;
 export const runStory = async <Own = unknown>(
   script: string,
   args: readonly string[],
-  acts: Acts = {},
+  actions: Actions = {},
   browser = needs.headless,
 ): Promise<StoryResult & Own> => {
   const file = fileURLToPath(new URL(script, import.meta.url));
@@ -31,7 +31,7 @@ export const runStory = async <Own = unknown>(
   for await (const line of readLines(child.stdout)) {
     if (!line.startsWith("@")) result = JSON.parse(line) as StoryResult & Own;
     else {
-      await acts[line.slice(1)]?.();
+      await actions[line.slice(1)]?.();
       child.stdin.write("done\n");
       child.stdin.flush();
     }

@@ -5,7 +5,7 @@ import { playInChromium } from "./chromium.mjs";
 const [file, url, token, folder, colorScheme = "light", width = "1100", chat] = process.argv.slice(2);
 const viewport = { width: Number(width), height: 900 };
 
-const LOOKS = [
+const DISPLAYS = [
   { scheme: "light", width: 390 },
   { scheme: "dark", width: 390 },
   { scheme: "dark", width: 1100 },
@@ -18,21 +18,21 @@ await playInChromium(file, { colorScheme, viewport }, async (page, context) => {
     (target) => target.origin !== new URL(url).origin && target.protocol !== "data:",
     (route) => route.abort(),
   );
-  const picture = async (name, options = {}) => {
+  const takePicture = async (name, options = {}) => {
     if (folder) await page.screenshot({ path: `${folder}/swagger-${name}-${colorScheme}-${width}.png`, ...options });
   };
   const result = {};
 
-  const call = async () => {
+  const callOperation = async () => {
     const block = page.locator("#operations-Users-getUser");
     // The previous call's response is shown until this one arrives.
-    const answered = page.waitForResponse((response) => response.url().endsWith("/api/v2/users/me"));
+    const responding = page.waitForResponse((response) => response.url().endsWith("/api/v2/users/me"));
     await block.getByRole("button", { name: "Execute" }).click();
-    const status = String((await answered).status());
-    const answer = block.locator(".live-responses-table .response-col_status", { hasText: status }).last();
-    await answer.waitFor();
+    const status = String((await responding).status());
+    const statusCell = block.locator(".live-responses-table .response-col_status", { hasText: status }).last();
+    await statusCell.waitFor();
     return {
-      status: (await answer.textContent()).trim(),
+      status: (await statusCell.textContent()).trim(),
       body: await block.locator(".live-responses-table code").first().textContent(),
     };
   };
@@ -40,26 +40,26 @@ await playInChromium(file, { colorScheme, viewport }, async (page, context) => {
   await page.goto(`${url}swagger#/Users/getUser`);
   await page.locator(".opblock-tag").first().waitFor();
   result.title = await page.title();
-  result.stranger = await call();
+  result.anonymous = await callOperation();
 
   await page.locator(".auth-wrapper .authorize").click();
   result.schemes = await page.locator(".auth-container h4 code").allTextContents();
-  await picture("authorize");
+  await takePicture("authorize");
   result.unnamed = await page.evaluate(listUnnamedControls);
   // The focus is in the input field.
   await page.keyboard.insertText(token);
   await page.locator(".auth-container .authorize").first().click();
   await page.locator(".btn-done").first().click();
-  result.signedIn = await call();
+  result.signedIn = await callOperation();
   await page.locator("#operations-Users-getUser").scrollIntoViewIfNeeded();
-  await picture("call");
-  result.looks = [];
-  for (const look of LOOKS) {
-    await page.setViewportSize({ width: look.width, height: 900 });
-    await page.emulateMedia({ colorScheme: look.scheme, reducedMotion: "reduce" });
-    await page.locator(`html${look.scheme === "dark" ? ".dark-mode" : ":not(.dark-mode)"}`).waitFor();
+  await takePicture("call");
+  result.displays = [];
+  for (const display of DISPLAYS) {
+    await page.setViewportSize({ width: display.width, height: 900 });
+    await page.emulateMedia({ colorScheme: display.scheme, reducedMotion: "reduce" });
+    await page.locator(`html${display.scheme === "dark" ? ".dark-mode" : ":not(.dark-mode)"}`).waitFor();
     const fits = await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth);
-    result.looks.push({ ...look, fits, contrast: await page.evaluate(measureContrasts) });
+    result.displays.push({ ...display, fits, contrast: await page.evaluate(measureContrasts) });
   }
   result.unnamed.push(...(await page.evaluate(listUnnamedControls)));
   if (chat) {
@@ -78,7 +78,7 @@ await playInChromium(file, { colorScheme, viewport }, async (page, context) => {
     result.socket = await socket.locator(".live-responses-table code").first().textContent();
   }
   Object.assign(result, await openEachTag(page));
-  await picture("list");
+  await takePicture("list");
   return result;
 });
 
@@ -103,10 +103,11 @@ async function openEachTag(page) {
 /** Returns controls without an accessible name. */
 function listUnnamedControls() {
   const controls = [...document.querySelectorAll("a, button, input, select, textarea")];
-  const nameOf = (one) => one.ariaLabel || one.title || one.textContent || one.labels?.[0]?.textContent || "";
+  const getName = (control) =>
+    control.ariaLabel || control.title || control.textContent || control.labels?.[0]?.textContent || "";
   return controls
-    .filter((one) => one.offsetHeight > 0 && !nameOf(one).trim())
-    .map((one) => one.outerHTML.slice(0, 100));
+    .filter((control) => control.offsetHeight > 0 && !getName(control).trim())
+    .map((control) => control.outerHTML.slice(0, 100));
 }
 
 /** Returns the contrast of the most important texts against the page behind them, with filters removed. */
@@ -116,7 +117,7 @@ function measureContrasts() {
     const [x, y, z] = [r, g, b].map((v) => (v / 255 <= 0.03928 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4));
     return 0.2126 * x + 0.7152 * y + 0.0722 * z;
   };
-  const behind = (element) => {
+  const findBackground = (element) => {
     for (let ancestor = element; ancestor; ancestor = ancestor.parentElement) {
       const color = parse(getComputedStyle(ancestor).backgroundColor);
       if (color.length === 3 || color[3] === 1) return color;
@@ -126,7 +127,7 @@ function measureContrasts() {
   const measureContrast = (selector) => {
     const element = document.querySelector(selector);
     if (!element) return [selector, 0];
-    const [a, b] = [luminance(parse(getComputedStyle(element).color)), luminance(behind(element))].sort(
+    const [a, b] = [luminance(parse(getComputedStyle(element).color)), luminance(findBackground(element))].sort(
       (x, y) => y - x,
     );
     return [selector, Math.round(((a + 0.05) / (b + 0.05)) * 10) / 10];

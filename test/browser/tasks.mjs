@@ -6,13 +6,13 @@ import { scaleTimeout } from "./chromium.mjs";
 
 const [file, url, email, password, template, workspace, folder] = process.argv.slice(2);
 
-await playInApp({ file, url, folder }, async ({ page, result, at, look }) => {
+await playInApp({ file, url, folder }, async ({ page, result, toUrl, inspect }) => {
   const dialog = page.getByRole("dialog");
   const confirm = (name) => dialog.getByRole("button", { name, exact: true }).click();
 
-  await signIn(page, at("/account/secrets"), email, password);
+  await signIn(page, toUrl("/account/secrets"), email, password);
   await page.getByText("No secrets yet").waitFor();
-  await look("secrets-none");
+  await inspect("secrets-none");
   await page.getByRole("button", { name: "Add secret" }).click();
   await dialog.getByLabel("Name").fill("registry");
   await dialog.getByLabel("Value").fill("canary-of-the-registry");
@@ -21,88 +21,88 @@ await playInApp({ file, url, folder }, async ({ page, result, at, look }) => {
   result.refused = await dialog.locator(".error, [role=alert]").first().textContent();
   await dialog.getByLabel("Variable").fill("REGISTRY_TOKEN");
   await dialog.getByLabel("File").fill("~/.registry");
-  await look("secrets-add");
+  await inspect("secrets-add");
   await confirm("Add secret");
   await page.getByText("Available as $REGISTRY_TOKEN and ~/.registry.").waitFor();
-  await look("secrets");
+  await inspect("secrets");
   result.shown = (await page.content()).includes("canary-of-the-registry");
 
-  await page.goto(at(`/templates/${template}/settings`));
+  await page.goto(toUrl(`/templates/${template}/settings`));
   await page.getByLabel("Default agent").selectOption({ label: "Test agent" });
-  await look("template-default-agent");
+  await inspect("template-default-agent");
   await page.getByRole("button", { name: "Save template" }).click();
   await page.getByText("Template saved").waitFor();
 
-  await page.goto(at("/account/notifications"));
+  await page.goto(toUrl("/account/notifications"));
   await page.getByRole("switch", { name: /^Chat needs you/ }).click();
   await page.getByRole("link", { name: "Tasks", exact: true }).click();
   await page.getByText("Some notifications are off").waitFor();
-  await look("tasks-unheard");
+  await inspect("tasks-unheard");
   await page.getByRole("button", { name: "Don't show again" }).click();
   await page.getByText("Some notifications are off").waitFor({ state: "detached" });
   await page.waitForURL("**/tasks");
   await page.getByText("No tasks yet").waitFor();
-  await look("tasks-none");
+  await inspect("tasks-none");
   await page.getByRole("button", { name: "New task" }).click();
   await dialog.getByLabel("What would you like to work on?").fill("say Good morning, harbour.");
   await dialog.getByLabel("Template").selectOption({ index: 0 });
   await dialog.getByLabel("Name").fill("morning");
-  result.leads = await dialog.getByLabel("Agent or model").locator("option").allTextContents();
-  await look("tasks-new");
+  result.agents = await dialog.getByLabel("Agent or model").locator("option").allTextContents();
+  await inspect("tasks-new");
   await confirm("Start task");
   const task = page.getByRole("listitem").filter({ hasText: "morning" });
   // Without a reload: the workspace starts, its chat begins and answers.
   await task.getByText(/done|waiting for you/).waitFor({ timeout: scaleTimeout(120_000) });
-  await look("tasks");
+  await inspect("tasks");
   await task.getByRole("link").first().click();
   await page.waitForURL("**/chats/*");
   await page.getByText("Good morning, harbour.", { exact: true }).waitFor();
   await page.getByTitle("This chat uses a coding agent").getByText("Test agent").waitFor();
   await page.goBack();
 
-  const more = async (what) => {
+  const openMenuItem = async (item) => {
     await task.getByRole("button", { name: /^More for/ }).click();
-    await page.getByRole("button", { name: what }).click();
+    await page.getByRole("button", { name: item }).click();
   };
-  await more("Pause");
+  await openMenuItem("Pause");
   await task.getByText("paused").waitFor();
-  await more("Resume");
+  await openMenuItem("Resume");
   await task.getByText(/done|waiting for you/).waitFor({ timeout: scaleTimeout(120_000) });
-  await more("Delete…");
+  await openMenuItem("Delete…");
   await confirm("Delete task");
   await task.waitFor({ state: "detached", timeout: scaleTimeout(120_000) });
 
   // The template's agent is preselected in its workspaces, until the person selects another.
-  const leads = (name) => page.getByRole("button", { name, exact: true }).waitFor();
-  const pick = async (from, name) => {
-    await page.getByRole("button", { name: from, exact: true }).click();
+  const waitForSelected = (name) => page.getByRole("button", { name, exact: true }).waitFor();
+  const selectAgent = async (current, name) => {
+    await page.getByRole("button", { name: current, exact: true }).click();
     await page
       .getByRole("group", { name: /^(Model|Coding agent): / })
       .getByRole("button", { name })
       .click();
-    await leads(name);
+    await waitForSelected(name);
   };
-  const write = async (text) => {
+  const sendMessage = async (text) => {
     const field = page.getByRole("textbox", { name: "Message" });
     await field.fill(text);
     await field.press("Enter");
     await page.waitForURL("**/chats/*-*");
   };
-  await page.goto(at("/chats"));
-  await leads("coder");
-  await page.goto(at(`/chats?workspace=${workspace}`));
-  await leads("Test agent");
-  await look("chat-default-agent");
-  await pick("Test agent", "coder");
-  await pick("coder", "Test agent");
-  await write("say Hello from the agent.");
+  await page.goto(toUrl("/chats"));
+  await waitForSelected("coder");
+  await page.goto(toUrl(`/chats?workspace=${workspace}`));
+  await waitForSelected("Test agent");
+  await inspect("chat-default-agent");
+  await selectAgent("Test agent", "coder");
+  await selectAgent("coder", "Test agent");
+  await sendMessage("say Hello from the agent.");
   await page.getByText("Hello from the agent.", { exact: true }).waitFor();
   await askTest("off");
-  await page.goto(at(`/chats?workspace=${workspace}`));
+  await page.goto(toUrl(`/chats?workspace=${workspace}`));
   await page.getByText('The coding agent "Test agent" is disabled.').waitFor();
-  await leads("coder");
-  await look("chat-default-agent-off");
-  await write("Hello, model.");
+  await waitForSelected("coder");
+  await inspect("chat-default-agent-off");
+  await sendMessage("Hello, model.");
   await page.getByTitle("This chat uses a coding agent").waitFor({ state: "detached" });
 });
 process.exit(0);

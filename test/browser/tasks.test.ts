@@ -11,7 +11,7 @@ import { listPageErrors, listStrayRequests, runStory } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node, needs.git],
-  "[WB-67][CB-16][TK-2][TK-6][TK-7][TK-9][WB-4][WB-6] a secret is stored, a task is given to its template's default agent, followed, paused, resumed and deleted, and a chat starts with that agent, all in the browser",
+  "[WB-67][CB-16][TK-2][TK-6][TK-7][TK-9][WB-4][WB-6] a person stores a secret, and starts, pauses, resumes and deletes a task with the template's default agent; a chat starts with it, too",
   async () => {
     await using story = await openChatServer(
       async (_, stack) => `${stack.use(await TalkingModel.start()).server.url}/v1`,
@@ -24,7 +24,11 @@ testNeeding(
     const { template_id } = await admin.get<Workspace>(`/api/v2/workspaces/${story.workspace_id}`);
     const args = [url.href, ADMIN.email, ADMIN.password, template_id, story.workspace_id];
     const result = await runStory("tasks.mjs", args, { off: () => setAgent(false) });
-    expect(result).toMatchObject({ wrong: [], shown: false, leads: ["Default (Test agent)", "Test agent", "coder"] });
+    expect(result).toMatchObject({
+      problems: [],
+      shown: false,
+      agents: ["Default (Test agent)", "Test agent", "coder"],
+    });
     expect(result.refused).not.toBe("");
     expect(await admin.get("/api/v2/users/me/secrets")).toMatchObject([{ name: "registry" }]);
     expect(listStrayRequests(result, url.origin)).toEqual([]);

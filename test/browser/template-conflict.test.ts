@@ -13,15 +13,15 @@ testNeeding(
     await using world = await openWorld();
     const { admin } = world;
     const files = { "template.yaml": `${JSON.stringify(ECHO)}\n` };
-    const one = await importVersion(admin, files, { name: "one" });
+    const firstVersion = await importVersion(admin, files, { name: "one" });
     const { id } = await admin.post<{ id: string }>("/api/v2/organizations/default/templates", {
       name: "shared",
-      template_version_id: one.id,
+      template_version_id: firstVersion.id,
     });
-    const two = await importVersion(admin, files, { name: "two", template_id: id });
-    const args = [world.server.url.href, admin.token ?? "", id, one.id, two.id];
+    const secondVersion = await importVersion(admin, files, { name: "two", template_id: id });
+    const args = [world.server.url.href, admin.token ?? "", id, firstVersion.id, secondVersion.id];
     const result = await runStory("template-conflict.mjs", args);
-    expect(result).toMatchObject({ wrong: [], kept: 1, typed: "Mine" });
+    expect(result).toMatchObject({ problems: [], draftCount: 1, typed: "Mine" });
   },
   scaleTimeout(180_000),
 );

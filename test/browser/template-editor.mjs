@@ -1,14 +1,14 @@
-// Editing a template in the browser: files are changed, saved as a version, tried, promoted; versions are compared; variables get other
-// values; an example is used with one click. node template-editor.mjs CHROMIUM URL TOKEN TEMPLATE HAS_TERRAFORM [FOLDER]
+// Edits a template in the browser: changes files, saves, tries and promotes a version, compares versions, changes variables, and uses an
+// example with one click. node template-editor.mjs CHROMIUM URL TOKEN TEMPLATE HAS_TERRAFORM [FOLDER]
 import { openPage, playInApp } from "./app-page.mjs";
 
 const [file, url, token, template, hasTerraform, folder] = process.argv.slice(2);
 
-await playInApp({ file, url, token, folder }, async ({ page, context, result, at, look }) => {
+await playInApp({ file, url, token, folder }, async ({ page, context, result, toUrl, inspect }) => {
   const dialog = page.getByRole("dialog");
   const tabs = page.getByRole("navigation", { name: "Template sections" });
 
-  await page.goto(at(`/templates/${template}/files`));
+  await page.goto(toUrl(`/templates/${template}/files`));
   const code = page.getByRole("textbox", { name: "template.yaml" });
   await code.click();
   await page.keyboard.press("Control+End");
@@ -21,13 +21,13 @@ await playInApp({ file, url, token, folder }, async ({ page, context, result, at
   await dialog.getByRole("button", { name: "Add file" }).click();
   await page.getByRole("textbox", { name: "scripts/start.sh" }).click();
   await page.keyboard.type("echo hello # from here");
-  await look("template-files");
+  await inspect("template-files");
 
   // Changes survive a reload.
   await page.reload();
   await page.getByText("2 files changed since").waitFor();
   // Another tab continues with them automatically.
-  const tab = await openPage(context, result.wrong);
+  const tab = await openPage(context, result.problems);
   await tab.goto(page.url());
   await tab.getByText("2 files changed since").waitFor();
   await tab.getByRole("textbox", { name: "template.yaml" }).click();
@@ -36,22 +36,22 @@ await playInApp({ file, url, token, folder }, async ({ page, context, result, at
   await page.reload();
   await page.getByText("2 files changed since").waitFor();
   await page.getByText("# Said in the browser.").waitFor();
-  result.taken = await page.getByText("# Said in another tab.").count();
+  result.otherTabText = await page.getByText("# Said in another tab.").count();
   await page.getByRole("textbox", { name: "template.yaml" }).click();
   await page.keyboard.press("Control+s");
   await dialog.getByLabel("Message").fill("Says where it was said.");
   await dialog.getByRole("region", { name: "Diff of scripts/start.sh" }).waitFor();
-  await look("template-save");
+  await inspect("template-save");
   await dialog.getByRole("button", { name: "Save and import" }).click();
   await dialog.getByRole("button", { name: "Dry run" }).click();
   await dialog.getByText("Dry run succeeded.").waitFor();
-  await look("template-trial");
+  await inspect("template-trial");
   await dialog.getByRole("button", { name: "Promote" }).click();
   await page.getByText(/New workspaces use/).waitFor();
   await page.getByRole("button", { name: "scripts/start.sh" }).waitFor();
   // The draft ends once the new version is loaded.
   await page.getByText("changed since").waitFor({ state: "detached" });
-  result.left = await page.getByText("changed since").count();
+  result.draftCount = await page.getByText("changed since").count();
 
   // A person who saves an outdated draft gets a warning.
   await tab.getByRole("textbox", { name: "template.yaml" }).click();
@@ -67,15 +67,15 @@ await playInApp({ file, url, token, folder }, async ({ page, context, result, at
   const diff = page.getByRole("region", { name: "Diff of template.yaml" });
   result.diff = await diff.textContent();
   await page.getByRole("region", { name: "scripts/start.sh", exact: true }).getByText("new").waitFor();
-  await look("template-compare");
+  await inspect("template-compare");
 
   await tabs.getByRole("link", { name: "Variables" }).click();
   await page.getByLabel("region").fill("south");
-  await look("template-variables");
+  await inspect("template-variables");
   await page.getByRole("button", { name: "Save as new version" }).click();
   await dialog.getByRole("button", { name: "Promote" }).click();
   await page.waitForFunction(() => document.querySelector("dialog[open]") === null);
-  const shown = await page.evaluate(
+  const variables = await page.evaluate(
     (id) =>
       fetch(`/api/v2/templates/${id}`)
         .then((answer) => answer.json())
@@ -83,24 +83,24 @@ await playInApp({ file, url, token, folder }, async ({ page, context, result, at
         .then((answer) => answer.json()),
     template,
   );
-  result.variables = shown.map(({ name, value }) => [name, value]);
+  result.variables = variables.map(({ name, value }) => [name, value]);
 
-  await page.goto(at("/templates"));
-  await look("template-examples");
-  result.doubles = await page.getByRole("button", { name: "Use Local" }).count();
+  await page.goto(toUrl("/templates"));
+  await inspect("template-examples");
+  result.localButtons = await page.getByRole("button", { name: "Use Local" }).count();
   await page.getByRole("button", { name: "Use Blank", exact: true }).click();
   await page.waitForURL("**/new?template=blank");
-  const created = page.getByRole("radio", { name: /Blank/ });
-  await created.waitFor({ state: "attached" });
-  result.made = await created.isChecked();
-  await look("template-started");
-  await page.goto(at("/templates"));
+  const blankOption = page.getByRole("radio", { name: /Blank/ });
+  await blankOption.waitFor({ state: "attached" });
+  result.isBlankSelected = await blankOption.isChecked();
+  await inspect("template-started");
+  await page.goto(toUrl("/templates"));
   await page.getByRole("link", { name: "Create workspace from Blank", exact: true }).waitFor();
-  result.again = await page.getByRole("button", { name: "Use Blank", exact: true }).count();
+  result.blankButtons = await page.getByRole("button", { name: "Use Blank", exact: true }).count();
   await page.getByRole("button", { name: "Use Blank in Docker" }).waitFor();
   if (hasTerraform === "true") {
     await page.getByRole("button", { name: "Use Hetzner Cloud" }).click();
     await page.getByRole("dialog", { name: "Values for Hetzner Cloud" }).getByLabel("hcloud_token").waitFor();
-    await look("template-values");
+    await inspect("template-values");
   }
 });

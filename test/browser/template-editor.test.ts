@@ -23,7 +23,7 @@ const hasTerraform = needs.terraform.found;
 
 testNeeding(
   [needs.chromium, needs.node],
-  "[WB-4] [WB-6] [WB-25] [TG-4] a template is edited, tried and promoted in the browser; versions are compared, variables changed, and a starter is used",
+  "[WB-4] [WB-6] [WB-25] [TG-4] a person edits, tries and promotes a template in the browser, compares versions, changes variables, and uses a starter",
   async () => {
     await using world = await openWorld();
     const { admin } = world;
@@ -35,14 +35,14 @@ testNeeding(
     const args = [world.server.url.href, admin.token ?? "", id, String(hasTerraform)];
     const result = await runStory<{ diff: string }>("template-editor.mjs", args);
     expect(result).toMatchObject({
-      wrong: [],
+      problems: [],
       badPath: 1,
-      taken: 0,
-      left: 0,
+      otherTabText: 0,
+      draftCount: 0,
       // `local` exists from the start, so it is not offered again.
-      doubles: 0,
-      made: true,
-      again: 0,
+      localButtons: 0,
+      isBlankSelected: true,
+      blankButtons: 0,
       variables: [
         ["region", "south"],
         ["password", ""],

@@ -4,16 +4,16 @@ import { playInApp } from "./app-page.mjs";
 
 const [file, url, token, broken, template, folder] = process.argv.slice(2);
 
-await playInApp({ file, url, token, folder }, async ({ page, result, at, look }) => {
+await playInApp({ file, url, token, folder }, async ({ page, result, toUrl, inspect }) => {
   const dialog = page.getByRole("dialog");
   const tabs = page.getByRole("navigation", { name: "Template sections" });
 
-  await page.goto(at("/templates"));
+  await page.goto(toUrl("/templates"));
   await page.getByText("No workspaces yet.").first().waitFor();
   await page.getByRole("button", { name: "Import template" }).click();
   await dialog.getByLabel("Name").fill("broken");
   await dialog.getByLabel("Archive").setInputFiles(broken);
-  await look("template-import");
+  await inspect("template-import");
   await dialog.getByRole("button", { name: "Import" }).click();
   result.refused = await dialog.getByRole("alert").textContent();
   await dialog.getByRole("button", { name: /Cancel|Close/ }).click();
@@ -23,19 +23,19 @@ await playInApp({ file, url, token, folder }, async ({ page, result, at, look })
   await dialog.getByLabel("Folder", { exact: true }).setInputFiles(template);
   await dialog.getByRole("button", { name: "Import" }).click();
   await page.getByRole("heading", { name: "Sandbox for trying" }).waitFor();
-  result.at = new URL(page.url()).pathname;
-  await look("template-overview");
+  result.path = new URL(page.url()).pathname;
+  await inspect("template-overview");
 
   await tabs.getByRole("link", { name: "Versions" }).click();
   await page.getByRole("button", { name: "New version" }).click();
   await dialog.getByLabel("Message").fill("Says more.");
   await dialog.getByLabel("Folder", { exact: true }).setInputFiles(template);
   await dialog.getByRole("button", { name: "Import" }).click();
-  const second = page.getByRole("listitem").filter({ hasText: "Says more." });
-  await second.getByRole("button", { name: /^More for/ }).click();
+  const secondVersion = page.getByRole("listitem").filter({ hasText: "Says more." });
+  await secondVersion.getByRole("button", { name: /^More for/ }).click();
   await page.getByRole("button", { name: "Promote" }).click();
-  await second.getByText("Active").waitFor();
-  await look("template-versions");
+  await secondVersion.getByText("Active").waitFor();
+  await inspect("template-versions");
 
   await tabs.getByRole("link", { name: "Settings" }).click();
   await page.getByLabel("Display name").fill("Sandbox");
@@ -57,9 +57,9 @@ await playInApp({ file, url, token, folder }, async ({ page, result, at, look })
   await page.getByRole("button", { name: "Save template" }).click();
   await page.getByText("Template saved").waitFor();
   await page.getByText("Deprecated", { exact: true }).waitFor();
-  await look("template-settings");
-  const all = await page.evaluate(() => fetch("/api/v2/templates").then((answer) => answer.json()));
-  result.saved = all.find(({ name }) => name === "sandbox");
+  await inspect("template-settings");
+  const templates = await page.evaluate(() => fetch("/api/v2/templates").then((answer) => answer.json()));
+  result.saved = templates.find(({ name }) => name === "sandbox");
 
   // Descriptions are Markdown.
   await tabs.getByRole("link", { name: "Overview" }).click();
@@ -72,5 +72,5 @@ await playInApp({ file, url, token, folder }, async ({ page, result, at, look })
   await dialog.getByRole("button", { name: "Delete template" }).click();
   await page.waitForURL("**/templates");
   await page.getByText("sandbox deleted").waitFor();
-  await look("template-list");
+  await inspect("template-list");
 });

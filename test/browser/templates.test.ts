@@ -9,7 +9,7 @@ import { runStory } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node],
-  "[WB-87] [WB-81] [WB-4] [WB-6] [WB-23] a template is imported from a folder, gets a promoted version, and is deprecated and deleted, all in the browser",
+  "[WB-87] [WB-81] [WB-4] [WB-6] [WB-23] a person imports a template from a folder, promotes a version, and deprecates and deletes it in the browser",
   async () => {
     await using world = await openWorld();
     const folder = mkdtempSync(join(tmpdir(), "slipway-template-"));
@@ -24,7 +24,7 @@ testNeeding(
       const args = [world.server.url.href, world.admin.token ?? "", broken, template];
       const result = await runStory("templates.mjs", args);
       expect(result).toMatchObject({
-        wrong: [],
+        problems: [],
         saved: {
           name: "sandbox",
           display_name: "Sandbox",
@@ -34,7 +34,7 @@ testNeeding(
         },
       });
       expect(result.link).toBe("https://docs.example.com");
-      expect(result.at).toMatch(/^\/templates\/[0-9a-f-]{36}$/);
+      expect(result.path).toMatch(/^\/templates\/[0-9a-f-]{36}$/);
       expect(result.refused).not.toBe("");
     } finally {
       rmSync(folder, { recursive: true });

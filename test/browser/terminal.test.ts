@@ -12,7 +12,7 @@ import { listPageErrors, listStrayRequests, runStory } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node],
-  "[TE-1][TE-2][TE-3][TE-4][TE-5][TE-6][TE-7][TE-8][WB-4][WB-6] terminals are shown side by side, searched, accept files, and return after a reload and after the server was killed",
+  "[TE-1][TE-2][TE-3][TE-4][TE-5][TE-6][TE-7][TE-8][WB-4][WB-6] terminals are split and searched, accept files, and return after a reload and after the server is killed",
   async () => {
     await using story = await openChatServer(
       async (_, stack) => `${stack.use(await TalkingModel.start()).server.url}/v1`,
@@ -29,12 +29,12 @@ testNeeding(
       },
     });
     expect(result).toMatchObject({
-      wrong: [],
+      problems: [],
       colour: "rgb(200, 30, 40)",
       panes: 3,
       shown: 1,
-      left: 1,
-      leftTo: "Close terminal 1",
+      remainingPanes: 1,
+      focusAfterLeaving: "Close terminal 1",
     });
     expect(result.restyled).toBeLessThan(50);
     expect(result.copied).toMatch(/^copy/);

@@ -28,11 +28,11 @@ testNeeding(
     writeFileSync(answer, "none\n");
     const chat = await createChat({ owner: admin, organization_id }, "hello", { workspace_id: id });
     await until(async () => (await admin.get<Chat>(`/api/v2/chats/${chat.id}`)).status === "waiting");
-    const seen = await runStory("trials.mjs", [server.url.href, admin.token ?? "", chat.id]);
-    expect(seen).toMatchObject({ wrong: [], diff: expect.stringContaining("two") });
-    expect(seen.second).toContain("1 file +1 −1");
-    expect(seen.asks).toContain("A snapshot of the current files is created first.");
+    const result = await runStory("trials.mjs", [server.url.href, admin.token ?? "", chat.id]);
+    expect(result).toMatchObject({ problems: [], diff: expect.stringContaining("two") });
+    expect(result.second).toContain("1 file +1 −1");
+    expect(result.asks).toContain("A snapshot of the current files is created first.");
     expect(readFileSync(answer, "utf8")).toBe("two\n");
-    expect(listPageErrors(seen)).toEqual([]);
+    expect(listPageErrors(result)).toEqual([]);
   },
 );

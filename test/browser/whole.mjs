@@ -7,7 +7,7 @@ import { playInChromium } from "./chromium.mjs";
 import { takeFirstSteps } from "./first-steps.mjs";
 
 const [file, setup, models, node, seconds, folder] = process.argv.slice(2);
-const at = (path) => new URL(path, setup).href;
+const toUrl = (path) => new URL(path, setup).href;
 const ADA = { email: "ada@example.com", username: "ada", password: "four quiet harbours at night" };
 const PORT = 18_123;
 
@@ -17,16 +17,16 @@ await playInChromium(
   async (_blank, context) => {
     const problems = [];
     const page = await openPage(context, problems);
-    const look = async (name) => problems.push(...(await checkPage(page, `whole-${name}`, folder)));
+    const inspect = async (name) => problems.push(...(await checkPage(page, `whole-${name}`, folder)));
     const dialog = page.getByRole("dialog");
     const message = page.getByRole("textbox", { name: "Message" });
-    const flow = (one) => one.locator(".flow").textContent();
+    const readMessages = (anyPage) => anyPage.locator(".flow").textContent();
     const button = (name) => page.getByRole("button", { name, exact: true });
-    const result = { wrong: problems };
+    const result = { problems };
 
     const { workspace: base, ...steps } = await takeFirstSteps(page, setup, ADA);
-    result.first = steps;
-    await look("hello");
+    result.firstSteps = steps;
+    await inspect("hello");
 
     // A terminal: a repository is created, a program stopped and resumed; the server is killed, and the shell is still the same.
     await page.goto(`${base}/terminal`);
@@ -36,16 +36,16 @@ await playInChromium(
       await page.keyboard.type(text);
       await page.keyboard.press("Enter");
     };
-    const shows = (text) =>
-      page.waitForFunction((wanted) => document.querySelector(".xterm-rows")?.textContent.includes(wanted), text);
+    const waitForOutput = (text) =>
+      page.waitForFunction((expected) => document.querySelector(".xterm-rows")?.textContent.includes(expected), text);
     await type("mkdir -p work; cd work; echo 'echo $(($1 - $2))' > sum.sh; git init -q -b main; git add .");
     await type("git -c user.name=Ada -c user.email=ada@example.com commit -qm one; echo made-$((40+2))");
-    await shows("made-42");
+    await waitForOutput("made-42");
     // A key sent before the program is in the foreground would go only to the shell.
     await type("kept=$((6*7)); sh -c 'echo up-$((1+1)); exec sleep 1000'");
-    await shows("up-2");
+    await waitForOutput("up-2");
     await page.keyboard.press("Control+z");
-    await shows("Stopped");
+    await waitForOutput("Stopped");
     await type("fg");
     // Typed, stopped, and resumed: an earlier interrupt would go to the shell.
     await page.waitForFunction(
@@ -53,18 +53,19 @@ await playInChromium(
     );
     await page.keyboard.press("Control+c");
     await type("echo code-$? kept-$kept");
-    await shows("code-130 kept-42");
+    await waitForOutput("code-130 kept-42");
     await askTest("restart");
     // Input on a cut connection is lost, as in any terminal, so it is repeated until it arrives.
-    const received = () => page.evaluate(() => document.querySelector(".xterm-rows").textContent.includes("still-42"));
-    for (let tries = 0; tries < 30 && !(await received()); tries++) {
+    const hasArrived = () =>
+      page.evaluate(() => document.querySelector(".xterm-rows").textContent.includes("still-42"));
+    for (let tries = 0; tries < 30 && !(await hasArrived()); tries++) {
       await type("echo still-$kept");
       await page.waitForTimeout(1_000);
     }
-    await shows("still-42");
+    await waitForOutput("still-42");
 
     // Model permissions: commands need approval.
-    await page.goto(at("/account/permissions"));
+    await page.goto(toUrl("/account/permissions"));
     await page.getByLabel("Permission mode of new chats").selectOption("allow");
     await button("Add rule").click();
     await page.getByLabel("Action").selectOption("ask");
@@ -78,33 +79,33 @@ await playInChromium(
     await message.press("Enter");
     await page.waitForURL("**/chats/*");
     const chat = page.url();
-    const other = await openPage(context, problems);
-    await other.goto(chat);
-    const asks = (one) => one.getByRole("heading", { name: "Run this command?" });
-    await asks(page).waitFor();
-    await asks(other).waitFor();
-    await look("asks");
-    await other.getByRole("button", { name: /^Allow once/ }).click();
-    for (const one of [page, other]) {
-      await asks(one).waitFor({ state: "detached" });
-      await one.getByText("it prints 5").waitFor();
+    const otherPage = await openPage(context, problems);
+    await otherPage.goto(chat);
+    const getApproval = (anyPage) => anyPage.getByRole("heading", { name: "Run this command?" });
+    await getApproval(page).waitFor();
+    await getApproval(otherPage).waitFor();
+    await inspect("asks");
+    await otherPage.getByRole("button", { name: /^Allow once/ }).click();
+    for (const anyPage of [page, otherPage]) {
+      await getApproval(anyPage).waitFor({ state: "detached" });
+      await anyPage.getByText("it prints 5").waitFor();
     }
-    result.same = (await flow(page)) === (await flow(other));
-    await other.close();
-    const rested = () => page.getByRole("button", { name: "Interrupt" }).waitFor({ state: "detached" });
+    result.same = (await readMessages(page)) === (await readMessages(otherPage));
+    await otherPage.close();
+    const waitForTurnEnd = () => page.getByRole("button", { name: "Interrupt" }).waitFor({ state: "detached" });
 
     // The network is lost during an answer; then the server is killed during another answer.
-    const numbers = (to) => Array.from({ length: to }, (_, n) => n + 1).join(" ");
+    const listNumbers = (max) => Array.from({ length: max }, (_, n) => n + 1).join(" ");
     await message.fill("Count to 400");
     await message.press("Enter");
     await page.getByText(/1 2 3 4 5/).waitFor();
     await context.setOffline(true);
     await page.evaluate((wait) => new Promise((resolve) => setTimeout(resolve, wait)), Number(seconds) * 1000);
-    result.before = (await flow(page)).includes("1 2 3 4 5");
+    result.staysVisible = (await readMessages(page)).includes("1 2 3 4 5");
     await context.setOffline(false);
     await page.getByText(/398 399 400/).waitFor();
-    await rested();
-    result.counted = (await page.locator(".prose").last().textContent()).trim() === numbers(400);
+    await waitForTurnEnd();
+    result.counted = (await page.locator(".prose").last().textContent()).trim() === listNumbers(400);
     await message.fill("Count to 300");
     await message.press("Enter");
     await page.waitForFunction(() => {
@@ -116,8 +117,8 @@ await playInChromium(
       .getByText(/298 299 300/)
       .last()
       .waitFor();
-    await rested();
-    result.again = (await page.locator(".prose").last().textContent()).trim().endsWith("298 299 300");
+    await waitForTurnEnd();
+    result.isSecondComplete = (await page.locator(".prose").last().textContent()).trim().endsWith("298 299 300");
 
     // Interrupted; then the first message is edited and the files are restored.
     await message.fill("Count on");
@@ -127,21 +128,21 @@ await playInChromium(
       [...document.querySelectorAll(".user-text")].at(-1)?.textContent.includes("Count on"),
     );
     await message.press("Escape");
-    await rested();
-    const first = page.locator(".user-message").first();
-    await first.hover();
-    await first.getByRole("button", { name: "Edit message" }).click();
+    await waitForTurnEnd();
+    const firstMessage = page.locator(".user-message").first();
+    await firstMessage.hover();
+    await firstMessage.getByRole("button", { name: "Edit message" }).click();
     const edit = page.getByRole("group", { name: "Edit message" });
     await edit.getByRole("textbox").fill("Remember the sum");
     await edit.getByRole("switch").check();
     await edit.getByRole("button", { name: "Send again" }).click();
     await page.getByText("I will remember that.").waitFor();
-    await rested();
+    await waitForTurnEnd();
     result.sent = await page.locator(".user-text").allTextContents();
     result.chat = new URL(chat).pathname;
     await page.goto(`${base}/terminal`);
     await type("clear; cat sum.sh; git status --short | wc -l");
-    await shows("echo $(($1 - $2))");
+    await waitForOutput("echo $(($1 - $2))");
 
     // A listening port is shared.
     const app = `(_, to) => { to.setHeader("content-type", "text/plain"); to.end("from the workspace"); }`;
@@ -158,10 +159,10 @@ await playInChromium(
     ]);
     await shared.getByText("from the workspace").waitFor();
     await shared.close();
-    await look("workspace");
+    await inspect("workspace");
 
     // Its template is edited, tried, and promoted.
-    await page.goto(at("/templates"));
+    await page.goto(toUrl("/templates"));
     await page
       .getByRole("main")
       .getByRole("link", { name: /^local/i })
@@ -180,7 +181,7 @@ await playInChromium(
     await page.getByText(/New workspaces use/).waitFor();
 
     // A user, and another model.
-    await page.goto(at("/admin/people"));
+    await page.goto(toUrl("/admin/people"));
     await page.getByRole("button", { name: "Other ways to add users" }).click();
     await page.getByRole("button", { name: "Add user…" }).click();
     await dialog.getByLabel("Type", { exact: true }).selectOption("password");
@@ -189,7 +190,7 @@ await playInChromium(
     await dialog.getByLabel("Password").fill("nine grey herons at noon");
     await dialog.getByRole("button", { name: "Add user" }).click();
     await page.getByRole("listitem").filter({ hasText: "grace@example.com" }).waitFor();
-    await page.goto(at("/admin/models"));
+    await page.goto(toUrl("/admin/models"));
     await button("Add provider").click();
     await dialog.getByLabel("Provider").selectOption("openai-compat");
     await dialog.getByLabel("Name").fill("Elsewhere");
@@ -201,7 +202,7 @@ await playInChromium(
 
     // The audit log contains all of these actions.
     result.audit = {};
-    for (const [what, query] of Object.entries({
+    for (const [kind, query] of Object.entries({
       user: "resource_type:user action:create",
       model: "resource_type:ai_model action:create",
       provider: "resource_type:ai_provider action:create",
@@ -212,14 +213,14 @@ await playInChromium(
       chat: "resource_type:chat action:create",
       permissions: "resource_type:user_chat_settings",
     })) {
-      await page.goto(at(`/audit?q=${encodeURIComponent(query)}`));
+      await page.goto(toUrl(`/audit?q=${encodeURIComponent(query)}`));
       const entries = page.getByRole("list", { name: "Entries" }).getByRole("link");
       await entries.first().or(page.getByText("No matching entries")).waitFor();
-      result.audit[what] = await entries.count();
+      result.audit[kind] = await entries.count();
     }
-    await page.goto(at("/audit"));
+    await page.goto(toUrl("/audit"));
     await page.getByRole("list", { name: "Entries" }).getByRole("link").first().waitFor();
-    await look("audit");
+    await inspect("audit");
     return result;
   },
 );

@@ -1,4 +1,4 @@
-// The whole story in one piece, in a real browser: with the program from source, or the compiled one if SLIPWAY_TEST_BINARY is set.
+// The whole product in one story, in a real browser, with the program from source, or the compiled one if SLIPWAY_TEST_BINARY is set.
 import { expect } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -16,17 +16,17 @@ const [EMAIL, PASSWORD] = ["ada@example.com", "four quiet harbours at night"];
 
 testNeeding(
   [needs.chromium, needs.node, needs.git],
-  "[WB-62][CB-1][CB-2][CB-5][TE-1] a person goes from the setup link to an answer in a running workspace, then uses its terminal, a chat that edits, asks, is disconnected, interrupted and undone, a shared port, a template, a user, a model, and the audit log of it all; then on a phone",
+  "[WB-62][CB-1][CB-2][CB-5][TE-1] a new user goes from the setup link to a chat in a running workspace, uses every main feature, and then continues on a phone",
   async () => {
     await using place = await ServerPlace.make({ isNew: true });
     await using talking = await TalkingModel.start();
-    const passOn = async (request: Request): Promise<Response> =>
+    const forwardRequest = async (request: Request): Promise<Response> =>
       fetch(`${talking.server.url}/v1/chat/completions`, {
         method: "POST",
         body: await request.text(),
         headers: { "content-type": "application/json" },
       });
-    using ollama = startOllama({ "POST /v1/chat/completions": passOn });
+    using ollama = startOllama({ "POST /v1/chat/completions": forwardRequest });
     const models = `http://127.0.0.1:${ollama.port}`;
     const env = {
       SLIPWAY_ADMIN_EMAIL: "",
@@ -45,17 +45,17 @@ testNeeding(
       },
     });
     expect(result).toMatchObject({
-      wrong: [],
+      problems: [],
       same: true,
-      before: true,
+      staysVisible: true,
       counted: true,
-      again: true,
+      isSecondComplete: true,
       sent: ["Remember the sum"],
       // The first user and version come from the setup.
       audit: { user: 2, model: 2, provider: 2, workspace: 1, share: 1, version: 2, chat: 2 },
     });
-    // The duration depends on the machine; `result.first` has the seconds.
-    expect((result.first as { presses: number }).presses).toBeLessThanOrEqual(6);
+    // The duration depends on the machine; `result.firstSteps` has the seconds.
+    expect((result.firstSteps as { presses: number }).presses).toBeLessThanOrEqual(6);
     const audit = result.audit as Record<string, number>;
     expect(audit.template).toBeGreaterThan(0);
     expect(audit.permissions).toBeGreaterThan(0);
@@ -68,7 +68,7 @@ testNeeding(
     expect(listPageErrors(result)).toEqual([]);
 
     const phone = await runStory("whole-phone.mjs", [place.client.url.href, EMAIL, PASSWORD, String(result.chat)]);
-    expect(phone.wrong).toEqual([]);
+    expect(phone.problems).toEqual([]);
     expect(listStrayRequests(phone, place.client.url.origin)).toEqual([]);
   },
   scaleTimeout(600_000),

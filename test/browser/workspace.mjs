@@ -6,20 +6,20 @@ const [file, url, email, password, folder] = process.argv.slice(2);
 const LINES = 10_000;
 const SCRIPT = `seq -f 'line %.0f of many' 1 ${LINES}; printf '\\033[32mall is well\\033[0m\\n'`;
 
-await playInApp({ file, url, folder }, async ({ page, result, at, look }) => {
+await playInApp({ file, url, folder }, async ({ page, result, toUrl, inspect }) => {
   // The link fills in the form, also after a sign-in.
-  await signIn(page, at("/new?template=local&name=first"), email, password);
+  await signIn(page, toUrl("/new?template=local&name=first"), email, password);
   const script = page.getByLabel("Startup script");
   await script.waitFor();
   result.name = await page.getByLabel("Name", { exact: true }).inputValue();
   await page.getByLabel("Name", { exact: true }).fill("not a name");
   await page.getByRole("button", { name: "Create" }).click();
   await page.getByText(/^Must contain only letters and digits/).waitFor();
-  await look("create");
+  await inspect("create");
   await page.getByLabel("Name", { exact: true }).fill("first");
   await page.getByRole("button", { name: "Dry run" }).click();
   await page.getByText("Dry run succeeded.").waitFor();
-  await look("create-dry-run");
+  await inspect("create-dry-run");
   await script.fill(SCRIPT);
   result.link = await page.locator("aside pre").textContent();
   await page.getByRole("button", { name: "Create" }).click();
@@ -36,31 +36,31 @@ await playInApp({ file, url, folder }, async ({ page, result, at, look }) => {
   result.hits = await page.locator(".find [role=status]").textContent();
   await page.keyboard.press("Escape");
   await page.getByRole("heading", { name: "Timings of build 1" }).waitFor();
-  await look("workspace");
+  await inspect("workspace");
 
   // The terminal: after the page was closed, the same terminal is shown again.
   const base = page.url();
   await page.goto(`${base}/terminal`);
   const terminal = page.getByRole("region", { name: "Terminal of first" });
   await terminal.locator(".xterm-screen").waitFor();
-  const typed = async (text) => {
+  const typeLine = async (text) => {
     await terminal.locator("textarea").focus();
     await page.keyboard.type(text);
     await page.keyboard.press("Enter");
   };
   // Without a graphics card, its rows are DOM elements.
-  const shows = (text) =>
-    page.waitForFunction((wanted) => document.querySelector(".xterm-rows")?.textContent.includes(wanted), text);
+  const waitForOutput = (text) =>
+    page.waitForFunction((expected) => document.querySelector(".xterm-rows")?.textContent.includes(expected), text);
   await page.waitForFunction(() => /[#$%>]/.test(document.querySelector(".xterm-rows")?.textContent ?? ""));
-  await typed("kept=$((6*7)); echo the-$kept");
-  await shows("the-42");
-  result.below = await page.evaluate(() => document.documentElement.scrollHeight - innerHeight);
-  await look("terminal");
+  await typeLine("kept=$((6*7)); echo the-$kept");
+  await waitForOutput("the-42");
+  result.overflowPx = await page.evaluate(() => document.documentElement.scrollHeight - innerHeight);
+  await inspect("terminal");
   await page.reload();
   await terminal.locator(".xterm-screen").waitFor();
-  await shows("the-42");
-  await typed("echo again-$kept");
-  await shows("again-42");
+  await waitForOutput("the-42");
+  await typeLine("echo again-$kept");
+  await waitForOutput("again-42");
 
   await page.getByRole("link", { name: "Schedule" }).click();
   await page.getByRole("switch", { name: /Autostop/ }).check();
@@ -70,44 +70,44 @@ await playInApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await page.getByRole("switch", { name: /Autostart/ }).check();
   await page.getByRole("region", { name: "Starting" }).getByRole("button", { name: "Save" }).click();
   await page.getByText("Starts at 09:00").waitFor();
-  await look("schedule");
+  await inspect("schedule");
   // In the meantime, another tab changes the same settings: untouched fields are updated, and the person is warned before their input
   // overwrites the change.
-  const put = (what, body) =>
+  const putSetting = (setting, body) =>
     page.evaluate(
       ([path, text]) =>
         fetch(path, { method: "PUT", headers: { "content-type": "application/json" }, body: text }).then(
           ({ status }) => status,
         ),
-      [`/api/v2${new URL(base).pathname}/${what}`, JSON.stringify(body)],
+      [`/api/v2${new URL(base).pathname}/${setting}`, JSON.stringify(body)],
     );
   const stopping = page.getByRole("region", { name: "Stopping" });
   const starting = page.getByRole("region", { name: "Starting" });
   const hours = page.getByLabel("Hours after each start");
-  await put("ttl", { ttl_ms: 3 * 3_600_000 });
+  await putSetting("ttl", { ttl_ms: 3 * 3_600_000 });
   await page.waitForFunction(() => document.querySelector("[aria-labelledby=stop] input[type=number]")?.value === "3");
   // The workspace's stream has not delivered the change yet.
   let dropsMessages = true;
-  await page.routeWebSocket(/watch-ws/, (line) => {
-    const server = line.connectToServer();
-    server.onMessage((message) => !dropsMessages && line.send(message));
+  await page.routeWebSocket(/watch-ws/, (socket) => {
+    const server = socket.connectToServer();
+    server.onMessage((message) => !dropsMessages && socket.send(message));
   });
   await page.reload();
   await hours.fill("5");
-  await put("ttl", { ttl_ms: 4 * 3_600_000 });
+  await putSetting("ttl", { ttl_ms: 4 * 3_600_000 });
   await stopping.getByRole("button", { name: "Save" }).click();
   await stopping.getByRole("alert").filter({ hasText: "autostop is 4 h after each start" }).waitFor();
-  await look("schedule-meanwhile");
+  await inspect("schedule-meanwhile");
   await stopping.getByRole("button", { name: "Discard my changes" }).click();
-  result.taken = await hours.inputValue();
+  result.hoursAfterDiscard = await hours.inputValue();
   await hours.fill("6");
-  await put("ttl", { ttl_ms: 7 * 3_600_000 });
+  await putSetting("ttl", { ttl_ms: 7 * 3_600_000 });
   await stopping.getByRole("button", { name: "Save" }).click();
   await stopping.getByRole("alert").filter({ hasText: "autostop is 7 h after each start" }).waitFor();
   await stopping.getByRole("button", { name: "Save" }).click();
   await page.getByText("Stops 6 h after each start").waitFor();
   await page.getByLabel("Time", { exact: true }).fill("08:00");
-  await put("autostart", { schedule: "CRON_TZ=Europe/Paris 30 7 * * 1-5" });
+  await putSetting("autostart", { schedule: "CRON_TZ=Europe/Paris 30 7 * * 1-5" });
   await starting.getByRole("button", { name: "Save" }).click();
   await starting
     .getByRole("alert")
@@ -121,7 +121,7 @@ await playInApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await page.getByRole("link", { name: "Parameters" }).click();
   await page.getByLabel("Startup script").fill("echo changed");
   await page.getByRole("cell", { name: "echo changed" }).waitFor();
-  await look("parameters");
+  await inspect("parameters");
   // In the meantime, another tab builds with other parameters: input stays here, and the other values are shown.
   await page.evaluate(
     ([id, body]) =>
@@ -138,7 +138,8 @@ await playInApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await page.getByRole("alert").filter({ hasText: "startup_script is now echo theirs" }).waitFor();
   result.typed = await page.getByLabel("Startup script").inputValue();
   await page.waitForFunction(
-    () => ![...document.querySelectorAll("button")].find((one) => one.textContent === "Update and restart")?.disabled,
+    () =>
+      ![...document.querySelectorAll("button")].find((button) => button.textContent === "Update and restart")?.disabled,
   );
   // The server performs the restart, so the page need not stay open.
   const requested = page.waitForResponse((response) => response.url().endsWith("/restart"));
@@ -150,7 +151,7 @@ await playInApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await page.getByRole("link", { name: "Builds" }).click();
   await page.getByRole("button", { name: "Start" }).nth(1).waitFor();
   result.builds = (await page.getByRole("table").getByRole("button").allTextContents()).map((text) => text.trim());
-  await look("builds");
+  await inspect("builds");
 
   await page.getByRole("link", { name: "Sharing" }).click();
   await page.getByText("Only the owner and administrators can see this workspace.").waitFor();
@@ -158,12 +159,12 @@ await playInApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await page.getByText("Manage").click();
   await page.getByRole("button", { name: "Share", exact: true }).click();
   await page.getByLabel(/^Access of Everyone in/).waitFor();
-  await look("sharing");
+  await inspect("sharing");
   // Someone else has changed that role in the meantime: the change is shown, and not silently overwritten.
   await page.evaluate(
     async (path) => {
-      const answer = await fetch(path);
-      const { group_roles } = await answer.json();
+      const response = await fetch(path);
+      const { group_roles } = await response.json();
       const body = JSON.stringify({ group_roles: { [Object.keys(group_roles)[0]]: "use" } });
       await fetch(path, { method: "PATCH", headers: { "content-type": "application/json" }, body });
     },
@@ -175,7 +176,7 @@ await playInApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await page.getByRole("button", { name: /^Remove access for/ }).click();
   await page.getByText("Only the owner and administrators can see this workspace.").waitFor();
   await page.getByText("It works until the workspace stops.").waitFor();
-  await look("unshared");
+  await inspect("unshared");
 
   // The files of a stopped workspace are a click away.
   await page.getByRole("button", { name: "Stop", exact: true }).click();
@@ -187,12 +188,12 @@ await playInApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await page.getByRole("button", { name: "More for first" }).click();
   await page.getByRole("button", { name: "Delete…" }).click();
   await page.getByRole("dialog").getByText("local_process").waitFor();
-  const yes = page.getByRole("button", { name: "Delete workspace" });
-  result.mayNotYet = await yes.isDisabled();
-  const color = () => yes.evaluate((button) => getComputedStyle(button).backgroundColor);
+  const deleteButton = page.getByRole("button", { name: "Delete workspace" });
+  result.isDeleteDisabled = await deleteButton.isDisabled();
+  const color = () => deleteButton.evaluate((button) => getComputedStyle(button).backgroundColor);
   const before = await color();
   await page.getByLabel("Type first to confirm").fill("first");
-  await look("delete");
+  await inspect("delete");
   result.looksDisabled = before !== (await color());
   await page.getByLabel("Type first to confirm").press("Enter");
   await page.getByText("first was deleted").waitFor();

@@ -32,7 +32,7 @@ const keepNames = (source: string): string =>
     .replace(/(^|\s)\/\/.*$/gm, "")
     .replace(/"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`/g, '""');
 
-test("[RP-47] the number of files with words of shards, outside of the cluster's code, does not grow", () => {
+test("[RP-47] the number of files outside of the cluster's code that mention shards does not grow", () => {
   const files = ["src", "actors", "db"].flatMap((folder) =>
     [...new Bun.Glob(`${folder}/**/*.{ts,tsx}`).scanSync({ cwd: ROOT })].filter(
       (file) => !CLUSTER_CODE.some((path) => file.startsWith(path)),

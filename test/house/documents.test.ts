@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { dirname, join, normalize } from "node:path";
 import { pathExists, ROOT, readPage } from "#test/support/documents.ts";
 
-const git = (...patterns: string[]): string[] =>
+const listGitFiles = (...patterns: string[]): string[] =>
   Bun.spawnSync(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", ...patterns], {
     cwd: ROOT,
   })
@@ -11,8 +11,8 @@ const git = (...patterns: string[]): string[] =>
     .split("\0")
     .filter((path) => path !== "" && pathExists(path));
 
-const PAGES = git("*.md");
-const SOURCES = git(
+const PAGES = listGitFiles("*.md");
+const SOURCES = listGitFiles(
   "src/**/*.ts",
   "actors/**/*.ts",
   "db/**/*.ts",
@@ -129,7 +129,7 @@ test("[RP-11] comments and pages name only documents and files of the repository
 });
 
 test("[RP-11] the files that a folder's page lists exist", () => {
-  const files = git(".");
+  const files = listGitFiles(".");
   const listed = PAGES.filter((path) => path.endsWith("README.md")).flatMap((path) =>
     [...readPage(path).matchAll(/`(?:\.\.\/)*([\w./-]+\.(?:tsx?|mjs|sql))`/g)].map(([, name = ""]) => ({ path, name })),
   );

@@ -59,18 +59,18 @@ const createLines = (name: string): string =>
   Array.from({ length: RUN_LENGTH }, (_, number) => `  ${name}${number}();`).join("\n");
 
 test("[RP-41] a duplicate is counted once, whatever its length and location; imports, comments and blank lines do not count", () => {
-  const long = `${createLines("a")}\n${createLines("b")}`;
-  const spaced = long.replaceAll("\n", "\n\n  // why\n    ");
-  const imports = `import {\n  ${Array.from({ length: 20 }, (_, at) => `name${at},`).join("\n  ")}\n} from "x";\n`;
+  const longRun = `${createLines("a")}\n${createLines("b")}`;
+  const spacedRun = longRun.replaceAll("\n", "\n\n  // why\n    ");
+  const imports = `import {\n  ${Array.from({ length: 20 }, (_, index) => `name${index},`).join("\n  ")}\n} from "x";\n`;
   expect(
     findDuplicates([
-      { file: "a.ts", text: imports + long },
-      { file: "b.ts", text: `${imports}${createLines("c")}\n${spaced}` },
+      { file: "a.ts", text: imports + longRun },
+      { file: "b.ts", text: `${imports}${createLines("c")}\n${spacedRun}` },
     ]),
   ).toEqual([`a.ts:23 ~ b.ts:29`]);
   expect(findDuplicates([{ file: "a.ts", text: `${createLines("a")}\nx();\n${createLines("a")}` }])).toEqual([
     "a.ts:1 ~ a.ts:8",
   ]);
-  const short = createLines("a").split("\n").slice(1).join("\n");
-  expect(findDuplicates([{ file: "a.ts", text: `${short}\nx();\n${short}` }])).toEqual([]);
+  const shortRun = createLines("a").split("\n").slice(1).join("\n");
+  expect(findDuplicates([{ file: "a.ts", text: `${shortRun}\nx();\n${shortRun}` }])).toEqual([]);
 });

@@ -24,7 +24,7 @@ test(`[RP-18] no folder of the code has more than ${MAX_ENTRIES} files without a
     listFiles().filter((path) => /^(src|actors|db|test)\/.*\.tsx?$/.test(path)),
     (path) => dirname(path),
   );
-  const large = [...counts].filter(([folder, inside]) => inside.length > MAX_ENTRIES && !(folder in LARGER));
-  expect(large.map(([folder, inside]) => `${folder}: ${inside.length}`)).toEqual([]);
+  const large = [...counts].filter(([folder, files]) => files.length > MAX_ENTRIES && !(folder in LARGER));
+  expect(large.map(([folder, files]) => `${folder}: ${files.length}`)).toEqual([]);
   expect(Object.keys(LARGER).filter((folder) => !counts.has(folder))).toEqual([]);
 });

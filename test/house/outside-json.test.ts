@@ -1,6 +1,6 @@
 // JSON from outside is parsed by src/base/json, which counts its values first. `JSON.parse` and `response.json()` have no limit, so they
-// are used only for text of the server's own. Programs of people (src/cli, src/release) and daemons, which run in a workspace, are not
-// checked: what they parse costs only their own time.
+// are used only for text of the server's own. Command-line programs (src/cli, src/release) and daemons, which run in a workspace, are not
+// checked, because only they are slow if the JSON is expensive.
 import { expect, test } from "bun:test";
 import { readPage } from "#test/support/documents.ts";
 

@@ -12,7 +12,7 @@ test("[CP-34] finds values that JSON would lose, at any depth of a message", () 
   expect(copyAsJson(message).a).not.toBe(message.a);
   expect(copyAsJson(undefined)).toBeUndefined();
   const nonJson: unknown[] = [new Map(), new Set(), new Date(0), new Uint8Array(1), new Shape(), 1n, Number.NaN];
-  for (const one of [...nonJson, Symbol("x"), () => 1]) expect(findProblems({ deep: [one] }, "")).toHaveLength(1);
+  for (const value of [...nonJson, Symbol("x"), () => 1]) expect(findProblems({ deep: [value] }, "")).toHaveLength(1);
   expect(findProblems([undefined], "")).toEqual(["[0]: undefined"]);
   expect(takeNonJsonValues()).toEqual([]);
   copyAsJson({ bytes: new Uint8Array(1) });

@@ -22,13 +22,13 @@ const WITHOUT_OWNER: Readonly<Record<string, readonly [number, string]>> = {
   "src/domain/connections/log.ts": [2, "rows of several shards, when a node starts and stops"],
 };
 
-/** Returns the text between the parentheses that open at `at`. */
-const readArguments = (text: string, at: number): string => {
+/** Returns the text between the parentheses that open at `start`. */
+const readArguments = (text: string, start: number): string => {
   let depth = 0;
-  for (let i = at; i < text.length; i++) {
+  for (let i = start; i < text.length; i++) {
     const character = text[i] ?? "";
     if ("([{".includes(character)) depth++;
-    if (")]}".includes(character) && --depth === 0) return text.slice(at + 1, i);
+    if (")]}".includes(character) && --depth === 0) return text.slice(start + 1, i);
   }
   return "";
 };

@@ -18,22 +18,22 @@ const resolveAlias = (path: string): string => {
 };
 
 /** Collects the packages that a file reaches by static imports. */
-const collectPackages = async (file: string, seen: Set<string>, packages: Set<string>): Promise<void> => {
-  if (seen.has(file) || !/\.tsx?$/.test(file) || !existsSync(file)) return;
-  seen.add(file);
+const collectPackages = async (file: string, visited: Set<string>, packages: Set<string>): Promise<void> => {
+  if (visited.has(file) || !/\.tsx?$/.test(file) || !existsSync(file)) return;
+  visited.add(file);
   const text = await Bun.file(file).text();
   for (const { kind, path } of transpilers[file.endsWith("x") ? "tsx" : "ts"].scanImports(text)) {
     if (kind === "dynamic-import") continue;
-    if (path.startsWith("#")) await collectPackages(resolveAlias(path), seen, packages);
-    else if (path.startsWith(".")) await collectPackages(resolve(dirname(file), path), seen, packages);
+    if (path.startsWith("#")) await collectPackages(resolveAlias(path), visited, packages);
+    else if (path.startsWith(".")) await collectPackages(resolve(dirname(file), path), visited, packages);
     else if (!/^(node|bun)(:|$)/.test(path)) packages.add(/^(@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? path);
   }
 };
 
 test("[RP-45] at its start, the server loads no package that only some deployments or requests need", async () => {
   const packages = new Set<string>();
-  const seen = new Set<string>();
-  for (const entry of ENTRIES) await collectPackages(join(ROOT, entry), seen, packages);
+  const visited = new Set<string>();
+  for (const entry of ENTRIES) await collectPackages(join(ROOT, entry), visited, packages);
   expect([...packages].sort()).toEqual([
     "@ai-sdk/provider",
     "@bufbuild/protobuf",

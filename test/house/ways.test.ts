@@ -15,13 +15,13 @@ type DocumentedPath = { readonly name: string; readonly count: number; readonly 
 
 const parseDocumentedPaths = (): DocumentedPath[] => {
   const [, text = ""] = readPage("docs/architecture.md").split("## Four ways");
-  const [all = ""] = text.split(/^## /m);
-  return all
+  const [pathsText = ""] = text.split(/^## /m);
+  return pathsText
     .split(/^### /m)
     .slice(1)
     .map((section) => {
-      const [name = "", ...rest] = section.split("\n");
-      const count = Number(/^(\d+) files on the server/m.exec(rest.join("\n"))?.[1]);
+      const [name = "", ...sectionLines] = section.split("\n");
+      const count = Number(/^(\d+) files on the server/m.exec(sectionLines.join("\n"))?.[1]);
       return { name, count, lines: /^```\n([\s\S]*?)^```/m.exec(section)?.[1]?.trimEnd().split("\n") ?? [] };
     });
 };
@@ -41,7 +41,7 @@ const listImports = (file: string): Set<string> => {
   };
   return new Set(
     imports.map((path) => {
-      const alias = Object.keys(folders).find((one) => path.startsWith(one));
+      const alias = Object.keys(folders).find((name) => path.startsWith(name));
       return alias ? folders[alias] + path.slice(alias.length) : join(file, "..", path);
     }),
   );
@@ -58,7 +58,7 @@ test("[RP-17] the four drawn paths consist of existing files, are counted, and s
   }
 });
 
-test("[RP-17] each file of a path imports an earlier one or is imported by it, unless the drawing names the connection", () => {
+test("[RP-17] each file of a path is connected to an earlier file by an import, or by a connection that the drawing names", () => {
   const unconnected = parseDocumentedPaths().flatMap(({ name, lines }) => {
     const files = lines.map(parseFile).filter((file) => file !== undefined);
     const imports = new Map(files.map((file) => [file, listImports(file)]));
@@ -66,7 +66,9 @@ test("[RP-17] each file of a path imports an earlier one or is imported by it, u
       const file = parseFile(line);
       if (file === undefined || i === 0 || lines[i - 1]?.trimStart().startsWith("=>")) return [];
       const earlier = files.slice(0, files.indexOf(file));
-      const isConnected = earlier.some((one) => imports.get(one)?.has(file) || imports.get(file)?.has(one));
+      const isConnected = earlier.some(
+        (earlierFile) => imports.get(earlierFile)?.has(file) || imports.get(file)?.has(earlierFile),
+      );
       return isConnected ? [] : [`${name}: no earlier file is connected to ${file}`];
     });
   });

@@ -10,10 +10,10 @@ test("[TO-7] keeps arguments as the model wrote them, including truncated ones",
   expect(parseArguments(JSON.stringify(text))).toEqual(complete);
   expect([parseArguments(""), parseArguments(" \n")]).toEqual([{}, {}]);
   for (let end = 1; end < text.length; end += 1) {
-    const cut = text.slice(0, end);
-    expect(parseArguments(cut)).toEqual({ input: cut });
+    const truncated = text.slice(0, end);
+    expect(parseArguments(truncated)).toEqual({ input: truncated });
   }
-  for (const wrong of ["{", "no", '{"a":1', "[1", "}{", '{"a":1}}', "{a:1"]) {
-    expect(parseArguments(wrong)).toEqual({ input: wrong });
+  for (const invalid of ["{", "no", '{"a":1', "[1", "}{", '{"a":1}}', "{a:1"]) {
+    expect(parseArguments(invalid)).toEqual({ input: invalid });
   }
 });

@@ -11,8 +11,8 @@ import { AnswerReader } from "#src/llm/answer-reader.ts";
 import { Bypass } from "#src/llm/bypass.ts";
 import type { RequestTools } from "#src/llm/request/tools.ts";
 
-const makeChunk = (delta: unknown, more: object = {}): string =>
-  `data: ${JSON.stringify({ id: "a", created: 1, model: "m", choices: [{ index: 0, delta, finish_reason: null }], ...more })}\n\n`;
+const makeChunk = (delta: unknown, fields: object = {}): string =>
+  `data: ${JSON.stringify({ id: "a", created: 1, model: "m", choices: [{ index: 0, delta, finish_reason: null }], ...fields })}\n\n`;
 const makeCallChunk = (index: number, piece: object): string => makeChunk({ tool_calls: [{ index, ...piece }] });
 
 const TEXTS = fc.constantFrom("tea", " and", " größe 😀", "\u2028", "<b>", "");
@@ -43,19 +43,19 @@ const CHUNK = fc.oneof(
   ),
 );
 
-const UNCHANGED_TOOLS = {
+const IDENTITY_TOOLS = {
   getOwnName: (name: string) => name,
   toOwnArgs: (_: string, args: unknown) => args,
 } as RequestTools;
 
-/** Returns the result of an answer with these pieces: what followers see, with consecutive texts joined, the message and the error. */
+/** Returns what followers see of an answer with these pieces (consecutive texts are joined, and errors are included), and the final message. */
 const readAnswer = async (pieces: readonly Uint8Array[], bypass: Bypass | undefined) => {
   const remaining = [...pieces];
   const body = new ReadableStream<Uint8Array>({
-    pull(out) {
+    pull(controller) {
       const piece = remaining.shift();
-      if (piece) out.enqueue(piece);
-      else out.close();
+      if (piece) controller.enqueue(piece);
+      else controller.close();
     },
   });
   const { model } = await loadAdapter("openai-compat", {
@@ -68,7 +68,7 @@ const readAnswer = async (pieces: readonly Uint8Array[], bypass: Bypass | undefi
   });
   const { stream } = await model({ streamOptions: true, bypass }).doStream({ prompt: [] });
   const answer = new AnswerReader(stream, bypass);
-  const events = new AnswerEvents({ provider: "openai-compat", context_limit: 0, tools: UNCHANGED_TOOLS });
+  const events = new AnswerEvents({ provider: "openai-compat", context_limit: 0, tools: IDENTITY_TOOLS });
   const collector = new Collector();
   const shown: (MessagePart | string)[] = [];
   const show = (part: MessagePart): void => {
@@ -95,7 +95,7 @@ const readAnswer = async (pieces: readonly Uint8Array[], bypass: Bypass | undefi
 const hideGeneratedIds = (answer: object): unknown =>
   JSON.parse(JSON.stringify(answer).replace(/"tool_call_id":"[A-Za-z0-9]{16}"/g, '"tool_call_id":"made"'));
 
-test("[MO-66] text that bypasses the package equals the text that the package would have read, in the same position, however the stream is split", async () => {
+test("[MO-66] text that bypasses the package equals the text that the package reads, in the same position, however the stream is split", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(CHUNK, { maxLength: 14 }), fc.integer({ min: 1, max: 400 }), async (chunks, length) => {
       const bytes = new TextEncoder().encode(chunks.join(""));
@@ -110,7 +110,7 @@ test("[MO-66] text that bypasses the package equals the text that the package wo
   );
 });
 
-test("[MO-66] text that arrives together is one event, and more is read only when the reader has caught up", async () => {
+test("[MO-66] text that arrives together is one event, and reading pauses until the reader has caught up", async () => {
   const bypass = new Bypass();
   for (const content of ["tea", " it", " is"]) {
     expect(bypass.readChunk(JSON.stringify({ choices: [{ delta: { content } }] }))).toBe("words");

@@ -75,7 +75,7 @@ describe("why a call failed", () => {
     expect(classify({ status, text })).toEqual({ kind, retryable });
   });
 
-  test("[MO-10] the first matching row applies: an exhausted quota is not a rate limit, and a stream that ended early is not a quota error", () => {
+  test("[MO-10] the first matching row applies: an exhausted quota is not a rate limit, nor an early end a quota error", () => {
     expect(classify({ status: 429, text: "rate limit: you exceeded your current quota" }).kind).toBe("usage_limit");
     expect(classify({ status: 401, text: "too many requests" }).kind).toBe("auth");
     expect(classify({ status: undefined, text: "quota", ended_early: true })).toEqual({

@@ -80,8 +80,8 @@ describe("a base URL", () => {
     "file:///etc/hostname",
   ])("[MO-20] %s reaches no local server unless it is allowed", async (pattern) => {
     using listener = await openListener();
-    const get = createGuardedFetch(NO_PRIVATE_HOSTS, async () => ["127.0.0.1"]);
-    const failure = await catchError(get(pattern.replace("PORT", String(listener.port))));
+    const guardedFetch = createGuardedFetch(NO_PRIVATE_HOSTS, async () => ["127.0.0.1"]);
+    const failure = await catchError(guardedFetch(pattern.replace("PORT", String(listener.port))));
     expect(failure).toBeInstanceOf(ModelError);
     expect((failure as ModelError).kind).toBe("config");
     expect(listener.requests).toEqual([]);
@@ -89,12 +89,12 @@ describe("a base URL", () => {
 
   test("[MO-20] a name with one forbidden address is refused", async () => {
     using listener = await openListener();
-    const get = createGuardedFetch(NO_PRIVATE_HOSTS, async () => ["93.184.216.34", "127.0.0.1"]);
-    expect(await catchError(get(`http://mixed.example:${listener.port}/`))).toBeInstanceOf(ModelError);
+    const guardedFetch = createGuardedFetch(NO_PRIVATE_HOSTS, async () => ["93.184.216.34", "127.0.0.1"]);
+    expect(await catchError(guardedFetch(`http://mixed.example:${listener.port}/`))).toBeInstanceOf(ModelError);
     expect(listener.requests).toEqual([]);
   });
 
-  test("[MO-20] private networks can be allowed, and single hosts by name; the metadata address needs its name", async () => {
+  test("[MO-20] settings can allow private networks and single hosts by name; the metadata address needs its name", async () => {
     using listener = await openListener();
     const resolveLocal: Resolve = async () => ["127.0.0.1"];
     const fetchPrivate = createGuardedFetch({ private: true, hosts: [] }, resolveLocal);
@@ -112,8 +112,8 @@ describe("a base URL", () => {
       lookupCount += 1;
       return lookupCount === 1 ? ["127.0.0.1"] : ["169.254.169.254"];
     };
-    const get = createGuardedFetch({ private: true, hosts: [] }, resolveChanging);
-    const response = await get(`http://models.example:${listener.port}/v1`, { headers: { "x-own": "kept" } });
+    const guardedFetch = createGuardedFetch({ private: true, hosts: [] }, resolveChanging);
+    const response = await guardedFetch(`http://models.example:${listener.port}/v1`, { headers: { "x-own": "kept" } });
     expect(await response.text()).toBe("ok");
     expect(lookupCount).toBe(1);
     expect(listener.requests[0]?.toLowerCase()).toContain(`host: models.example:${listener.port}`);
@@ -124,13 +124,13 @@ describe("a base URL", () => {
     using target = await openListener();
     const answer = `HTTP/1.1 307 Elsewhere\r\nlocation: http://127.0.0.1:${target.port}/\r\ncontent-length: 0\r\n\r\n`;
     using listener = await openListener(answer);
-    const get = createGuardedFetch({ private: true, hosts: [] });
-    expect((await get(`http://127.0.0.1:${listener.port}/`)).status).toBe(307);
+    const guardedFetch = createGuardedFetch({ private: true, hosts: [] });
+    expect((await guardedFetch(`http://127.0.0.1:${listener.port}/`)).status).toBe(307);
     expect(target.requests).toEqual([]);
   });
 });
 
-test("[GW-9] a large body arrives whole with its length, and is not kept while its answer is read", async () => {
+test("[GW-9] a large body arrives complete with its length, and is not kept in memory while its answer is read", async () => {
   const SIZE = 60_000_000;
   const answers: ReadableStreamDefaultController<Uint8Array>[] = [];
   await using server = Bun.serve({
@@ -139,22 +139,27 @@ test("[GW-9] a large body arrives whole with its length, and is not kept while i
     fetch: async (request) => {
       const { headers } = request;
       const bytes = await request.bytes();
-      const facts = [headers.get("content-length"), headers.get("transfer-encoding"), bytes.length, bytes.at(-1)];
+      const requestFacts = [
+        headers.get("content-length"),
+        headers.get("transfer-encoding"),
+        bytes.length,
+        bytes.at(-1),
+      ];
       const body = new ReadableStream<Uint8Array>({ start: (controller) => void answers.push(controller) });
-      answers.at(-1)?.enqueue(Buffer.from(JSON.stringify(facts)));
+      answers.at(-1)?.enqueue(Buffer.from(JSON.stringify(requestFacts)));
       return new Response(body);
     },
   });
-  const get = createGuardedFetch({ private: true, hosts: [] });
-  const call = async (body: string | Uint8Array<ArrayBuffer>) => {
-    const reader = (await get(server.url, { method: "POST", body })).body?.getReader();
+  const guardedFetch = createGuardedFetch({ private: true, hosts: [] });
+  const sendBody = async (body: string | Uint8Array<ArrayBuffer>) => {
+    const reader = (await guardedFetch(server.url, { method: "POST", body })).body?.getReader();
     const { value } = (await reader?.read()) ?? {};
     expect(JSON.parse(Buffer.from(value ?? []).toString())).toEqual([String(SIZE), null, SIZE, 97]);
   };
-  await call("a".repeat(SIZE));
+  await sendBody("a".repeat(SIZE));
   Bun.gc(true);
   const before = process.memoryUsage.rss();
-  for (let i = 0; i < 6; i++) await call(new Uint8Array(SIZE).fill(97));
+  for (let i = 0; i < 6; i++) await sendBody(new Uint8Array(SIZE).fill(97));
   Bun.gc(true);
   expect(process.memoryUsage.rss() - before).toBeLessThan(3 * SIZE);
   for (const answer of answers) answer.close();

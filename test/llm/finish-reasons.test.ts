@@ -1,4 +1,4 @@
-// The reasons for which answers end, in each server's wording.
+// Why answers end, in each server's wording.
 import { expect, test } from "bun:test";
 import { toFinish } from "#src/llm/finish-reasons.ts";
 import { ModelError } from "#src/llm/model.ts";
@@ -35,7 +35,7 @@ test.each(REASONS)("[MO-62] %s is %j", (raw, end) => {
   expect(finishReason(raw)).toEqual(end);
 });
 
-test("[MO-62] without a raw finish reason the package's applies, and none at all counts as an interrupted answer", () => {
+test("[MO-62] without a raw finish reason the package's applies; an answer without either counts as interrupted", () => {
   expect(finishReason(undefined, "stop")).toBe("stop");
   expect(finishReason(undefined, "tool-calls")).toBe("tool_calls");
   expect(finishReason("STOP", "tool-calls")).toBe("tool_calls");

@@ -7,16 +7,16 @@ import { buildPrompt } from "#src/llm/prompt.ts";
 import { until } from "#test/support/until.ts";
 
 const PNG = Uint8Array.of(1, 2, 3);
-const makeStep = (n: number, more: Record<string, unknown> = { is_media: true }): PromptMessage[] => {
+const makeStep = (n: number, overrides: Record<string, unknown> = { is_media: true }): PromptMessage[] => {
   const call = { tool_call_id: `${n}`, tool_name: "computer" };
   const result = { action: "screenshot", image: { file_id: `file-${n}`, media_type: "image/png" } };
   return [
     { role: "assistant", content: [{ type: "tool-call", ...call, args: {} }] },
-    { role: "tool", content: [{ type: "tool-result", ...call, result, ...more }] },
+    { role: "tool", content: [{ type: "tool-result", ...call, result, ...overrides }] },
   ];
 };
 
-test("[DT-5] the newest eight images are sent as images with their text; missing images and images of other tools are sent as text only", async () => {
+test("[DT-5] sends the newest eight images with their text; missing images and those of other tools become text", async () => {
   const requests: string[] = [];
   const loadAttachment = async (id: string): Promise<Attachment | undefined> => {
     requests.push(id);
@@ -44,10 +44,15 @@ const loadCat = async (): Promise<Attachment> => ({ name: "cat.png", media_type:
 const makeUserMessage = (text: string): PromptMessage => ({ role: "user", content: [{ type: "text", text }] });
 
 test("[MO-42] if an API accepts no images in results, they follow all results of the step", async () => {
-  const two = [...makeStep(1), ...makeStep(2)];
-  const [first, one, second, other] = two as [PromptMessage, PromptMessage, PromptMessage, PromptMessage];
-  const calls: PromptMessage = { role: "assistant", content: [...first.content, ...second.content] };
-  const messages = [calls, one, other, makeUserMessage("and?")];
+  const steps = [...makeStep(1), ...makeStep(2)];
+  const [firstCall, firstResult, secondCall, secondResult] = steps as [
+    PromptMessage,
+    PromptMessage,
+    PromptMessage,
+    PromptMessage,
+  ];
+  const calls: PromptMessage = { role: "assistant", content: [...firstCall.content, ...secondCall.content] };
+  const messages = [calls, firstResult, secondResult, makeUserMessage("and?")];
   const prompt = await buildPrompt(messages, loadCat, { pictures: "behind" });
   expect(prompt.map(({ role }) => role)).toEqual(["assistant", "tool", "user"]);
   expect(prompt[1]?.content).toMatchObject([
@@ -72,7 +77,7 @@ test("[MO-42] tells a model without vision that images are omitted, in results a
   expect(text.match(/this model takes only text/g)).toHaveLength(2);
 });
 
-test("[MO-42] an image larger than any provider accepts is scaled down, and a note names its original size; a small image is unchanged", async () => {
+test("[MO-42] scales down an image larger than providers accept, and a note names its original size; a small image is unchanged", async () => {
   const createPng = (width: number, height: number) => new Bun.Image(createBitmap(width, height)).png().bytes();
   const large: Attachment = { name: "large.png", media_type: "image/png", bytes: await createPng(2_400, 1_200) };
   const shown = await scaleToFit("large", large);
@@ -88,21 +93,21 @@ test("[MO-42] an image larger than any provider accepts is scaled down, and a no
 test("[MO-42] large images wait until other decoded images release memory, and small images don't wait", async () => {
   const bytes = await new Bun.Image(createBitmap(3_000, 3_000)).png().bytes();
   const file: Attachment = { name: "large.png", media_type: "image/png", bytes };
-  const hold = await decodedPictures.take("others", 400_000_000, new AbortController().signal);
+  const reservation = await decodedPictures.take("others", 400_000_000, new AbortController().signal);
   const scaled: string[] = [];
   const scale = (owner_id: string, id: string) =>
     scaleToFit(id, { ...file, owner_id }).then(({ note }) => note && scaled.push(id));
-  const all = [scale("eve", "eve 1"), scale("eve", "eve 2"), scale("eve", "eve 3"), scale("bob", "bob 1")];
+  const scaling = [scale("eve", "eve 1"), scale("eve", "eve 2"), scale("eve", "eve 3"), scale("bob", "bob 1")];
   await until(() => decodedPictures.waiting === 4);
   const small = { ...file, bytes: await new Bun.Image(createBitmap(100, 100)).png().bytes() };
   expect(await scaleToFit("small picture", small)).toEqual({ file: small });
   expect(scaled).toEqual([]);
   // Now there is memory for two more.
-  hold.resize(320_000_000);
+  reservation.resize(320_000_000);
   expect([decodedPictures.waiting, decodedPictures.used]).toEqual([2, 320_000_000 + 2 * 36_000_000]);
-  await Promise.all(all);
+  await Promise.all(scaling);
   expect(scaled.toSorted()).toEqual(["bob 1", "eve 1", "eve 2", "eve 3"]);
-  hold.release();
+  reservation.release();
   expect(decodedPictures.used).toBe(0);
 });
 

@@ -22,7 +22,7 @@ const makeResult = (id: string, value: unknown, is_error = false): MessagePart =
   is_error,
 });
 
-test("[MO-35] text, referenced code and context are sent as text; parts that mean nothing to a model are omitted", async () => {
+test("[MO-35] sends text, referenced code and context as text, and omits parts that a model cannot use", async () => {
   const prompt = await buildPrompt(
     [
       makeMessage("system", { type: "text", text: "be kind" }),
@@ -52,7 +52,7 @@ test("[MO-35] text, referenced code and context are sent as text; parts that mea
   ]);
 });
 
-test("[MO-35] every call gets a result; results of one step are in one message, and a lost result is replaced by an error", async () => {
+test("[MO-35] every call has a result: one message holds a step's results, and an error replaces a lost result", async () => {
   const history = await buildPrompt(
     [
       makeMessage("user", { type: "text", text: "look" }),
@@ -81,8 +81,8 @@ test("[MO-35] every call gets a result; results of one step are in one message, 
   ]);
 });
 
-test("[MO-41] open models get back the reasoning of turns with tool calls, from any model, and no other reasoning", async () => {
-  const makeReasoning = (text: string, more = {}): MessagePart => ({ type: "reasoning", text, ...more });
+test("[MO-41] open models receive the reasoning of turns with tool calls, from any model, and no other reasoning", async () => {
+  const makeReasoning = (text: string, fields = {}): MessagePart => ({ type: "reasoning", text, ...fields });
   const signed = { provider_metadata: { anthropic: { signature: "s" } } };
   const messages = [
     makeMessage("user", { type: "text", text: "one" }),
@@ -114,14 +114,14 @@ test("[MO-41] open models get back the reasoning of turns with tool calls, from 
   expect(await buildThoughts("none")).toEqual([[], [], [], []]);
 });
 
-test("[MO-35] attachments are sent by type: text as text, images as files, and a note for missing ones", async () => {
+test("[MO-35] sends attachments by type: text as text, images as files, and a note for a missing one", async () => {
   const files: Record<string, Attachment> = {
     note: { name: "note.md", media_type: "text/markdown", bytes: new TextEncoder().encode("# hi") },
     cat: { name: "cat.png", media_type: "image/png", bytes: new Uint8Array([1, 2, 3]) },
   };
   const parts = ["note", "cat", "lost"].map((file_id): MessagePart => ({ type: "file", file_id, name: file_id }));
-  const [first] = await buildPrompt([makeMessage("user", ...parts)], async (id) => files[id]);
-  expect(first?.content).toEqual([
+  const [message] = await buildPrompt([makeMessage("user", ...parts)], async (id) => files[id]);
+  expect(message?.content).toEqual([
     { type: "text", text: '<file name="note.md">\n# hi\n</file>' },
     {
       type: "file",
@@ -133,7 +133,7 @@ test("[MO-35] attachments are sent by type: text as text, images as files, and a
   ] as never);
 });
 
-test("[MO-35] a request contains up to 24 MiB of attachments, the newest first; each older one is replaced by a note and not loaded", async () => {
+test("[MO-35] a request contains up to 24 MiB of attachments, newest first; a note replaces each older one, which is not loaded", async () => {
   const makeScan = (count: number): Attachment => ({
     name: "scan.pdf",
     media_type: "application/pdf",

@@ -47,10 +47,10 @@ test.each([
   [{ path: "a", either: "3" }, { path: "a", either: 3 }, 1],
   [{ path: "a", reason: "why" }, { path: "a" }, ['"reason" is unknown and was ignored.']],
 ] as [unknown, unknown, number | string[]][])("[TO-30] %j is repaired to %j", (args, expected, notes) => {
-  const { args: repaired, notes: found } = repair(args);
+  const { args: repaired, notes: actualNotes } = repair(args);
   expect(repaired).toEqual(expected);
-  if (typeof notes === "number") expect(found).toHaveLength(notes);
-  else expect(found).toEqual(notes);
+  if (typeof notes === "number") expect(actualNotes).toHaveLength(notes);
+  else expect(actualNotes).toEqual(notes);
   // A repaired value needs no further repair.
   expect(repair(repaired).notes).toEqual([]);
 });

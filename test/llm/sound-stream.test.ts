@@ -7,18 +7,18 @@ const STREAM_REQUEST = { body: JSON.stringify({ stream: true }) };
 
 /** Responds with these pieces. Afterwards the stream closes, breaks, or stays open. */
 const makeResponse = (pieces: readonly Uint8Array[], end: "closes" | "breaks" | "waits" = "closes") => {
-  const seen = { cancelled: undefined as unknown };
+  const stream = { cancelled: undefined as unknown };
   const remaining = [...pieces];
   const body = new ReadableStream<Uint8Array>({
-    async pull(out) {
+    async pull(controller) {
       const piece = remaining.shift();
-      if (piece) out.enqueue(piece);
-      else if (end === "closes") out.close();
-      else if (end === "breaks") out.error(new Error("cut off"));
+      if (piece) controller.enqueue(piece);
+      else if (end === "closes") controller.close();
+      else if (end === "breaks") controller.error(new Error("cut off"));
       else await new Promise(() => {});
     },
     cancel(reason) {
-      seen.cancelled = reason;
+      stream.cancelled = reason;
     },
   });
   const fetch = createNormalizingFetch(
@@ -31,7 +31,7 @@ const makeResponse = (pieces: readonly Uint8Array[], end: "closes" | "breaks" | 
       toStream: async (response) => response,
     },
   );
-  return { seen, answer: () => fetch("http://model.example/", STREAM_REQUEST) };
+  return { seen: stream, answer: () => fetch("http://model.example/", STREAM_REQUEST) };
 };
 
 const TEXT = "\uFEFFdata: größe 😀 odd\n\nevent: odd\r\ndata: plain \u2028data: odd\n\ndata: ö";
@@ -54,11 +54,11 @@ test("[MO-44] a broken stream fails for its reader too, and an abandoned stream 
   expect((await broken?.read())?.value).toEqual(piece);
   expect(await broken?.read().catch((error: Error) => error.message)).toBe("cut off");
 
-  const { seen, answer } = makeResponse([piece], "waits");
+  const { seen: stream, answer } = makeResponse([piece], "waits");
   const reader = (await answer()).body?.getReader();
   await reader?.read();
   await reader?.cancel("enough");
-  expect(seen.cancelled).toBe("enough");
+  expect(stream.cancelled).toBe("enough");
 });
 
 test("[MO-44] a line of 24 MiB in small pieces takes time in proportion to its length", async () => {
@@ -67,8 +67,8 @@ test("[MO-44] a line of 24 MiB in small pieces takes time in proportion to its l
   const start = new TextEncoder().encode('data: "');
   const end = new TextEncoder().encode('"\n\n');
   const { answer } = makeResponse([start, ...Array.from({ length: count }, () => piece), end]);
-  const startedAt = performance.now();
+  const startedMs = performance.now();
   // If the line were joined with each piece, this would take minutes.
   expect((await (await answer()).text()).length).toBe(count * 2_048 + 'data: ""\n\n\n\ndata: the end\n\n'.length);
-  expect(performance.now() - startedAt).toBeLessThan(scaleTimeout(5_000));
+  expect(performance.now() - startedMs).toBeLessThan(scaleTimeout(5_000));
 });

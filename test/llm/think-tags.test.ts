@@ -9,7 +9,7 @@ const FINISH: ModelEvent = { type: "finish", reason: "stop" };
 const listParts = (events: readonly ModelEvent[]): string[] => {
   const tags = new ThinkTags();
   const collector = new Collector();
-  for (const event of events) for (const one of tags.add(event)) collector.add(one, 0);
+  for (const event of events) for (const parsedEvent of tags.add(event)) collector.add(parsedEvent, 0);
   return collector.content(0).map(({ type, text, tool_name }) => `${type}: ${text ?? tool_name}`);
 };
 
@@ -36,7 +36,7 @@ describe("thinking tags", () => {
       const pieces = [
         [answer],
         [...answer],
-        ...[...answer].map((_, i) => [answer.slice(0, i), answer.slice(i)].filter((one) => one !== "")),
+        ...[...answer].map((_, i) => [answer.slice(0, i), answer.slice(i)].filter((piece) => piece !== "")),
       ];
       for (const chunks of pieces) {
         const events = chunks.map((delta): ModelEvent => ({ type: "text", delta }));

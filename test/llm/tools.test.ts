@@ -15,7 +15,7 @@ const makeTools = (tools: readonly ToolDefinition[], messages: readonly PromptMe
   createRequestTools(receiver, tools, { messages, reserved: [] });
 const toSchema = (input_schema: unknown) => makeTools([makeTool("t", input_schema)]).offered[0]?.inputSchema;
 
-test("[MO-64] alternatives at the top become one object, and the description says which arguments belong together", () => {
+test("[MO-64] top-level alternatives become one object, and the description says which arguments belong together", () => {
   const route = { type: "object", properties: { route: { type: "string" }, file: { type: "string" } } };
   const offered = makeTools([
     makeTool("go", { ...route, oneOf: [{ required: ["route"] }, { required: ["file"] }] }),
@@ -52,11 +52,11 @@ const REPAIRED: [string, unknown, unknown][] = [
   ["a type next to alternatives", { properties: { a: { type: "string", anyOf: [{ minLength: 1 }, { type: "null" }] } } },
     { type: "object", properties: { a: { anyOf: [{ minLength: 1, type: "string" }, { type: "null" }] } } }],
 ];
-test.each(REPAIRED)("[MO-64] repairs %s", (_, given, expected) => {
-  expect(toSchema(given)).toEqual(expected as never);
+test.each(REPAIRED)("[MO-64] repairs %s", (_, schema, expected) => {
+  expect(toSchema(schema)).toEqual(expected as never);
 });
 
-test("[MO-64] a recursive schema is expanded twice, and an exponentially large one is truncated", () => {
+test("[MO-64] expands a recursive schema twice, and truncates an exponentially large schema", () => {
   const node = { type: "object", properties: { inside: { $ref: "#" } } };
   expect(JSON.stringify(toSchema(node)).match(/"inside"/g)).toHaveLength(3);
   const wide = Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`p${i}`, { $ref: "#/$defs/n" }]));
@@ -88,10 +88,10 @@ test("[MO-64] keys that model servers refuse are renamed in the request, and res
     "with_blank",
     [filter],
   ]);
-  const own = { $filter: "a", filter: "b", "with blank": [{ "@type": "c" }], [long]: 1, other: 2 };
-  const models = { [filter]: "a", filter: "b", [blank]: [{ type: "c" }], [cut]: 1, other: 2 };
-  expect(tools.toOfferedArgs("q", own)).toEqual(models);
-  expect(tools.toOwnArgs("q", models)).toEqual(own);
+  const original = { $filter: "a", filter: "b", "with blank": [{ "@type": "c" }], [long]: 1, other: 2 };
+  const offeredArgs = { [filter]: "a", filter: "b", [blank]: [{ type: "c" }], [cut]: 1, other: 2 };
+  expect(tools.toOfferedArgs("q", original)).toEqual(offeredArgs);
+  expect(tools.toOwnArgs("q", offeredArgs)).toEqual(original);
 });
 
 test("[MO-64] only the tool with an invalid schema is left out, with a warning that names the tool and its server", () => {
@@ -118,7 +118,7 @@ test("[MO-64] names have the receiver's form and are mapped back to the tool", (
   expect(tools.getOfferedName("gone.tool")).toMatch(/^gone_tool_[0-9a-f]{6}$/);
 });
 
-test("[MO-64] if there are too many tools, built-in, called and mentioned ones are kept, in their order", () => {
+test("[MO-64] if there are too many tools, the built-in, called and mentioned tools are kept, in their order", () => {
   const manyTools = Array.from({ length: 150 }, (_, i) => makeTool(`many__${i}`, {}, "Many"));
   const tools = [makeTool("read_file", {}), ...manyTools, makeTool("calendar__book", {}, "Calendar")];
   const called = { type: "tool-call", tool_call_id: "1", tool_name: "many__149" } as const;

@@ -1,4 +1,4 @@
-// The command lines shown by pages: one for each changing call, and each accepted by the program.
+// The command lines that pages show: each changing call has one, and the program accepts it.
 import { expect, test } from "bun:test";
 import { VERBS } from "#src/cli/verbs.ts";
 import { toCliLine } from "#src/web/app/data/cli-lines.ts";
@@ -210,8 +210,8 @@ test.each(LINES)("[WB-32] %s of %s has its command line", (route, path, body, li
   // The verb and its subcommand exist, and accept every flag.
   const invocation = line.slice(line.indexOf("slipway ") + "slipway ".length);
   const verb = VERBS.find(({ name }) => invocation.startsWith(`${name} `));
-  const word = verb?.subcommands?.find(({ name }) => `${invocation} `.startsWith(`${verb.name} ${name} `));
-  expect(word?.name).toBeDefined();
-  const taken = word?.usage.match(/--[a-z-]+/g) ?? [];
-  for (const flag of invocation.match(/(?<= )--[a-z-]+/g) ?? []) expect(taken).toContain(flag);
+  const subcommand = verb?.subcommands?.find(({ name }) => `${invocation} `.startsWith(`${verb.name} ${name} `));
+  expect(subcommand?.name).toBeDefined();
+  const knownFlags = subcommand?.usage.match(/--[a-z-]+/g) ?? [];
+  for (const flag of invocation.match(/(?<= )--[a-z-]+/g) ?? []) expect(knownFlags).toContain(flag);
 });

@@ -17,9 +17,9 @@ const openList = () => {
       const done = requests.load(
         () => promise,
         (answer, isOutdated) => {
-          const kept = Object.entries(shown).filter(([id]) => isOutdated(id));
+          const changed = Object.entries(shown).filter(([id]) => isOutdated(id));
           const loaded = Object.entries(answer).filter(([id]) => !isOutdated(id));
-          shown = Object.fromEntries([...loaded, ...kept]);
+          shown = Object.fromEntries([...loaded, ...changed]);
         },
       );
       return { resolve, reject, done };
@@ -39,14 +39,14 @@ test("[WB-4] an answer does not overwrite an event that arrived after its reques
 test("[WB-4] an answer replaces entries that changed before its request, and an older answer is ignored", async () => {
   const list = openList();
   list.handleEvent("a", "allow");
-  const first = list.request();
+  const olderRequest = list.request();
   list.handleEvent("b", "allow");
-  const second = list.request();
-  second.resolve({ a: "plan", b: "plan" });
-  await second.done;
+  const newerRequest = list.request();
+  newerRequest.resolve({ a: "plan", b: "plan" });
+  await newerRequest.done;
   expect(list.shown()).toEqual({ a: "plan", b: "plan" });
-  first.resolve({ a: "ask", b: "ask" });
-  await first.done;
+  olderRequest.resolve({ a: "ask", b: "ask" });
+  await olderRequest.done;
   expect(list.shown()).toEqual({ a: "plan", b: "plan" });
 });
 

@@ -13,7 +13,7 @@ test.each([
   ["time", TIME, 3e8],
 ])("[WB-82] two axis labels of %s are never equal", (_, { format, steps, formatTick, minExtent }, maxValue) => {
   for (let top = minExtent; top < maxValue; top = Math.ceil(top * 1.07)) {
-    const step = steps.find((one) => top / one <= MAX_TICKS) ?? 0;
+    const step = steps.find((candidate) => top / candidate <= MAX_TICKS) ?? 0;
     expect(Number.isInteger(step) && step > 0).toBe(true);
     const ticks = Array.from({ length: Math.floor(top / step) + 1 }, (_, index) => index * step);
     const labels = ticks.map((tick) => (formatTick ? formatTick(tick, step) : format(tick)));
@@ -25,16 +25,16 @@ test("[WB-82] small costs are shown with their significant digits", () => {
   expect([0, 42, 4_200, 3_200_000, 1_240_000_000].map(MONEY.format)).toEqual([
     ...["$0", "$0.000042", "$0.0042", "$3.20", "$1,240"],
   ]);
-  expect([20, 40].map((one) => MONEY.formatTick?.(one, 20))).toEqual(["$0.00002", "$0.00004"]);
+  expect([20, 40].map((cost) => MONEY.formatTick?.(cost, 20))).toEqual(["$0.00002", "$0.00004"]);
 });
 
 test("[WB-83] a workspace is not shown as ready while its agent is connecting", () => {
   const agent = (status: "connected" | "connecting" | "timeout") => ({ status }) as never;
-  const state = (...agents: never[]) => getWorkspaceState({ status: "running", dormant_at: undefined, agents });
+  const getState = (...agents: never[]) => getWorkspaceState({ status: "running", dormant_at: undefined, agents });
   expect([
-    state(agent("connected")),
-    state(agent("connected"), agent("connecting")),
-    state(agent("timeout")),
-    state(),
+    getState(agent("connected")),
+    getState(agent("connected"), agent("connecting")),
+    getState(agent("timeout")),
+    getState(),
   ]).toEqual([...(["running", "busy", "needs", "running"] as const)]);
 });

@@ -2,12 +2,13 @@
 import { describe, expect, test } from "bun:test";
 import { formatAnswer, formatPrompt } from "#src/web/app/pages/insights/recorded-text.ts";
 
-const stream = (...events: object[]): string => events.map((one) => `data: ${JSON.stringify(one)}\n\n`).join("");
+const formatStream = (...events: object[]): string =>
+  events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join("");
 const PLAN = { path: "a.ts" };
 
 describe("[GW-15] answers of each dialect are shown as text", () => {
   const answers: Readonly<Record<string, string>> = {
-    "a stream of chat completions": stream(
+    "a stream of chat completions": formatStream(
       { choices: [{ delta: { role: "assistant", content: "I read " } }] },
       { choices: [{ delta: { content: "it." } }] },
       { choices: [{ delta: { tool_calls: [{ function: { name: "read", arguments: '{"path":' } }] } }] },
@@ -23,7 +24,7 @@ describe("[GW-15] answers of each dialect are shown as text", () => {
         },
       ],
     }),
-    "a stream of messages": stream(
+    "a stream of messages": formatStream(
       { type: "message_start", message: { content: [] } },
       { type: "content_block_start", content_block: { type: "text", text: "" } },
       { type: "content_block_delta", delta: { type: "text_delta", text: "I read it." } },
@@ -36,7 +37,7 @@ describe("[GW-15] answers of each dialect are shown as text", () => {
         { type: "tool_use", name: "read", input: PLAN },
       ],
     }),
-    "a stream of Gemini": stream({
+    "a stream of Gemini": formatStream({
       candidates: [{ content: { parts: [{ text: "I read it." }, { functionCall: { name: "read", args: PLAN } }] } }],
     }),
   };
@@ -45,7 +46,7 @@ describe("[GW-15] answers of each dialect are shown as text", () => {
   }
   test("a stream of the Responses API, whose final events repeat the deltas", () => {
     const output = [{ type: "message", content: [{ type: "output_text", text: "I read it." }] }];
-    const answer = stream(
+    const answer = formatStream(
       { type: "response.output_text.delta", delta: "I read " },
       { type: "response.output_text.delta", delta: "it." },
       { type: "response.output_text.done", text: "I read it." },

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { splitInput } from "#src/web/app/parts/terminal/split-input.ts";
 
-test("[TM-9] a paste is sent in pieces that fit into messages, and no piece splits a character", () => {
+test("[TM-9] a paste is split into pieces that fit into messages, and no piece splits a character", () => {
   expect(splitInput("")).toEqual([]);
   expect(splitInput("ls\r")).toEqual(["ls\r"]);
   const text = `a${"\u{1f600}".repeat(1_000_000)}`;

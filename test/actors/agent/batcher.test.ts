@@ -27,11 +27,11 @@ const createRecorder = (maxCost: number) => {
     },
     idle,
   });
-  return { batcher, groups, turns: gates, idle };
+  return { batcher, groups, gates, idle };
 };
 
-test("[LG-21] items that arrive while a batch runs share the next one, in order, each with its own answer", async () => {
-  const { batcher, groups, turns: gates, idle } = createRecorder(100);
+test("[LG-21] items that arrive during a batch share the next batch, in order, and each gets its own answer", async () => {
+  const { batcher, groups, gates, idle } = createRecorder(100);
   const first = batcher.add(1);
   while (!gates[0]) await nextTick();
   const later = [2, 3, 4].map((item) => batcher.add(item));
@@ -48,7 +48,7 @@ test("[LG-21] items that arrive while a batch runs share the next one, in order,
 });
 
 test("[LG-21] the cost of a group is bounded, and an item above the bound is a group of its own", async () => {
-  const { batcher, groups, turns: gates } = createRecorder(10);
+  const { batcher, groups, gates } = createRecorder(10);
   const answers = [4, 5, 6, 50, 1].map((item) => batcher.add(item));
   for (let i = 0; i < 4; i++) {
     while (!gates[i]) await nextTick();
@@ -59,7 +59,7 @@ test("[LG-21] the cost of a group is bounded, and an item above the bound is a g
 });
 
 test("[LG-21] a failed commit refuses its whole group and no other", async () => {
-  const { batcher, turns: gates } = createRecorder(10);
+  const { batcher, gates } = createRecorder(10);
   const answers = [5, 5, 7].map((item) => batcher.add(item).catch((error: Error) => error.message));
   while (!gates[0]) await nextTick();
   gates[0].reject(new Error("disk"));

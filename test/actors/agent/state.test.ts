@@ -40,7 +40,7 @@ const report = (from: AgentState, to: LifecycleState, changed_at: number) =>
 
 describe("lifecycle", () => {
   test("[AG-3] each report sets and clears the times in the table", () => {
-    const ended = ["ready", "start_timeout", "start_error"];
+    const startupEnds = ["ready", "start_timeout", "start_error"];
     for (const to of LIFECYCLE_STATES) {
       const before = createAgentState();
       const started = { ...before, agent: { ...before.agent, started_at: NOW - 50, ready_at: NOW - 40 } };
@@ -51,7 +51,7 @@ describe("lifecycle", () => {
       if (to === "starting") {
         expect(getTimes(before)).toEqual([to, NOW - 10, null]);
         expect(getTimes(started)).toEqual([to, NOW - 10, null]);
-      } else if (ended.includes(to)) {
+      } else if (startupEnds.includes(to)) {
         expect(getTimes(before)).toEqual([to, NOW - 10, NOW - 10]);
         expect(getTimes(started)).toEqual([to, NOW - 50, NOW - 10]);
       } else {

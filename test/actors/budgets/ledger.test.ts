@@ -72,19 +72,19 @@ const NO_CALL = {
   kind: "gateway",
 } as const;
 
-let run = 0;
+let runNumber = 0;
 
 testInside(
-  "[BU-2] [BU-5] [BU-7] random concurrent calls, ends, crashes and new days never exceed a budget by more than one reservation, and budgets equal the sums of the ledger",
+  "[BU-2] [BU-5] [BU-7] concurrent calls, crashes and new days never exceed a budget by more than one reservation, and budgets equal the ledger's sums",
   async () => {
-    // The clock of the calls. The server and its maintenance use an earlier time.
+    // Only the calls use this clock. The server and its maintenance use an earlier time.
     const clock = new ManualClock(Date.UTC(2030, 0, 1, 12));
     await using server = await startTestServer();
     const { store } = getContext(server);
     await fc.assert(
       fc.asyncProperty(fc.array(stepArbitrary, { minLength: 10, maxLength: 25 }), async (steps) => {
-        run += 1;
-        const toId = (name: string, number = 0): string => `${name}-${run}-${number}`;
+        runNumber += 1;
+        const toId = (name: string, number = 0): string => `${name}-${runNumber}-${number}`;
         const amounts: readonly (readonly [BudgetRow["scope"], string, number])[] = [
           ["everyone", "", 150],
           ...([0, 1] as const).map((user) => ["user", toId("user", user), 100] as const),
@@ -113,18 +113,20 @@ testInside(
         const entries: Entry[] = [];
         const today = (): number => Math.floor(clock.now() / DAY_MS);
         const sumSpent = (row: BudgetRow): number =>
-          entries.filter((one) => one.day === today() && appliesTo(one, row)).reduce((sum, { cost }) => sum + cost, 0);
+          entries
+            .filter((entry) => entry.day === today() && appliesTo(entry, row))
+            .reduce((sum, { cost }) => sum + cost, 0);
         const sumReserved = (row: BudgetRow): number =>
-          open.filter((one) => appliesTo(one, row)).reduce((sum, { micros }) => sum + micros, 0);
+          open.filter((call) => appliesTo(call, row)).reduce((sum, { micros }) => sum + micros, 0);
         const hasRoom = (call: Charge): boolean =>
           rows.every((row) => !appliesTo(call, row) || sumSpent(row) + sumReserved(row) < row.amount);
         const takeOpenCall = (pick: number): ModelCall | undefined =>
           open.splice(pick % Math.max(open.length, 1), 1)[0];
 
-        const perform = async (one: Step): Promise<void> => {
-          if (one.do === "begin") {
+        const perform = async (step: Step): Promise<void> => {
+          if (step.do === "begin") {
             const started = await Promise.all(
-              one.calls.map(async ({ user, chat, micros }) => {
+              step.calls.map(async ({ user, chat, micros }) => {
                 const row: LedgerCall = {
                   ...NO_CALL,
                   user_id: toId("user", user),
@@ -143,18 +145,18 @@ testInside(
             }
             for (const call of rejected) expect(hasRoom(call)).toBe(false);
           }
-          if (one.do === "end") {
-            const call = takeOpenCall(one.pick);
+          if (step.do === "end") {
+            const call = takeOpenCall(step.pick);
             if (!call) return;
-            const cost = Math.floor((call.micros * one.share) / 100);
+            const cost = Math.floor((call.micros * step.share) / 100);
             await ledger.end(call.open, call.row, createSettlement(cost));
             entries.push({ user: call.user, chat: call.chat, cost, day: today() });
           }
-          if (one.do === "giveUp") {
-            const call = takeOpenCall(one.pick);
+          if (step.do === "giveUp") {
+            const call = takeOpenCall(step.pick);
             if (call) await ledger.releaseReservation(call.open);
           }
-          if (one.do === "crash") {
+          if (step.do === "crash") {
             ledger.stop();
             ledger = new ModelLedger({ store, clock, onNotified: () => {} });
             await ledger.settleLost({ all: true });
@@ -162,11 +164,11 @@ testInside(
             for (const { user, chat, micros } of open.splice(0))
               entries.push({ user, chat, cost: micros, day: today() });
           }
-          if (one.do === "nextDay") clock.advance(DAY_MS);
+          if (step.do === "nextDay") clock.advance(DAY_MS);
         };
 
-        for (const one of steps) {
-          await perform(one);
+        for (const step of steps) {
+          await perform(step);
           for (const row of rows) {
             const used = await loadUsed(store, toLimit(row, clock.now()));
             expect([row.scope, used.spent, used.reserved]).toEqual([row.scope, sumSpent(row), sumReserved(row)]);

@@ -1,4 +1,4 @@
-// When a history is compacted and what is kept of it, without a model.
+// When the server compacts a history, and what it keeps, without a model.
 import { expect, test } from "bun:test";
 import {
   computeThreshold,
@@ -9,16 +9,16 @@ import {
   toCompactionRows,
 } from "#actors/chat/prompt/compact.ts";
 
-const makeRow = (role: HistoryRow["role"], text: string, more: Partial<HistoryRow> = {}): HistoryRow => ({
+const makeRow = (role: HistoryRow["role"], text: string, overrides: Partial<HistoryRow> = {}): HistoryRow => ({
   role,
   content: [{ type: "text", text }],
   usage: null,
   replayed: null,
-  ...more,
+  ...overrides,
 });
 const makeAnswer = (input_tokens: number): HistoryRow => makeRow("assistant", "ok", { usage: { input_tokens } });
 
-test("[CM-1] a history is compacted at the threshold of the owner, otherwise of the model, otherwise of the context size", () => {
+test("[CM-1] the owner's threshold decides when a history is compacted, then the model's, then the context size", () => {
   expect([
     computeThreshold(20, 60, 1_000),
     computeThreshold(undefined, 60, 1_000),
@@ -45,30 +45,30 @@ test("[CM-3] users' messages are kept word for word; if they are too long, sente
   const short = ["Build it.", " Never push to main! ", ""];
   expect(excerptUserMessages(short, 1_000)).toEqual(["Build it.", "Never push to main!"]);
   const prose = "The sun went down over the hills. ".repeat(40);
-  const many = [
+  const longMessages = [
     `First of all: ${prose}`,
     ...Array.from({ length: 20 }, (_, index) => `Chatter ${index}. ${prose}`),
     `${prose}You must not delete the table users. ${prose}`,
     "And now the tests.",
   ];
-  const kept = excerptUserMessages(many, 3_000);
-  expect(kept.join("").length).toBeLessThanOrEqual(3_000);
-  expect(kept[0]).toStartWith("First of all:");
-  expect(kept.join("\n")).toContain("You must not delete the table users.");
-  expect(kept.at(-1)).toBe("And now the tests.");
+  const excerpts = excerptUserMessages(longMessages, 3_000);
+  expect(excerpts.join("").length).toBeLessThanOrEqual(3_000);
+  expect(excerpts[0]).toStartWith("First of all:");
+  expect(excerpts.join("\n")).toContain("You must not delete the table users.");
+  expect(excerpts.at(-1)).toBe("And now the tests.");
   const truncated = excerptUserMessages([`Always ${"x".repeat(9_000)}`, "b"], 1_000).join("");
   expect(truncated.length).toBeLessThan(1_100);
 });
 
 test("[CM-4] unanswered messages are neither summarized nor lost, and a summary fills at most half of the context", () => {
-  const long = makeRow("tool", "", {
+  const longRow = makeRow("tool", "", {
     content: [{ type: "tool-result", tool_name: "execute", result: { output: "x".repeat(50_000) } }],
   });
   const history = [
     makeRow("system", "rules"),
     makeRow("user", "one"),
     makeAnswer(700),
-    long,
+    longRow,
     makeRow("user", "two"),
     makeRow("user", "three"),
   ];
@@ -78,7 +78,7 @@ test("[CM-4] unanswered messages are neither summarized nor lost, and a summary 
   expect(record).not.toMatch(/rules|two|three/);
   expect(
     formatRecord(
-      Array.from({ length: 99 }, () => long),
+      Array.from({ length: 99 }, () => longRow),
       10_000,
     ).length,
   ).toBeLessThan(15_100);

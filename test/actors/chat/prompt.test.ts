@@ -11,16 +11,16 @@ const makeMessage = (role: PromptMessage["role"], text: string): PromptMessage =
   content: [{ type: "text", text }],
 });
 
-test("[PA-1] blocks are in slot order regardless of who adds them, with the chat's own prompt third; empty ones are omitted", () => {
+test("[PA-1] blocks are in slot order whoever adds them, the chat's own prompt is third, and empty blocks are omitted", () => {
   const blocks = SLOTS.filter((slot) => slot !== "chat")
     .map((slot): PromptBlock => ({ slot, text: ` ${slot}\n` }))
     .reverse();
-  const more: PromptBlock[] = [
+  const extraBlocks: PromptBlock[] = [
     { slot: "mode", text: "and more of it" },
     { slot: "skills", text: "  " },
   ];
   const prompt = assemblePrompt(
-    [...blocks, ...more],
+    [...blocks, ...extraBlocks],
     [makeMessage("system", "chat"), makeMessage("user", "hi"), makeMessage("assistant", "ho")],
   );
   expect(prompt.map(({ role }) => role)).toEqual(["system", "user", "assistant"]);

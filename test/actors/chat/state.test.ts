@@ -85,9 +85,9 @@ const PAUSE: BudgetPause = {
   deciders: [],
 };
 
-const toCommand = (world: ModelState, { kind, pick, flag, late }: Step): Command | undefined => {
-  const { state, history, now } = world;
-  const at = { now, first_id: world.nextId };
+const toCommand = (model: ModelState, { kind, pick, flag, late }: Step): Command | undefined => {
+  const { state, history, now } = model;
+  const base = { now, first_id: model.nextId };
   const history_version = state.history_version - (late ? 1 : 0);
   const fence = { history_version, generation_attempt: state.generation_attempt };
   const queuedId = (state.queue[pick % Math.max(state.queue.length, 1)] as QueueItem | undefined)?.id ?? 0;
@@ -95,13 +95,13 @@ const toCommand = (world: ModelState, { kind, pick, flag, late }: Step): Command
   switch (kind) {
     case "send": {
       const message = {
-        id: world.nextQueuedId,
+        id: model.nextQueuedId,
         content: [{ type: "text" as const, text: `message ${pick}` }],
         created_by: "user",
         model_config_id: null,
         reasoning_effort: "",
       };
-      return { ...at, type: kind, message, behavior: flag ? "queue" : "interrupt" };
+      return { ...base, type: kind, message, behavior: flag ? "queue" : "interrupt" };
     }
     case "edit": {
       const users = history.filter(({ role }) => role === "user");
@@ -109,24 +109,24 @@ const toCommand = (world: ModelState, { kind, pick, flag, late }: Step): Command
       if (!target) return undefined;
       const before = history.filter(({ id, role }) => role === "assistant" && id < target.id);
       const message = createMessage("user", [{ type: "text", text: `edited ${pick}` }]);
-      return { ...at, type: kind, from: target.id, last_assistant_id: before.at(-1)?.id ?? 0, message };
+      return { ...base, type: kind, from: target.id, last_assistant_id: before.at(-1)?.id ?? 0, message };
     }
     case "delete_queued":
     case "promote_queued":
-      return { ...at, type: kind, queued_id: queuedId };
+      return { ...base, type: kind, queued_id: queuedId };
     case "enter_requires_action":
       return {
-        ...at,
+        ...base,
         type: kind,
         history_version,
-        asked: flag ? state.pending_calls.map((one) => one.tool_call_id) : [],
+        asked: flag ? state.pending_calls.map((call) => call.tool_call_id) : [],
       };
     case "record_attempt":
     case "finish_turn":
-      return { ...at, type: kind, history_version };
+      return { ...base, type: kind, history_version };
     case "record_retry":
       return {
-        ...at,
+        ...base,
         type: kind,
         fence,
         retry: {
@@ -141,43 +141,43 @@ const toCommand = (world: ModelState, { kind, pick, flag, late }: Step): Command
       };
     case "commit_step": {
       const calls: MessagePart[] = flag
-        ? [{ type: "tool-call", tool_call_id: `call-${world.callCount++}`, tool_name: "ask", args: {} }]
+        ? [{ type: "tool-call", tool_call_id: `call-${model.callCount++}`, tool_name: "ask", args: {} }]
         : [];
       return {
-        ...at,
+        ...base,
         type: kind,
         fence,
         messages: [createMessage("assistant", [{ type: "text", text: "so" }, ...calls])],
       };
     }
     case "finish_error":
-      return { ...at, type: kind, fence, error };
+      return { ...base, type: kind, fence, error };
     case "finish_interruption":
       return {
-        ...at,
+        ...base,
         type: kind,
         history_version,
         partial: flag ? [createMessage("assistant", [{ type: "text", text: "par" }])] : [],
       };
     case "complete_requires_action": {
-      const all = state.pending_calls.map(({ tool_call_id }) => ({ tool_call_id, output: pick, is_error: false }));
-      return { ...at, type: kind, results: late ? all.slice(1) : all };
+      const results = state.pending_calls.map(({ tool_call_id }) => ({ tool_call_id, output: pick, is_error: false }));
+      return { ...base, type: kind, results: late ? results.slice(1) : results };
     }
     case "answer_permissions": {
       const requested = state.pending_calls.filter(({ permission }) => permission === "asked");
       const answers = requested.map(({ tool_call_id }) => ({ tool_call_id, isGranted: flag }));
-      return { ...at, type: kind, answers: late ? answers.slice(1) : answers };
+      return { ...base, type: kind, answers: late ? answers.slice(1) : answers };
     }
     case "pause_for_budget":
-      return { ...at, type: kind, fence, pause: { ...PAUSE, budget_id: `${pick % 2}` }, resets_at: now + 1_000 };
+      return { ...base, type: kind, fence, pause: { ...PAUSE, budget_id: `${pick % 2}` }, resets_at: now + 1_000 };
     case "budget_raised":
-      return { ...at, type: kind, budget_id: `${pick % 2}` };
+      return { ...base, type: kind, budget_id: `${pick % 2}` };
     case "request_compaction":
-      return { ...at, type: kind, request: { instructions: `${pick}`, context: "", notice: "" }, is_empty: late };
+      return { ...base, type: kind, request: { instructions: `${pick}`, context: "", notice: "" }, is_empty: late };
     case "clear":
-      return { ...at, type: kind, rows: toClearingRows({ call_id: `clear-${pick}`, now }), is_empty: late };
+      return { ...base, type: kind, rows: toClearingRows({ call_id: `clear-${pick}`, now }), is_empty: late };
     default:
-      return { ...at, type: kind };
+      return { ...base, type: kind };
   }
 };
 
@@ -207,8 +207,8 @@ const getExpectedQueue = (ids: number[], command: Command, from: string): number
 const isPaused = ({ budget_pause }: Execution): boolean => budget_pause !== null;
 const interrupts = (command: Command): boolean => command.type === "send" && command.behavior === "interrupt";
 
-const check = (world: ModelState, command: Command, { state, inserted, deleted_from }: Change): void => {
-  const before = world.state;
+const check = (model: ModelState, command: Command, { state, inserted, deleted_from }: Change): void => {
+  const before = model.state;
   const version = before.snapshot_version + 1;
   expect(state.snapshot_version).toBe(version);
   expect(toStateName(state)).not.toBe("invalid");
@@ -218,18 +218,18 @@ const check = (world: ModelState, command: Command, { state, inserted, deleted_f
   const changed = inserted.length > 0 || deleted_from !== null || startsTurn;
   expect(state.history_version).toBe(changed ? version : before.history_version);
   for (const [index, row] of inserted.entries()) {
-    expect(row).toMatchObject({ id: world.nextId + index, revision: version, created_at: world.now });
+    expect(row).toMatchObject({ id: model.nextId + index, revision: version, created_at: model.now });
   }
   if (changed) expect(state.generation_attempt).toBe(0);
   else if (command.type === "record_attempt") expect(state.generation_attempt).toBe(before.generation_attempt + 1);
   else expect(state.generation_attempt).toBe(before.generation_attempt);
-  const ids = (execution: Execution): number[] => execution.queue.map(({ id }) => id);
+  const listQueueIds = (execution: Execution): number[] => execution.queue.map(({ id }) => id);
   // A turn that waits for a budget ends when it is stopped, and the next message starts.
   const isStopped = isPaused(before) && (command.type === "interrupt" || interrupts(command));
-  const queue = getExpectedQueue(ids(before), command, toStateName(before));
-  expect(ids(state)).toEqual(isStopped ? queue.slice(1) : queue);
+  const queue = getExpectedQueue(listQueueIds(before), command, toStateName(before));
+  expect(listQueueIds(state)).toEqual(isStopped ? queue.slice(1) : queue);
   // A message that is queued and starts immediately has been in the queue.
-  const sameQueue = ids(state).join() === ids(before).join() && !(isStopped && interrupts(command));
+  const sameQueue = listQueueIds(state).join() === listQueueIds(before).join() && !(isStopped && interrupts(command));
   expect(state.queue_version).toBe(sameQueue ? before.queue_version : version);
   expect(state.queue.map(({ position }) => position)).toEqual(
     state.queue.map(({ position }) => position).sort((a, b) => a - b),
@@ -250,10 +250,10 @@ const check = (world: ModelState, command: Command, { state, inserted, deleted_f
 };
 
 test("[CH-3] random commands never break an invariant, lose a queued message or leave a call unanswered before a user message", () => {
-  const seen = new Set<string>();
+  const coveredTransitions = new Set<string>();
   fc.assert(
     fc.property(fc.array(stepArbitrary, { minLength: 20, maxLength: 120 }), (steps) => {
-      const world: ModelState = {
+      const model: ModelState = {
         state: sample("W", 0),
         history: [],
         nextId: 100,
@@ -261,62 +261,62 @@ test("[CH-3] random commands never break an invariant, lose a queued message or 
         now: 0,
         callCount: 0,
       };
-      world.state = { ...world.state, pending_calls: [], last_assistant_id: 0 };
-      for (const one of steps) {
-        world.now += one.wait;
-        const command = toCommand(world, one);
+      model.state = { ...model.state, pending_calls: [], last_assistant_id: 0 };
+      for (const step of steps) {
+        model.now += step.wait;
+        const command = toCommand(model, step);
         if (!command) continue;
-        const before = structuredClone(world.state);
-        const decision = transition(world.state, command);
-        expect(world.state).toEqual(before);
+        const before = structuredClone(model.state);
+        const decision = transition(model.state, command);
+        expect(model.state).toEqual(before);
         if (decision.kind !== "change") continue;
-        check(world, command, decision);
+        check(model, command, decision);
         expect(decision.inserted.length).toBeLessThanOrEqual(numbersFor(before, command));
-        seen.add(`${toStateName(before)} ${command.type}`);
+        coveredTransitions.add(`${toStateName(before)} ${command.type}`);
         const { deleted_from, inserted } = decision;
-        world.history = world.history.filter(({ id }) => deleted_from === null || id < deleted_from).concat(inserted);
-        world.nextId += inserted.length;
-        if (command.type === "send") world.nextQueuedId += 1;
-        world.state = decision.state;
+        model.history = model.history.filter(({ id }) => deleted_from === null || id < deleted_from).concat(inserted);
+        model.nextId += inserted.length;
+        if (command.type === "send") model.nextQueuedId += 1;
+        model.state = decision.state;
         let pending: readonly ReturnType<typeof updatePendingCalls>[number][] = [];
-        for (const row of world.history) {
+        for (const row of model.history) {
           if (row.role === "user") expect(pending).toEqual([]);
           pending = updatePendingCalls(pending, row);
         }
-        expect(world.state.pending_calls.map(({ permission: _, ...call }) => call)).toEqual([...pending]);
-        const lastAssistant = world.history.filter(({ role }) => role === "assistant").at(-1)?.id ?? 0;
-        expect(world.state.last_assistant_id).toBe(lastAssistant);
+        expect(model.state.pending_calls.map(({ permission: _, ...call }) => call)).toEqual([...pending]);
+        const lastAssistant = model.history.filter(({ role }) => role === "assistant").at(-1)?.id ?? 0;
+        expect(model.state.last_assistant_id).toBe(lastAssistant);
       }
     }),
     { numRuns: 500 },
   );
   // Random, but large enough to cover every row of the table.
-  expect(seen.size).toBeGreaterThan(35);
+  expect(coveredTransitions.size).toBeGreaterThan(35);
 });
 
 const applyCommand = (state: Execution, command: Command): Change => {
   const decision = transition(state, command);
-  if (decision.kind !== "change") throw new Error(`${command.type} came to ${decision.kind}`);
+  if (decision.kind !== "change") throw new Error(`${command.type} led to ${decision.kind}`);
   return decision;
 };
-const at = { now: 1, first_id: 1 };
+const base = { now: 1, first_id: 1 };
 const message = { id: 1, content: [], created_by: "u", model_config_id: null, reasoning_effort: "" };
 
 test("[CH-4] twenty messages can wait; one more is refused with 429 and nothing is lost", () => {
   let state = sample("R0", 0);
   for (let id = 1; id <= 20; id++) {
-    state = applyCommand(state, { ...at, type: "send", message: { ...message, id }, behavior: "queue" }).state;
+    state = applyCommand(state, { ...base, type: "send", message: { ...message, id }, behavior: "queue" }).state;
   }
-  const decision = transition(state, { ...at, type: "send", message: { ...message, id: 21 }, behavior: "queue" });
+  const decision = transition(state, { ...base, type: "send", message: { ...message, id: 21 }, behavior: "queue" });
   expect(decision).toMatchObject({ kind: "refused", error: { kind: "too_many_requests" } });
   expect(state.queue.map(({ id }) => id)).toEqual(Array.from({ length: 20 }, (_, index) => index + 1));
 });
 
 test("[CH-5] tool results must name every awaited call exactly once", () => {
   const awaiting = sample("A0", 0);
-  const result = (tool_call_id: string) => ({ tool_call_id, output: 1, is_error: false });
+  const createResult = (tool_call_id: string) => ({ tool_call_id, output: 1, is_error: false });
   const completeWith = (...ids: string[]) =>
-    transition(awaiting, { ...at, type: "complete_requires_action", results: ids.map(result) });
+    transition(awaiting, { ...base, type: "complete_requires_action", results: ids.map(createResult) });
   for (const wrong of [
     completeWith(),
     completeWith("call", "call"),
@@ -326,17 +326,21 @@ test("[CH-5] tool results must name every awaited call exactly once", () => {
     expect(wrong).toMatchObject({ kind: "refused", error: { kind: "invalid" } });
     if (wrong.kind === "refused") expect(wrong.error).toBeInstanceOf(AppError);
   }
-  const done = applyCommand(awaiting, { ...at, type: "complete_requires_action", results: [result("call")] });
-  expect(done.inserted).toMatchObject([
+  const completed = applyCommand(awaiting, {
+    ...base,
+    type: "complete_requires_action",
+    results: [createResult("call")],
+  });
+  expect(completed.inserted).toMatchObject([
     { role: "tool", content: [{ tool_call_id: "call", result: 1, is_error: false }] },
   ]);
 });
 
 test("[CH-6] archiving keeps the error, and unarchiving restores the chat", () => {
   const failed = sample("E1", 2);
-  const archived = applyCommand(failed, { ...at, type: "archive" }).state;
+  const archived = applyCommand(failed, { ...base, type: "archive" }).state;
   expect(archived.last_error).toEqual(failed.last_error);
-  const restored = applyCommand(archived, { ...at, type: "unarchive" }).state;
+  const restored = applyCommand(archived, { ...base, type: "unarchive" }).state;
   expect([toStateName(archived), toStateName(restored)]).toEqual(["XE1", "E1"]);
   expect(restored.queue).toEqual(failed.queue);
 });
@@ -344,23 +348,23 @@ test("[CH-6] archiving keeps the error, and unarchiving restores the chat", () =
 test("[CH-7] the deadline fires only when it is due", () => {
   const awaiting = { ...sample("A0", 0), requires_action_deadline: 1_000 };
   expect(transition(awaiting, { now: 999, first_id: 1, type: "cancel_requires_action" }).kind).toBe("stale");
-  const done = applyCommand(awaiting, { now: 1_000, first_id: 1, type: "cancel_requires_action" });
-  expect(done.state.status).toBe("running");
-  expect(done.inserted).toMatchObject([{ role: "tool", content: [{ is_error: true }] }]);
+  const completed = applyCommand(awaiting, { now: 1_000, first_id: 1, type: "cancel_requires_action" });
+  expect(completed.state.status).toBe("running");
+  expect(completed.inserted).toMatchObject([{ role: "tool", content: [{ is_error: true }] }]);
 });
 
 test("[PE-18] approvals have a separate time limit, and the model is informed that a call was not approved in time", () => {
   const running = { ...sample("R0", 0), pending_calls: sample("A0", 0).pending_calls };
   const [call] = running.pending_calls;
-  const enter = { ...at, type: "enter_requires_action", history_version: running.history_version } as const;
+  const enter = { ...base, type: "enter_requires_action", history_version: running.history_version } as const;
   const requests = [call?.tool_call_id ?? ""];
   const waiting = applyCommand(running, { ...enter, asked: requests, approval_ms: 86_400_000 }).state;
-  expect(waiting.requires_action_deadline).toBe(at.now + 86_400_000);
+  expect(waiting.requires_action_deadline).toBe(base.now + 86_400_000);
   // Client results are still awaited.
   expect(applyCommand(running, { ...enter, approval_ms: 86_400_000 }).state.requires_action_deadline).toBe(
-    at.now + ACTION_TIMEOUT_MS,
+    base.now + ACTION_TIMEOUT_MS,
   );
-  const late = { now: at.now + 86_400_000, first_id: 1, type: "cancel_requires_action" } as const;
+  const late = { now: base.now + 86_400_000, first_id: 1, type: "cancel_requires_action" } as const;
   expect(transition(waiting, { ...late, now: late.now - 1 }).kind).toBe("stale");
   expect(JSON.stringify(applyCommand(waiting, late).inserted)).toContain("This call was not approved in time");
 });
@@ -368,7 +372,7 @@ test("[PE-18] approvals have a separate time limit, and the model is informed th
 test("[CH-8] an interrupted turn keeps its output, then the oldest queued message starts", () => {
   const partial = createMessage("assistant", [{ type: "text", text: "half a" }]);
   const ended = applyCommand(sample("I1", 2), {
-    ...at,
+    ...base,
     type: "finish_interruption",
     history_version: 8,
     partial: [partial],

@@ -23,14 +23,14 @@ XE1: unarchive -> E1
 invalid: reconcile invalid -> E0 or E1`;
 
 test("[CH-1] the code follows the transition table from every state and for every command", () => {
-  const moves = STATE_NAMES.map((name) => {
+  const transitions = STATE_NAMES.map((name) => {
     const lines = tableLines().filter(({ from }) => from === name);
     return `${name}: ${lines.map(({ trigger, to }) => `${trigger} -> ${to}`).join(" | ")}`;
   });
-  expect(moves).toEqual(EXPECTED_TABLE.trim().split("\n"));
+  expect(transitions).toEqual(EXPECTED_TABLE.trim().split("\n"));
 });
 
-const at = { now: 1, first_id: 1 };
+const base = { now: 1, first_id: 1 };
 const fence = { history_version: 8, generation_attempt: 1 };
 const message = {
   role: "user",
@@ -66,28 +66,28 @@ const pause: BudgetPause = {
 };
 
 const COMMANDS: Command[] = [
-  { ...at, type: "send", message: queuedMessage, behavior: "queue" },
-  { ...at, type: "edit", from: 1, last_assistant_id: 0, message },
-  { ...at, type: "delete_queued", queued_id: 1 },
-  { ...at, type: "promote_queued", queued_id: 1 },
-  { ...at, type: "request_compaction", request: { instructions: "", context: "", notice: "" }, is_empty: false },
-  { ...at, type: "clear", rows: [message], is_empty: false },
-  { ...at, type: "interrupt" },
-  { ...at, type: "record_attempt", history_version: 8 },
-  { ...at, type: "record_retry", fence, retry },
-  { ...at, type: "commit_step", fence, messages: [message] },
-  { ...at, type: "enter_requires_action", history_version: 8 },
-  { ...at, type: "finish_turn", history_version: 8 },
-  { ...at, type: "finish_error", fence, error },
-  { ...at, type: "finish_interruption", history_version: 8, partial: [] },
-  { ...at, type: "complete_requires_action", results: [] },
-  { ...at, type: "answer_permissions", answers: [] },
-  { ...at, type: "pause_for_budget", fence, pause, resets_at: 2 },
-  { ...at, type: "budget_raised", budget_id: "budget" },
-  { ...at, type: "cancel_requires_action" },
-  { ...at, type: "archive" },
-  { ...at, type: "unarchive" },
-  { ...at, type: "reconcile_invalid" },
+  { ...base, type: "send", message: queuedMessage, behavior: "queue" },
+  { ...base, type: "edit", from: 1, last_assistant_id: 0, message },
+  { ...base, type: "delete_queued", queued_id: 1 },
+  { ...base, type: "promote_queued", queued_id: 1 },
+  { ...base, type: "request_compaction", request: { instructions: "", context: "", notice: "" }, is_empty: false },
+  { ...base, type: "clear", rows: [message], is_empty: false },
+  { ...base, type: "interrupt" },
+  { ...base, type: "record_attempt", history_version: 8 },
+  { ...base, type: "record_retry", fence, retry },
+  { ...base, type: "commit_step", fence, messages: [message] },
+  { ...base, type: "enter_requires_action", history_version: 8 },
+  { ...base, type: "finish_turn", history_version: 8 },
+  { ...base, type: "finish_error", fence, error },
+  { ...base, type: "finish_interruption", history_version: 8, partial: [] },
+  { ...base, type: "complete_requires_action", results: [] },
+  { ...base, type: "answer_permissions", answers: [] },
+  { ...base, type: "pause_for_budget", fence, pause, resets_at: 2 },
+  { ...base, type: "budget_raised", budget_id: "budget" },
+  { ...base, type: "cancel_requires_action" },
+  { ...base, type: "archive" },
+  { ...base, type: "unarchive" },
+  { ...base, type: "reconcile_invalid" },
 ];
 const REPORTS = /^(record|commit|enter|finish|cancel|pause|budget)_/;
 
@@ -97,7 +97,7 @@ const getExpectedStatus = (name: string, { type }: Command): number => {
   return type === "unarchive" ? 400 : 409;
 };
 
-test("[CH-2] transitions that are not in the table are refused and change nothing; late reports are stale", () => {
+test("[CH-2] refuses transitions that are not in the table and changes nothing; late reports are stale", () => {
   expect(COMMANDS.map(({ type }) => type).sort()).toEqual(commandTypes().sort());
   for (const name of STATE_NAMES) {
     for (const command of COMMANDS.filter(({ type }) => !(type in TABLE[name]))) {
@@ -123,15 +123,16 @@ test("[CH-2] transitions that are not in the table are refused and change nothin
 test("[CH-9] a report about another history version or attempt is stale", () => {
   const running = sample("R1", 2);
   for (const command of COMMANDS.filter(({ type }) => REPORTS.test(type) && type in TABLE.R1)) {
-    const late =
+    const outdatedCommands =
       "fence" in command
         ? [
             { ...command, fence: { ...fence, generation_attempt: 0 } },
             { ...command, fence: { ...fence, history_version: 7 } },
           ]
         : [{ ...command, history_version: 7 } as Command];
-    for (const one of late) expect([one.type, transition(running, one).kind]).toEqual([one.type, "stale"]);
-    // The model is called only when no tool call is left.
+    for (const outdated of outdatedCommands)
+      expect([outdated.type, transition(running, outdated).kind]).toEqual([outdated.type, "stale"]);
+    // The model is called only when no tool call is pending.
     const state = command.type === "pause_for_budget" ? { ...running, pending_calls: [] } : running;
     expect([command.type, transition(state, command).kind]).toEqual([command.type, "change"]);
   }

@@ -18,15 +18,15 @@ const openServices = async (options: TestServerOptions = {}) => {
   const server = await startTestServer({ models, clock, ...options });
   const { chats, store, topics, generations } = getContext(server);
   const notices: ChatNotice[] = [];
-  const waiting: { matches: (notice: ChatNotice) => boolean; resolve: (notice: ChatNotice) => void }[] = [];
+  const waiters: { matches: (notice: ChatNotice) => boolean; resolve: (notice: ChatNotice) => void }[] = [];
   const follow = (id: string) =>
     topics.subscribe("chat", id, (notice) => {
       notices.push(notice);
-      for (const one of waiting.filter(({ matches }) => matches(notice))) one.resolve(notice);
+      for (const waiter of waiters.filter(({ matches }) => matches(notice))) waiter.resolve(notice);
     });
   /** Resolves with the next matching notice. */
   const nextNotice = (matches: (notice: ChatNotice) => boolean): Promise<ChatNotice> =>
-    new Promise((resolve) => waiting.push({ matches, resolve }));
+    new Promise((resolve) => waiters.push({ matches, resolve }));
   const nextStatus = (expected: string) => nextNotice((notice) => notice.status === expected);
   const loadTexts = async (id: string): Promise<string[]> => {
     const row = await store.get(findChat({ id }));
@@ -35,7 +35,7 @@ const openServices = async (options: TestServerOptions = {}) => {
     return rows.map(({ role, content }) => `${role}: ${content.map(({ text, type }) => text ?? type).join("")}`);
   };
   /** Resolves when followers have received more of the model's answer. */
-  const received = (id: string): Promise<void> =>
+  const nextOutput = (id: string): Promise<void> =>
     new Promise((resolve) => {
       const unsubscribe = topics.subscribe("chat_parts", id, () => {
         unsubscribe();
@@ -51,10 +51,10 @@ const openServices = async (options: TestServerOptions = {}) => {
     generations,
     notices,
     nextNotice,
-    status: nextStatus,
-    texts: loadTexts,
+    nextStatus,
+    loadTexts,
     follow,
-    received,
+    received: nextOutput,
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   };
 };
@@ -64,7 +64,12 @@ type Services = Awaited<ReturnType<typeof openServices>>;
 type Person = { readonly user_id: string; readonly organization_id: string };
 
 /** Creates a chat of this user, or of a new user. */
-const newChat = async (services: Services, text = "hello", tools: string[] = [], owner?: Person): Promise<string> => {
+const createChat = async (
+  services: Services,
+  text = "hello",
+  tools: string[] = [],
+  owner?: Person,
+): Promise<string> => {
   const { user_id, organization_id } = owner ?? (await seedUser(services.server));
   const id = uuid();
   services.follow(id);
@@ -111,7 +116,7 @@ const send = (services: Services, id: string, text: string, behavior: "queue" | 
 
 test("[CH-10] a turn stores the model's answer and the chat waits again; queued messages follow in order", async () => {
   await using services = await openServices();
-  const id = await newChat(services, "one");
+  const id = await createChat(services, "one");
   const first = await services.models.next();
   expect((await send(services, id, "two")).queued).not.toBeNull();
   expect((await send(services, id, "three")).queued).not.toBeNull();
@@ -120,10 +125,10 @@ test("[CH-10] a turn stores the model's answer and the chat waits again; queued 
   expect(second.prompt).toBe("two");
   second.say("b").finish();
   const third = await services.models.next();
-  const done = services.status("waiting");
+  const done = services.nextStatus("waiting");
   third.say("c").finish();
   expect((await done).queue).toEqual([]);
-  expect(await services.texts(id)).toEqual([
+  expect(await services.loadTexts(id)).toEqual([
     "user: one",
     "assistant: answer",
     "user: two",
@@ -137,24 +142,24 @@ test("[CH-10] a turn stores the model's answer and the chat waits again; queued 
 
 test("[CH-11] an interrupt keeps the output and stops the model immediately; later output is discarded", async () => {
   await using services = await openServices();
-  const id = await newChat(services);
+  const id = await createChat(services);
   const call = await services.models.next();
-  const received = services.received(id);
+  const output = services.nextOutput(id);
   call.say("half", " a sentence");
-  await received;
-  const stopped = services.status("waiting");
+  await output;
+  const stopped = services.nextStatus("waiting");
   await services.chats.ask(id, "interrupt", {});
   await stopped;
   expect(call.request.signal.aborted).toBe(true);
   call.say("too late").finish();
-  expect(await services.texts(id)).toEqual(["user: hello", "assistant: half a sentence"]);
+  expect(await services.loadTexts(id)).toEqual(["user: hello", "assistant: half a sentence"]);
   await services.chats.ask(id, "snapshot", {});
   expect(services.generations.hasTurn(id)).toBe(false);
 });
 
 test("[CH-12] an edit makes the running turn obsolete and starts another on the shorter history", async () => {
   await using services = await openServices();
-  const id = await newChat(services, "wrong");
+  const id = await createChat(services, "wrong");
   const oldCall = await services.models.next();
   oldCall.say("nonsense");
   const row = await services.store.get(findChat({ id }));
@@ -170,52 +175,52 @@ test("[CH-12] an edit makes the running turn obsolete and starts another on the 
   expect(edited.deleted_ids).toEqual([target?.id ?? 0]);
   const newCall = await services.models.next();
   expect([newCall.prompt, oldCall.request.signal.aborted]).toEqual(["right", true]);
-  const done = services.status("waiting");
+  const done = services.nextStatus("waiting");
   oldCall.finish();
   newCall.say("good").finish();
   await done;
-  expect(await services.texts(id)).toEqual(["user: right", "assistant: good"]);
+  expect(await services.loadTexts(id)).toEqual(["user: right", "assistant: good"]);
 });
 
-test("[CH-13] a transient failure is retried with a growing delay that is at least the provider's; a permanent failure ends the turn", async () => {
+test("[CH-13] retries a transient failure with a growing delay, at least the provider's; a permanent failure ends the turn", async () => {
   await using services = await openServices();
-  const id = await newChat(services);
-  const waits: number[] = [];
+  const id = await createChat(services);
+  const delays: number[] = [];
   for (const retry_after_ms of [0, 0, 9_000]) {
     const failed = services.nextNotice(({ retry_state }) => retry_state !== null);
     (await services.models.next()).say("par").fail("rate_limit", { retry_after_ms, status_code: 429 });
     const { retry_state } = await failed;
-    waits.push(retry_state?.delay_ms ?? 0);
+    delays.push(retry_state?.delay_ms ?? 0);
     await nextTick();
     services.clock.advance(retry_state?.delay_ms ?? 0);
   }
-  expect(waits).toEqual([1_000, 2_000, 9_000]);
-  const over = services.status("error");
+  expect(delays).toEqual([1_000, 2_000, 9_000]);
+  const errorStatus = services.nextStatus("error");
   const last = await services.models.next();
   expect(last.request.attempt).toBe(4);
   last.fail("auth", { status_code: 401 });
-  expect((await over).last_error).toMatchObject({ kind: "auth", status_code: 401, retryable: false });
-  expect(await services.texts(id)).toEqual(["user: hello"]);
+  expect((await errorStatus).last_error).toMatchObject({ kind: "auth", status_code: 401, retryable: false });
+  expect(await services.loadTexts(id)).toEqual(["user: hello"]);
 });
 
 test("[CH-14] a model call that falls silent or ends early is retried", async () => {
   await using services = await openServices();
-  await newChat(services);
+  await createChat(services);
   await services.models.next();
   const silent = services.nextNotice(({ retry_state }) => retry_state !== null);
   services.clock.advance(600_000);
   expect((await silent).retry_state?.kind).toBe("stream_silence_timeout");
   await nextTick();
   services.clock.advance(1_000);
-  const cut = services.nextNotice(({ retry_state }) => retry_state?.attempt === 2);
+  const cutOff = services.nextNotice(({ retry_state }) => retry_state?.attempt === 2);
   (await services.models.next()).say("this bre").end();
-  expect((await cut).retry_state?.kind).toBe("timeout");
+  expect((await cutOff).retry_state?.kind).toBe("timeout");
 });
 
-test("[MO-47] an answer that ends early is requested again up to four times in a row, and the last output is kept", async () => {
+test("[MO-47] the server retries an answer that ends early up to four times in a row, and keeps the last output", async () => {
   await using services = await openServices();
-  const id = await newChat(services);
-  const failed = services.status("error");
+  const id = await createChat(services);
+  const failed = services.nextStatus("error");
   for (let call = 1; call <= 5; call += 1) {
     const retrying = services.nextNotice(({ retry_state }) => retry_state?.attempt === call);
     (await services.models.next()).say(`half ${call}`).end();
@@ -226,27 +231,27 @@ test("[MO-47] an answer that ends early is requested again up to four times in a
   }
   expect((await failed).last_error).toMatchObject({ kind: "timeout", retryable: true });
   expect(services.models.calls).toHaveLength(5);
-  expect(await services.texts(id)).toEqual(["user: hello", "assistant: half 5"]);
+  expect(await services.loadTexts(id)).toEqual(["user: hello", "assistant: half 5"]);
 });
 
-test("[CH-15] client tools: the chat waits for results, calls of unknown tools get an error immediately, and the deadline ends the wait", async () => {
+test("[CH-15] the chat waits for results of client tools until the deadline; calls of unknown tools fail immediately", async () => {
   await using services = await openServices();
-  const id = await newChat(services, "go", ["ask"]);
-  const requested = services.status("requires_action");
+  const id = await createChat(services, "go", ["ask"]);
+  const requested = services.nextStatus("requires_action");
   (await services.models.next()).callTool("one", "ask", { q: 1 }).callTool("two", "nothing").finish("tool_calls");
   expect((await requested).pending_calls).toMatchObject([{ tool_call_id: "one", tool_name: "ask", args: { q: 1 } }]);
   await services.chats.ask(id, "completeAction", {
     results: [{ tool_call_id: "one", output: { a: 2 }, is_error: false }],
   });
-  const again = await services.models.next();
-  expect(again.request.messages.map(({ role }) => role)).toEqual(["system", "user", "assistant", "tool", "tool"]);
-  const second = services.status("requires_action");
-  again.callTool("three", "ask").finish("tool_calls");
+  const secondCall = await services.models.next();
+  expect(secondCall.request.messages.map(({ role }) => role)).toEqual(["system", "user", "assistant", "tool", "tool"]);
+  const second = services.nextStatus("requires_action");
+  secondCall.callTool("three", "ask").finish("tool_calls");
   await second;
   services.clock.advance(301_000);
   const third = await services.models.next();
   expect(third.request.messages.at(-1)?.content[0]).toMatchObject({ tool_call_id: "three", is_error: true });
-  const done = services.status("waiting");
+  const done = services.nextStatus("waiting");
   third.say("well").finish();
   await done;
 });
@@ -256,7 +261,7 @@ test("[CH-16] after a restart a running chat continues with a new attempt and it
   let id = "";
   {
     await using services = await openServices({ directory: temp.path });
-    id = await newChat(services, "one");
+    id = await createChat(services, "one");
     (await services.models.next()).say("lost");
     await send(services, id, "two");
   }
@@ -265,58 +270,63 @@ test("[CH-16] after a restart a running chat continues with a new attempt and it
   const call = await services.models.next();
   expect([call.prompt, call.request.attempt]).toEqual(["one", 2]);
   call.say("a").finish();
-  const done = services.status("waiting");
+  const done = services.nextStatus("waiting");
   (await services.models.next()).say("b").finish();
   await done;
-  expect(await services.texts(id)).toEqual(["user: one", "assistant: a", "user: two", "assistant: b"]);
+  expect(await services.loadTexts(id)).toEqual(["user: one", "assistant: a", "user: two", "assistant: b"]);
 });
 
-test("[CH-17] the number of concurrent turns is limited; each waiting turn starts when a slot is free", async () => {
+test("[CH-17] the number of concurrent turns is limited; a waiting turn starts when a slot is free", async () => {
   await using services = await openServices({ env: { SLIPWAY_CHAT_SLOTS: "1" } });
-  const one = await newChat(services, "one");
-  const two = await newChat(services, "two");
+  const firstChat = await createChat(services, "one");
+  const secondChat = await createChat(services, "two");
   const first = await services.models.next();
-  expect([services.generations.isWaiting(one), services.generations.isWaiting(two)]).toEqual([false, true]);
+  expect([services.generations.isWaiting(firstChat), services.generations.isWaiting(secondChat)]).toEqual([
+    false,
+    true,
+  ]);
   first.finish();
   const second = await services.models.next();
-  expect([second.prompt, services.generations.isWaiting(two)]).toEqual(["two", false]);
+  expect([second.prompt, services.generations.isWaiting(secondChat)]).toEqual(["two", false]);
 });
 
 test("[CH-47] a turn that waits for a retry releases its slot and takes another before it calls again", async () => {
   await using services = await openServices({ env: { SLIPWAY_CHAT_SLOTS: "1" } });
-  const one = await newChat(services, "one");
+  const firstChat = await createChat(services, "one");
   const failed = services.nextNotice(({ retry_state }) => retry_state !== null);
   (await services.models.next()).fail("overloaded", { retryable: true });
   const { retry_state } = await failed;
   await nextTick();
-  const two = await newChat(services, "two");
+  const secondChat = await createChat(services, "two");
   const second = await services.models.next();
-  expect([second.prompt, services.generations.isWaiting(one), services.generations.isWaiting(two)]).toEqual([
-    ...["two", false, false],
-  ]);
+  expect([
+    second.prompt,
+    services.generations.isWaiting(firstChat),
+    services.generations.isWaiting(secondChat),
+  ]).toEqual([...["two", false, false]]);
   services.clock.advance(retry_state?.delay_ms ?? 0);
   await nextTick();
-  expect(services.generations.isWaiting(one)).toBe(true);
+  expect(services.generations.isWaiting(firstChat)).toBe(true);
   second.finish();
-  const again = await services.models.next();
-  expect([again.prompt, again.request.attempt]).toEqual(["one", 2]);
+  const retriedCall = await services.models.next();
+  expect([retriedCall.prompt, retriedCall.request.attempt]).toEqual(["one", 2]);
   // The retried turn occupies a slot: new chats wait until it is stopped.
-  const three = await newChat(services, "three");
-  expect(services.generations.isWaiting(three)).toBe(true);
-  await services.chats.ask(one, "interrupt", {});
+  const thirdChat = await createChat(services, "three");
+  expect(services.generations.isWaiting(thirdChat)).toBe(true);
+  await services.chats.ask(firstChat, "interrupt", {});
   expect((await services.models.next()).prompt).toBe("three");
 });
 
 test("[CH-49] slots are shared fairly: one owner's many chats do not block another's", async () => {
   await using services = await openServices({ env: { SLIPWAY_CHAT_SLOTS: "2" } });
   const busy = await seedUser(services.server);
-  for (let number = 1; number <= 8; number += 1) await newChat(services, `busy ${number}`, [], busy);
+  for (let number = 1; number <= 8; number += 1) await createChat(services, `busy ${number}`, [], busy);
   const first = await services.models.next();
   await services.models.next();
   const other = await seedUser(services.server);
-  for (const text of ["other 1", "other 2"]) await newChat(services, text, [], other);
+  for (const text of ["other 1", "other 2"]) await createChat(services, text, [], other);
   const third = await seedUser(services.server);
-  await newChat(services, "third 1", [], third);
+  await createChat(services, "third 1", [], third);
   const order: string[] = [];
   for (let call = first; order.length < 9; ) {
     call.finish();
@@ -331,16 +341,16 @@ test("[CH-49] slots are shared fairly: one owner's many chats do not block anoth
 test("[CH-49] a turn of many steps yields to another owner's chat between two steps, but not to one of its own owner", async () => {
   await using services = await openServices({ env: { SLIPWAY_CHAT_SLOTS: "1" } });
   const busy = await seedUser(services.server);
-  const one = await newChat(services, "one", [], busy);
+  const firstChat = await createChat(services, "one", [], busy);
   const first = await services.models.next();
-  await newChat(services, "two", [], busy);
+  await createChat(services, "two", [], busy);
   first.callTool("call-1", "list_templates").finish("tool_calls");
   const second = await services.models.next();
   expect(second.prompt).toBe("one");
-  await newChat(services, "other");
+  await createChat(services, "other");
   second.callTool("call-2", "list_templates").finish("tool_calls");
   const otherCall = await services.models.next();
-  expect([otherCall.prompt, services.generations.isWaiting(one)]).toEqual(["other", true]);
+  expect([otherCall.prompt, services.generations.isWaiting(firstChat)]).toEqual(["other", true]);
   otherCall.finish();
   const laterCalls = [await services.models.next()];
   laterCalls[0]?.finish();
@@ -355,17 +365,17 @@ test("[CH-49] an owner who waits for some time gets an extra slot; there are at 
     await seedUser(services.server),
     await seedUser(services.server),
   ];
-  await newChat(services, "for ever", [], busy);
+  await createChat(services, "for ever", [], busy);
   await services.models.next();
-  const own = await newChat(services, "busy 2", [], busy);
-  const one = await newChat(services, "other", [], other);
-  const two = await newChat(services, "third", [], third);
-  const waiting = () => [own, one, two].map((id) => services.generations.isWaiting(id));
+  const busyChat = await createChat(services, "busy 2", [], busy);
+  const otherChat = await createChat(services, "other", [], other);
+  const thirdChat = await createChat(services, "third", [], third);
+  const waiting = () => [busyChat, otherChat, thirdChat].map((id) => services.generations.isWaiting(id));
   expect(waiting()).toEqual([true, true, true]);
   services.clock.advance(20_000);
   const otherCall = await services.models.next();
   expect([otherCall.prompt, ...waiting()]).toEqual(["other", true, false, true]);
-  const done = services.status("waiting");
+  const done = services.nextStatus("waiting");
   otherCall.finish();
   await done;
   await nextTick();
@@ -376,20 +386,20 @@ test("[CH-49] an owner who waits for some time gets an extra slot; there are at 
 
 test("[CH-18] promoting while a turn runs stops it; the promoted message goes first and nothing is lost", async () => {
   await using services = await openServices();
-  const id = await newChat(services, "one");
-  const received = services.received(id);
+  const id = await createChat(services, "one");
+  const output = services.nextOutput(id);
   (await services.models.next()).say("half");
-  await received;
+  await output;
   await send(services, id, "two");
   const { queued } = await send(services, id, "three");
   await services.chats.ask(id, "promoteQueued", { queued_id: queued?.id ?? 0 });
   const next = await services.models.next();
   expect(next.prompt).toBe("three");
   next.finish();
-  const done = services.status("waiting");
+  const done = services.nextStatus("waiting");
   (await services.models.next()).say("end").finish();
   await done;
-  expect(await services.texts(id)).toEqual([
+  expect(await services.loadTexts(id)).toEqual([
     "user: one",
     "assistant: half",
     "user: three",

@@ -1,3 +1,4 @@
+// Reports of jobs carry the number of their attempt.
 import { expect, test } from "bun:test";
 import type { Directory } from "#actors/runtime/directory.ts";
 import { JobQueue } from "#actors/runtime/job-queue.ts";
@@ -81,7 +82,7 @@ test("[WK-7] reports of an import and a dry run carry their attempt", async () =
     new DryRunRunner({ clock: systemClock, jobs, dryRuns, provisioners, equip: passThrough } as never).submit(job),
   );
   expect(runs.reports.at(-1)).toBe("completeJob of 3");
-  expect(runs.reports.every((one) => one.endsWith(" of 3"))).toBe(true);
+  expect(runs.reports.every((report) => report.endsWith(" of 3"))).toBe(true);
 });
 
 test("[JB-12] a build and a dry run that a database outage interrupts go back into the queue", async () => {

@@ -1,3 +1,4 @@
+// Jobs whose shard moves to another node.
 import { expect, test } from "bun:test";
 import { askWithRetries } from "#actors/job/report-retries.ts";
 import type { Directory } from "#actors/runtime/directory.ts";

@@ -14,7 +14,7 @@ const makeJob = (id: string, created_at: number, run: QueuedJob["run"], urgency:
   run,
 });
 
-test("[JB-1] at most as many jobs run as there are slots; jobs of people first, then the oldest, regardless of the order of submission", async () => {
+test("[JB-1] as many jobs run as there are slots; people's jobs run first, then the oldest, regardless of the order of submission", async () => {
   const queue = new JobQueue(1);
   const order: string[] = [];
   const gate = Promise.withResolvers<void>();
@@ -106,7 +106,7 @@ test("[JB-10] a stored line has no NUL, no invalid characters and a maximum leng
   expect(rows.map(({ id }) => id)).toEqual([5, 6]);
 });
 
-test("[JB-11] a job's output in one turn of the event loop is one message, in order, and is resent while its owner is overloaded", async () => {
+test("[JB-11] a job's output in one turn of the event loop is one message, which is resent while its owner is overloaded", async () => {
   const messages: JobOutput[] = [];
   let refusals = 1;
   const report = new JobReport(systemClock, async (message) => {

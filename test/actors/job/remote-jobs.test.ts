@@ -27,7 +27,7 @@ type Owner = { state: "pending" | "running" | "done"; part: number; job: Omit<Qu
 
 const cleanups: (() => void)[] = [];
 afterEach(() => {
-  for (const end of cleanups.splice(0)) end();
+  for (const cleanUp of cleanups.splice(0)) cleanUp();
 });
 
 /** Creates nodes by name, the state of the job owners, and the running jobs. Each job ends when the test calls its `end`. */
@@ -52,8 +52,8 @@ const createCluster = (names: readonly string[], slots = 1) => {
         return nodeOfShard.get(0) === name;
       },
       nodeOf: (shard) => {
-        const other = nodeOfShard.get(shard);
-        return other === undefined || other === name ? undefined : toNode(other);
+        const owner = nodeOfShard.get(shard);
+        return owner === undefined || owner === name ? undefined : toNode(owner);
       },
     };
     const workers = new Workers(clock);
@@ -105,7 +105,7 @@ const createCluster = (names: readonly string[], slots = 1) => {
     owners,
     runningJobs,
     problems,
-    cut: unreachable,
+    unreachable,
     nodeOfShard,
     node,
     /** Submits a job of this shard at the node that has it. */
@@ -128,7 +128,7 @@ const createCluster = (names: readonly string[], slots = 1) => {
   };
 };
 
-test("[CP-60] a job that needs a worker runs on one of the first node's workers, whichever node owns it, and is in no queue once it has ended", async () => {
+test("[CP-60] a job that needs a worker runs on a worker of the first node, whichever node owns it, and leaves the queue when it ends", async () => {
   const { nodeOfShard, node, submit, start, runningJobs, owners, advanceUntil } = createCluster(["a", "b"]);
   nodeOfShard.set(0, "a").set(1, "b");
   start();
@@ -172,16 +172,10 @@ test("[CP-61] every node lists the workers, and positions are counted over all n
 });
 
 test("[CP-62] a cancellation reaches a job on another node, even if the connection was down in the meantime", async () => {
-  const {
-    nodeOfShard,
-    node,
-    submit,
-    start,
-    runningJobs,
-    owners,
-    advanceUntil,
-    cut: unreachable,
-  } = createCluster(["a", "b"]);
+  const { nodeOfShard, node, submit, start, runningJobs, owners, advanceUntil, unreachable } = createCluster([
+    "a",
+    "b",
+  ]);
   nodeOfShard.set(0, "a").set(1, "b");
   start();
   node("a").workers.connect(makeWorkerInfo("w"), LINK);
@@ -197,16 +191,10 @@ test("[CP-62] a cancellation reaches a job on another node, even if the connecti
 });
 
 test("[CP-63] a broken connection starts no job twice", async () => {
-  const {
-    nodeOfShard,
-    node,
-    submit,
-    start,
-    runningJobs,
-    problems,
-    advanceUntil,
-    cut: unreachable,
-  } = createCluster(["a", "b"]);
+  const { nodeOfShard, node, submit, start, runningJobs, problems, advanceUntil, unreachable } = createCluster([
+    "a",
+    "b",
+  ]);
   nodeOfShard.set(0, "a").set(1, "b");
   start();
   node("a").workers.connect(makeWorkerInfo("w", 4), LINK);
@@ -223,18 +211,12 @@ test("[CP-63] a broken connection starts no job twice", async () => {
   expect(problems).toEqual([]);
 });
 
-test("[CP-63] when the first node dies, its jobs start again on the next one's workers, including the next one's own", async () => {
-  const {
-    nodeOfShard,
-    node,
-    submit,
-    start,
-    runningJobs,
-    owners,
-    problems,
-    advanceUntil,
-    cut: unreachable,
-  } = createCluster(["a", "b", "c"]);
+test("[CP-63] when the first node dies, its workers' jobs start again on the workers of the next first node", async () => {
+  const { nodeOfShard, node, submit, start, runningJobs, owners, problems, advanceUntil, unreachable } = createCluster([
+    "a",
+    "b",
+    "c",
+  ]);
   nodeOfShard.set(0, "a").set(1, "b").set(2, "c");
   start();
   node("a").workers.connect(makeWorkerInfo("w", 4), LINK);
@@ -254,7 +236,7 @@ test("[CP-63] when the first node dies, its jobs start again on the next one's w
   expect(problems).toEqual([]);
 });
 
-test("[CP-63] a first node that hands over ends its workers' jobs before any job starts elsewhere", async () => {
+test("[CP-63] a first node that hands over its role ends its workers' jobs before any job starts elsewhere", async () => {
   const { nodeOfShard, node, submit, start, runningJobs, problems, advanceUntil } = createCluster(["a", "b"]);
   nodeOfShard.set(0, "a").set(1, "b").set(2, "a");
   start();

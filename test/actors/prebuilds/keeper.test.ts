@@ -21,8 +21,8 @@ testInside(
     };
     const { id } = await makeTemplate(world.admin, JSON.stringify(manifest));
     const getNextDelay = async (): Promise<number> => {
-      const all = await store.all(listDueTimers({ now: 9e15 }));
-      return (all.find(({ actor_id }) => actor_id === id)?.due ?? Number.NaN) - clock.now();
+      const timers = await store.all(listDueTimers({ now: 9e15 }));
+      return (timers.find(({ actor_id }) => actor_id === id)?.due ?? Number.NaN) - clock.now();
     };
     const broken = new PrebuildKeeper({
       store,

@@ -59,12 +59,12 @@ const getRefusal = (state: TrialState, event: TrialEvent): string => {
 
 const now = 1_000;
 const makeDelivered = (number: number): TrialEvent => ({ type: "delivered", number, message_id: number * 10, now });
-const makeSeen = (number: number, chat: "running" | "needs_approval" | "idle", more: object = {}): TrialEvent => ({
+const makeSeen = (number: number, chat: "running" | "needs_approval" | "idle", overrides: object = {}): TrialEvent => ({
   type: "seen",
   number,
   chat,
   now: now + 5,
-  ...more,
+  ...overrides,
 });
 const makeCheck = (exit_code: number, timed_out = false) => ({ exit_code, timed_out, output: "", duration_ms: 1 });
 const makeMeasured = (number: number, turn = 1): TrialEvent => ({
@@ -74,12 +74,12 @@ const makeMeasured = (number: number, turn = 1): TrialEvent => ({
   changes: { files: 1, added: 2, removed: 3 },
   changes_error: "",
 });
-const makeChecked = (number: number, turn: number, makeCheck: TrialCheck | null): TrialEvent => ({
+const makeChecked = (number: number, turn: number, check: TrialCheck | null): TrialEvent => ({
   type: "checked",
   number,
   turn,
-  check: makeCheck,
-  error: makeCheck ? "" : "it could not run",
+  check,
+  error: check ? "" : "it could not run",
 });
 const makeKeep = (number: number): TrialEvent => ({ type: "keep", number, snapshot_id: "s", safety_id: "b", now });
 const listStatuses = ({ ways }: TrialState): string => ways.map(({ status }) => status).join(" ");
@@ -99,11 +99,11 @@ test("[TY-3] a way passes through fork, turn and check, and is checked again whe
   expect(checking.ways[1]?.error).toBe("no model");
   const ready = applyEvents(checking, makeMeasured(1), makeChecked(1, 1, makeCheck(1)));
   expect([listStatuses(ready), ready.status]).toEqual(["failed error", "ready"]);
-  const again = applyEvents(ready, makeSeen(1, "running"));
-  expect(again.ways[0]).toMatchObject({ status: "working", turn: 2, measured: false, check: null });
+  const continued = applyEvents(ready, makeSeen(1, "running"));
+  expect(continued.ways[0]).toMatchObject({ status: "working", turn: 2, measured: false, check: null });
   // Further results of the first check are ignored.
-  expect(transition(applyEvents(again, makeSeen(1, "idle")), makeChecked(1, 1, makeCheck(0))).kind).toBe("stale");
-  const passed = applyEvents(again, makeSeen(1, "idle"), makeMeasured(1, 2), makeChecked(1, 2, makeCheck(0)));
+  expect(transition(applyEvents(continued, makeSeen(1, "idle")), makeChecked(1, 1, makeCheck(0))).kind).toBe("stale");
+  const passed = applyEvents(continued, makeSeen(1, "idle"), makeMeasured(1, 2), makeChecked(1, 2, makeCheck(0)));
   expect([listStatuses(passed), passed.status]).toEqual(["passed error", "ready"]);
   const ended = applyEvents(createTrial(2), makeDelivered(1), makeSeen(1, "idle"), makeMeasured(1));
   expect(listStatuses(applyEvents(ended, makeChecked(1, 1, makeCheck(0, true))))).toBe("failed waiting");
@@ -130,7 +130,7 @@ test("[TY-6] a stop ends active ways, even while a prompt is being sent, and an 
   expect(getRefusal(stopped, { type: "stop", now })).toBe("conflict: None of the ways is running.");
 });
 
-test("[TY-4] [TY-5] one finished way is kept, or none; a failed keep leaves the choice open", () => {
+test("[TY-4] [TY-5] keeps one finished way or none; a failed keep leaves the choice open", () => {
   const ready = applyEvents(
     createTrial(2),
     makeDelivered(1),
@@ -154,9 +154,14 @@ test("[TY-4] [TY-5] one finished way is kept, or none; a failed keep leaves the 
   const restored = applyEvents(keeping, { type: "restored" }, { type: "gone", number: 2 });
   expect([restored.status, countOpen(restored)]).toEqual(["keeping", 1]);
   expect(applyEvents(restored, { type: "gone", number: 1 }).status).toBe("kept");
-  const none = applyEvents(ready, { type: "discard", now }, { type: "gone", number: 1 }, { type: "gone", number: 2 });
-  expect(none.status).toBe("discarded");
-  expect(getRefusal(none, makeKeep(1))).toBe("conflict: This trial has already ended.");
+  const discarded = applyEvents(
+    ready,
+    { type: "discard", now },
+    { type: "gone", number: 1 },
+    { type: "gone", number: 2 },
+  );
+  expect(discarded.status).toBe("discarded");
+  expect(getRefusal(discarded, makeKeep(1))).toBe("conflict: This trial has already ended.");
   expect(getRefusal(applyEvents(createTrial(2), { type: "stop", now }), makeKeep(1))).toStartWith(
     "conflict: Way 1 has not started",
   );
@@ -164,7 +169,7 @@ test("[TY-4] [TY-5] one finished way is kept, or none; a failed keep leaves the 
 
 test(`[TY-7] in any order of events and requests, each way of a trial ends up kept or discarded (seed ${SEED})`, () => {
   const random = randomFrom(SEED);
-  const pick = <T>(all: readonly T[]): T => all[Math.floor(random() * all.length)] as T;
+  const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)] as T;
   const outcomes = new Set<string>();
   for (let run = 0; run < 400; run++) {
     const count = 2 + Math.floor(random() * 3);

@@ -12,11 +12,11 @@ const getDeadline = (decision: Decision): number | null | undefined =>
 
 const ttl_ms = 8 * HOUR;
 /** Returns a running workspace whose deadline is `left_ms` after START. */
-const runningWith = (left_ms: number, more: Facts = {}) =>
+const runningWith = (left_ms: number, overrides: Facts = {}) =>
   stateWith({
-    workspace: { ttl_ms, ...more.workspace },
-    build: { deadline: START + left_ms, ...more.build },
-    job: more.job ?? {},
+    workspace: { ttl_ms, ...overrides.workspace },
+    build: { deadline: START + left_ms, ...overrides.build },
+    job: overrides.job ?? {},
   });
 
 describe("[TI-10] activity moves the deadline to one bump from now", () => {
@@ -26,12 +26,12 @@ describe("[TI-10] activity moves the deadline to one bump from now", () => {
     ["not before 5 % of the bump has passed", 57 * MINUTE + 1, undefined],
     ["once 5 % of the bump has passed", 57 * MINUTE, HOUR],
     ["not when more than a bump is left", 3 * HOUR, undefined],
-  ])("%s", (_, left, bumped) => {
-    const decision = recordActivity(runningWith(left), createRules(), CONNECTED_REPORT, START);
+  ])("%s", (_, leftMs, bumped) => {
+    const decision = recordActivity(runningWith(leftMs), createRules(), CONNECTED_REPORT, START);
     expect(getDeadline(decision)).toBe(bumped === undefined ? undefined : START + bumped);
   });
 
-  test("[TI-10] the bump is the template's, ends at the latest deadline, and covers the next autostart and its run", () => {
+  test("[TI-10] the template sets the bump, which ends at the latest deadline and covers the next autostart with its time to live", () => {
     const rules = createRules({ activity_bump_ms: 3 * HOUR });
     expect(getDeadline(recordActivity(runningWith(HOUR), rules, CONNECTED_REPORT, START))).toBe(START + 3 * HOUR);
     const capped = runningWith(HOUR, { build: { max_deadline: START + 2 * HOUR } });
@@ -77,7 +77,7 @@ describe("[TI-11] what moves the deadline", () => {
   });
 });
 
-test("[TI-10] for any series of reports, deadlines only grow, and never pass the latest deadline, or one bump from now if there is no autostart", () => {
+test("[TI-10] reports only extend a deadline, at most to the latest deadline, and without autostart to one bump from now", () => {
   const report = fc.record({
     wait: fc.integer({ min: 0, max: 3 * HOUR }),
     reason: fc.constantFrom("agent_stats", "terminal", "app_traffic", "usage"),

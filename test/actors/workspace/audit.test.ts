@@ -40,8 +40,8 @@ describe("[AU-7] the audit log of workspace changes", () => {
     expect(listEntries(state, newBuild("autostop"), false)).toEqual([["stop", "workspace_build", "autostop", null]]);
     expect(listEntries(state, newBuild("initiator"), false)).toEqual([["stop", "workspace_build", "initiator", "ann"]]);
     expect(listEntries(state, newBuild("initiator"))).toEqual([["stop", "workspace_build", "initiator", null]]);
-    const gone = { ...state, workspace: { ...state.workspace, deleted: true } };
-    expect(listEntries(state, gone, false).map((entry) => entry.slice(0, 2))).toEqual([["delete", "workspace"]]);
+    const deleted = { ...state, workspace: { ...state.workspace, deleted: true } };
+    expect(listEntries(state, deleted, false).map((entry) => entry.slice(0, 2))).toEqual([["delete", "workspace"]]);
     expect(listEntries(undefined, state).map((entry) => entry.slice(0, 2))).toEqual([
       ["create", "workspace"],
       [state.build.transition, "workspace_build"],

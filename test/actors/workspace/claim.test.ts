@@ -36,11 +36,11 @@ const CLAIM: Claim = {
   task_id: null,
   build,
 };
-const readyState = (more: Facts = {}) =>
+const readyState = (overrides: Facts = {}) =>
   stateWith({
-    workspace: { ...READY.workspace, ...more.workspace },
-    build: { ...READY.build, ...more.build },
-    job: { ...READY.job, ...more.job },
+    workspace: { ...READY.workspace, ...overrides.workspace },
+    build: { ...READY.build, ...overrides.build },
+    job: { ...READY.job, ...overrides.job },
   });
 
 describe("[PB-7] claiming an unavailable prebuild is stale", () => {
@@ -56,12 +56,12 @@ describe("[PB-7] claiming an unavailable prebuild is stale", () => {
     ["of another version", {}, { template_version_id: "other" }],
     ["of another preset", {}, { template_version_preset_id: "other" }],
   ];
-  test.each(cases)("%s", (_, facts, other = {}) => {
-    expect(toClaimChange(readyState(facts), { ...CLAIM, build: { ...build, ...other } }, START)).toBeUndefined();
+  test.each(cases)("%s", (_, facts, otherBuild = {}) => {
+    expect(toClaimChange(readyState(facts), { ...CLAIM, build: { ...build, ...otherBuild } }, START)).toBeUndefined();
   });
 });
 
-test("[PB-7] a claim changes owner, name and times, revokes every share, and queues the build, guarded by the previous owner", () => {
+test("[PB-7] a claim changes owner, name and times, revokes every share, and queues the build, unless another claim was first", () => {
   const { state, writes, events, effects } = toClaimChange(
     { ...readyState(), agent_ids: ["a"] },
     CLAIM,
@@ -123,8 +123,8 @@ describe("[PB-9] whether a build belongs to a claim", () => {
   });
 });
 
-test("[PB-20] the claim of a prebuild that was shared counts as a loss of access, that of another one does not", () => {
-  const claimed = (facts: Facts) => (toClaimChange(readyState(facts), CLAIM, START) as Change).state.workspace;
-  expect(claimed({})).toMatchObject({ group_acl: {}, access_lost_at: START });
-  expect(claimed({ workspace: { group_acl: {} } }).access_lost_at).toBeNull();
+test("[PB-20] claiming a shared prebuild is recorded as a loss of access; claiming an unshared one is not", () => {
+  const claimWith = (facts: Facts) => (toClaimChange(readyState(facts), CLAIM, START) as Change).state.workspace;
+  expect(claimWith({})).toMatchObject({ group_acl: {}, access_lost_at: START });
+  expect(claimWith({ workspace: { group_acl: {} } }).access_lost_at).toBeNull();
 });

@@ -46,7 +46,7 @@ test("[TI-5] a first deadline past the next autostart becomes that autostart plu
   expect(iso(initialDeadlines(workspaceWith(3 * HOUR, schedule), weekend, START).deadline)).toBe("2030-01-01T15:00");
 });
 
-describe("[TI-6] the latest deadline is the first required midnight that is at least an hour and three quarters away", () => {
+describe("[TI-6] the latest deadline is the first required midnight at least 105 minutes away", () => {
   const toTime = (text: string): number => Date.parse(text);
   // 2023-01-02 is the Monday of week 0; 2030-01-07 begins week 366.
   test.each([
@@ -80,7 +80,7 @@ describe("[TI-6] the latest deadline is the first required midnight that is at l
 
 const DAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
 
-test("[TI-6] for any requirement, the latest deadline is the earliest required midnight in a required week that is far enough away", () => {
+test("[TI-6] the latest deadline is the first midnight of a required day and week that is far enough away", () => {
   fc.assert(
     fc.property(
       fc.uniqueArray(fc.constantFrom(...DAYS), { minLength: 1 }),
@@ -100,7 +100,7 @@ test("[TI-6] for any requirement, the latest deadline is the earliest required m
   );
 });
 
-test("[TI-4] [TI-6] with any settings, no deadline is after the latest one, and a deadline before the time to live equals the latest one", () => {
+test("[TI-4] [TI-6] no deadline is after the latest one, and a deadline before the time to live equals the latest one", () => {
   fc.assert(
     fc.property(
       fc.option(fc.integer({ min: 1, max: 43_200 }).map((minutes) => minutes * MINUTE)),
@@ -161,8 +161,8 @@ describe("[TI-8] a deadline", () => {
 describe("[TI-28] changing a required stop while the workspace runs", () => {
   const now = START + HOUR;
   const wednesday = createRules({ autostop_requirement_days: ["wednesday"] });
-  const renew = (build: Deadlines, rules: ReturnType<typeof createRules>, at = now, ttl: number | null = null) =>
-    renewDeadlines(stateWith({ workspace: { ttl_ms: ttl }, build, job: { completed_at: START } }), rules, at);
+  const renew = (build: Deadlines, rules: ReturnType<typeof createRules>, time = now, ttl: number | null = null) =>
+    renewDeadlines(stateWith({ workspace: { ttl_ms: ttl }, build, job: { completed_at: START } }), rules, time);
 
   test("moves the latest deadline, and a deadline that is past it", () => {
     const max = computeMaxDeadline(wednesday, START) as number;
@@ -181,17 +181,17 @@ describe("[TI-28] changing a required stop while the workspace runs", () => {
 
   test("changes nothing if the requirement is unchanged, even close to the stop and past it", () => {
     const max = computeMaxDeadline(wednesday, START) as number;
-    for (const at of [now, max - HOUR, max, max + HOUR]) {
-      expect(renew({ deadline: max, max_deadline: max }, wednesday, at)).toBeUndefined();
+    for (const time of [now, max - HOUR, max, max + HOUR]) {
+      expect(renew({ deadline: max, max_deadline: max }, wednesday, time)).toBeUndefined();
     }
   });
 
-  test("gives two hours if the stop would already be due, and removes the deadline when no stop is required any more", () => {
+  test("grants two hours if the stop would already be due, and removes the deadline when no stop is required", () => {
     const max = computeMaxDeadline(wednesday, START) as number;
-    const at = max + DAY;
-    const extended = renew({ deadline: null, max_deadline: null }, wednesday, at);
-    expect(extended).toEqual({ deadline: at + 2 * HOUR, max_deadline: at + 2 * HOUR });
-    expect(renew(extended as Deadlines, wednesday, at + HOUR)).toBeUndefined();
+    const time = max + DAY;
+    const extended = renew({ deadline: null, max_deadline: null }, wednesday, time);
+    expect(extended).toEqual({ deadline: time + 2 * HOUR, max_deadline: time + 2 * HOUR });
+    expect(renew(extended as Deadlines, wednesday, time + HOUR)).toBeUndefined();
     expect(renew({ deadline: max, max_deadline: max }, createRules())).toEqual({ deadline: null, max_deadline: null });
   });
 });

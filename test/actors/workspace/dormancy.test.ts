@@ -80,10 +80,16 @@ describe("[TI-27] an unclaimed prebuild and a deleted workspace", () => {
   const prebuild = stateWith({ workspace: { owner_id: PREBUILDS_USER_ID }, build: { deadline: START + DAY } });
   const deleted = stateWith({ workspace: { deleted: true }, build: { deadline: START + DAY } });
   test.each([
-    ["time to live", (one: typeof prebuild) => withTtl(one, createRules(), { ttl_ms: HOUR, by: ADA }, START)],
-    ["autostart", (one: typeof prebuild) => withAutostart(one, createRules(), "0 9 * * *", START)],
-    ["extension", (one: typeof prebuild) => extendDeadline(one, { deadline: START + HOUR, by: ADA }, START)],
-    ["dormancy", (one: typeof prebuild) => withDormancy(one, { dormant: true, by: ADA }, START)],
+    [
+      "time to live",
+      (workspace: typeof prebuild) => withTtl(workspace, createRules(), { ttl_ms: HOUR, by: ADA }, START),
+    ],
+    ["autostart", (workspace: typeof prebuild) => withAutostart(workspace, createRules(), "0 9 * * *", START)],
+    [
+      "extension",
+      (workspace: typeof prebuild) => extendDeadline(workspace, { deadline: START + HOUR, by: ADA }, START),
+    ],
+    ["dormancy", (workspace: typeof prebuild) => withDormancy(workspace, { dormant: true, by: ADA }, START)],
   ])("%s: 409 and 410", (_, change) => {
     expect(getOutcome(change(prebuild))).toBe("conflict");
     expect(getOutcome(change(deleted))).toBe("gone");
@@ -102,11 +108,11 @@ describe("[TI-7] the time to live", () => {
   });
 
   test("[TI-7] removing it removes the running deadline, except the latest deadline that the template requires", () => {
-    const one = { workspace: { ttl_ms: HOUR }, build: { deadline } };
-    expect(getState(setTtl(null, one)).build.deadline).toBeNull();
+    const facts = { workspace: { ttl_ms: HOUR }, build: { deadline } };
+    expect(getState(setTtl(null, facts)).build.deadline).toBeNull();
     const max_deadline = START + DAY;
-    expect(getState(setTtl(null, { ...one, build: { deadline, max_deadline } })).build.deadline).toBe(max_deadline);
-    const stopped = getState(setTtl(null, { ...one, build: { deadline, transition: "stop" } }));
+    expect(getState(setTtl(null, { ...facts, build: { deadline, max_deadline } })).build.deadline).toBe(max_deadline);
+    const stopped = getState(setTtl(null, { ...facts, build: { deadline, transition: "stop" } }));
     expect([stopped.workspace.ttl_ms, stopped.build.deadline]).toEqual([null, deadline]);
   });
 

@@ -39,9 +39,9 @@ class Command implements fc.AsyncCommand<LifeModel, Real> {
 
   check(model: Readonly<LifeModel>): boolean {
     const step = this.#step(model);
-    if (step.do === "create" || step.do === "claim") return model.all.length < MAX_WORKSPACES;
+    if (step.do === "create" || step.do === "claim") return model.workspaces.length < MAX_WORKSPACES;
     if (step.do === "wait") return step.ms <= MAX_STEP_MS || !model.isBuilding;
-    return model.all.length > 0;
+    return model.workspaces.length > 0;
   }
 
   async run(model: LifeModel, real: Real): Promise<void> {
@@ -62,7 +62,7 @@ const transition = fc.constantFrom("start", "start", "stop", "stop", "stop", "de
 const ttl = fc.option(fc.constantFrom(HOUR, 5 * HOUR, 30 * HOUR));
 const HOURS = [0, 9] as const;
 const hour = fc.option(fc.constantFrom(...HOURS));
-const on = fc.boolean();
+const isOn = fc.boolean();
 const times = fc.constantFrom(30_000, MAX_STEP_MS, 20 * MINUTE, HOUR, 5 * HOUR, 9 * HOUR, DAY, 3 * DAY);
 
 const listStepArbitraries = (): fc.Arbitrary<Step | BeforeHourStep>[] => [
@@ -75,7 +75,7 @@ const listStepArbitraries = (): fc.Arbitrary<Step | BeforeHourStep>[] => [
   fc.record({ do: fc.constant("extend" as const), of: workspaceIndex, by: fc.constantFrom(5 * MINUTE, HOUR, 2 * DAY) }),
   fc.record({ do: fc.constant("ttl" as const), of: workspaceIndex, ms: ttl }),
   fc.record({ do: fc.constant("autostart" as const), of: workspaceIndex, hour }),
-  fc.record({ do: fc.constantFrom("dormant" as const, "favorite" as const), of: workspaceIndex, on }),
+  fc.record({ do: fc.constantFrom("dormant" as const, "favorite" as const), of: workspaceIndex, on: isOn }),
   fc.record({ do: fc.constant("wait" as const), of: workspaceIndex, ms: times }),
   fc.record({ do: fc.constant("eve" as const), hour: fc.constantFrom(...HOURS) }),
 ];
@@ -97,26 +97,26 @@ export type PlayOptions = {
 
 /** Plays that many runs. Returns how often each build reason occurred, to detect runs in which nothing happens. */
 export const play = async ({ seed, runs, steps, open }: PlayOptions): Promise<Record<string, number>> => {
-  const seen: Record<string, number> = {};
+  const reasonCounts: Record<string, number> = {};
   const commands = fc.commands(
-    listStepArbitraries().map((one) => one.map((step) => new Command(step))),
+    listStepArbitraries().map((arbitrary) => arbitrary.map((step) => new Command(step))),
     { maxCommands: steps, size: "max" },
   );
   await fc.assert(
-    fc.asyncProperty(fc.constantFrom(...TEMPLATES), commands, async (rules, given) => {
+    fc.asyncProperty(fc.constantFrom(...TEMPLATES), commands, async (rules, commandSequence) => {
       const { now, real, done } = await open(rules);
       const model = new LifeModel(rules, now);
       try {
-        await fc.asyncModelRun(() => ({ model, real }), given);
+        await fc.asyncModelRun(() => ({ model, real }), commandSequence);
       } finally {
         await done?.();
       }
       for (const build of model.listViews().flatMap(({ builds }) => builds)) {
         const [, , reason = ""] = build.split(" ");
-        seen[reason] = (seen[reason] ?? 0) + 1;
+        reasonCounts[reason] = (reasonCounts[reason] ?? 0) + 1;
       }
     }),
     { seed, numRuns: runs, endOnFailure: false },
   );
-  return seen;
+  return reasonCounts;
 };

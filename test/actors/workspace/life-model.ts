@@ -49,7 +49,7 @@ const findNextHour = (hour: number, now: number): number => {
 export class LifeModel {
   readonly rules: Rules;
   now: number;
-  readonly all: Life[] = [];
+  readonly workspaces: Life[] = [];
 
   constructor(rules: Rules, now: number) {
     this.rules = rules;
@@ -57,26 +57,26 @@ export class LifeModel {
   }
 
   get isBuilding(): boolean {
-    return this.all.some((one) => one.isActive);
+    return this.workspaces.some((workspace) => workspace.isActive);
   }
 
   /** Applies a step and returns the status for everyone who does it. */
   applyStep(step: Step): number {
     const answer = this.#answer(step);
-    for (const one of this.all) one.settle(this);
+    for (const workspace of this.workspaces) workspace.settle(this);
     return answer;
   }
 
   listViews(): View[] {
-    return this.all.map((one) => one.view(this));
+    return this.workspaces.map((workspace) => workspace.view(this));
   }
 
   #answer(step: Step): number {
     if (step.do === "wait") this.now += step.ms;
-    if (step.do === "create") this.all.push(new Life(this, step.version, step.ttl, step.hour));
-    if (step.do === "claim") this.all.push(new Life(this, "good", step.ttl, step.hour, true));
+    if (step.do === "create") this.workspaces.push(new Life(this, step.version, step.ttl, step.hour));
+    if (step.do === "claim") this.workspaces.push(new Life(this, "good", step.ttl, step.hour, true));
     if (step.do === "wait" || step.do === "create" || step.do === "claim") return 200;
-    return this.all[step.of % this.all.length]?.applyStep(step, this) ?? 0;
+    return this.workspaces[step.of % this.workspaces.length]?.applyStep(step, this) ?? 0;
   }
 }
 
@@ -115,14 +115,14 @@ class Life {
   /** Only starts can fail; a hanging build continues until it is canceled. */
   #begin(transition: Transition, reason: string, now: number): void {
     if (transition === "start" && this.#dormant !== null) this.#wake(now);
-    const ends = { good: "succeeded", bad: "failed", hang: "running" } as const;
-    const job = transition === "start" ? ends[this.#version] : "succeeded";
+    const startResults = { good: "succeeded", bad: "failed", hang: "running" } as const;
+    const job = transition === "start" ? startResults[this.#version] : "succeeded";
     this.#builds.push({ transition, reason, job, ended: now });
     this.#deadline = null;
     this.#schedule(now);
     if (transition !== "start" || job !== "succeeded" || this.#ttl === null) return;
     const next = this.#hour === null ? null : findNextHour(this.#hour, now);
-    // The next autostart is before that, so it continues to run through it.
+    // If the next autostart is earlier than the deadline, the workspace keeps running through it.
     this.#deadline = next !== null && now + this.#ttl > next ? next + this.#ttl : now + this.#ttl;
   }
 
@@ -210,7 +210,7 @@ class Life {
     const isDormant = this.#dormant !== null;
     return {
       status: job === "succeeded" ? succeeded : job === "running" ? "starting" : job,
-      builds: this.#builds.map((one, i) => `${i + 1} ${one.transition} ${one.reason} ${one.job}`),
+      builds: this.#builds.map((build, i) => `${i + 1} ${build.transition} ${build.reason} ${build.job}`),
       deadline: this.#deadline,
       dormant_at: this.#dormant,
       deleting_at:

@@ -1,5 +1,5 @@
 // Workspaces decided by state.ts and its pure functions, without store, server or worker: what timed.ts and workspace-actor.ts do around
-// each decision takes a few lines here. One of the two real implementations of life-commands.ts.
+// each decision takes a few lines here. This is one of the two real implementations for life-commands.ts.
 import { toClaimChange } from "#actors/workspace/claim.ts";
 import type { Decision, NewBuild, WorkspaceState } from "#actors/workspace/decision.ts";
 import { isDormant, mayBeRunning, toDormancyPatch } from "#actors/workspace/dormancy.ts";
@@ -14,7 +14,7 @@ import type { Real } from "./life-commands.ts";
 import type { Rules, Step, Transition, Version, View } from "./life-model.ts";
 import { buildWith, createRules, stateWith } from "./schedule-state.ts";
 
-const BY = { kind: "user", id: NIL_UUID, name: "ada" } as const;
+const ACTOR = { kind: "user", id: NIL_UUID, name: "ada" } as const;
 const STATUS: Readonly<Record<string, number>> = { conflict: 409, gone: 410, invalid: 400 };
 export const toCron = (hour: number | null): string | null => (hour === null ? null : `CRON_TZ=UTC 0 ${hour} * * *`);
 
@@ -31,10 +31,10 @@ class PureLife {
   /** Earlier builds: transition, reason, and job result. */
   readonly #past: string[] = [];
 
-  constructor(clock: { now: number }, rules: ScheduleRules, initial: WorkspaceState, first: NewBuild) {
+  constructor(clock: { now: number }, rules: ScheduleRules, initial: WorkspaceState, firstBuild: NewBuild) {
     this.#clock = clock;
     this.#rules = rules;
-    const { state } = create(initial.workspace, first, clock.now);
+    const { state } = create(initial.workspace, firstBuild, clock.now);
     this.#state = state;
     this.#settle(undefined, state);
     this.work();
@@ -98,11 +98,11 @@ class PureLife {
     const stop = needsStop
       ? createNewBuild(this.#number, { transition: "stop", reason: "dormancy", version })
       : undefined;
-    return this.apply(withDormancy(this.#state, { dormant, by: BY, stop }, this.#clock.now));
+    return this.apply(withDormancy(this.#state, { dormant, by: ACTOR, stop }, this.#clock.now));
   }
 
   ttl(ttl_ms: number | null): number {
-    return this.apply(withTtl(this.#state, this.#rules, { ttl_ms, by: BY }, this.#clock.now));
+    return this.apply(withTtl(this.#state, this.#rules, { ttl_ms, by: ACTOR }, this.#clock.now));
   }
 
   autostart(schedule: string | null): number {
@@ -111,7 +111,7 @@ class PureLife {
 
   extend(by: number): number {
     const { now } = this.#clock;
-    return this.apply(extendDeadline(this.#state, { deadline: now + by, by: BY }, now));
+    return this.apply(extendDeadline(this.#state, { deadline: now + by, by: ACTOR }, now));
   }
 
   favor(favorite: boolean): number {
@@ -156,7 +156,7 @@ class PureLife {
         this.#settle(before, before, true);
         return;
       }
-      if (fired > 9) throw new Error(`due for ever: ${JSON.stringify(action)}`);
+      if (fired > 9) throw new Error(`an action is always due: ${JSON.stringify(action)}`);
       const kind = toTransition(action, before);
       const { template_version_id: version } = before.build;
       const build = kind && createNewBuild(this.#number, { transition: kind, reason: action.reason, version });
@@ -190,7 +190,7 @@ const describeBuild = ({ build, job }: WorkspaceState): string =>
 export class PureLives implements Real {
   readonly #clock: { now: number };
   readonly #rules: ScheduleRules;
-  readonly #all: PureLife[] = [];
+  readonly #lives: PureLife[] = [];
 
   constructor({ failure_ttl, til_dormant, autodelete }: Rules, now: number) {
     this.#clock = { now };
@@ -200,20 +200,20 @@ export class PureLives implements Real {
 
   async applyStep(step: Step): Promise<number> {
     const answer = this.#answer(step);
-    for (const one of this.#all) one.run();
+    for (const life of this.#lives) life.run();
     return answer;
   }
 
   async listViews(): Promise<View[]> {
-    return this.#all.map((one) => one.view());
+    return this.#lives.map((life) => life.view());
   }
 
-  #createLife(requested: BuildRequest, more: Partial<WorkspaceState["workspace"]>): PureLife {
+  #createLife(requested: BuildRequest, overrides: Partial<WorkspaceState["workspace"]>): PureLife {
     const { now } = this.#clock;
     const times = { created_at: now, updated_at: now, last_used_at: now };
-    const initial = stateWith({ workspace: { ...times, status: "pending", version: 0, ...more } });
+    const initial = stateWith({ workspace: { ...times, status: "pending", version: 0, ...overrides } });
     const life = new PureLife(this.#clock, this.#rules, initial, createNewBuild(1, requested));
-    this.#all.push(life);
+    this.#lives.push(life);
     return life;
   }
 
@@ -230,25 +230,25 @@ export class PureLives implements Real {
       );
       life.claim(step.ttl, toCron(step.hour));
     }
-    const one = this.#all[step.of % this.#all.length];
-    if (!one) return 200;
+    const life = this.#lives[step.of % this.#lives.length];
+    if (!life) return 200;
     switch (step.do) {
       case "build":
-        return one.build(step.transition === "start" ? step : { transition: step.transition });
+        return life.build(step.transition === "start" ? step : { transition: step.transition });
       case "cancel":
-        return one.cancel();
+        return life.cancel();
       case "use":
-        return one.use();
+        return life.use();
       case "extend":
-        return one.extend(step.by);
+        return life.extend(step.by);
       case "ttl":
-        return one.ttl(step.ms);
+        return life.ttl(step.ms);
       case "autostart":
-        return one.autostart(toCron(step.hour));
+        return life.autostart(toCron(step.hour));
       case "dormant":
-        return one.sleep(step.on);
+        return life.sleep(step.on);
       case "favorite":
-        return one.favor(step.on);
+        return life.favor(step.on);
       default:
         return 200;
     }

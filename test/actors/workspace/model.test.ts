@@ -12,7 +12,7 @@ test(`[WK-24] [WK-7] whatever people and the clock do, the transitions and the m
     now: START,
     real: new PureLives(rules, START),
   });
-  const seen = await play({ seed: SEED, runs: 150, steps: 60, open });
+  const reasonCounts = await play({ seed: SEED, runs: 150, steps: 60, open });
   // The test is meaningful only if something happened.
-  expect(Object.keys(seen).sort()).toEqual(["autodelete", "autostart", "autostop", "dormancy", "initiator"]);
+  expect(Object.keys(reasonCounts).sort()).toEqual(["autodelete", "autostart", "autostop", "dormancy", "initiator"]);
 });

@@ -22,7 +22,7 @@ import { findNextTime } from "#base/schedule/cron.ts";
 import { isActive, toJobStatus } from "#schema/workspaces/job.ts";
 import { buildWith, createRules, DAY, HOUR, MINUTE, START, stateWith } from "./schedule-state.ts";
 
-const BY = { kind: "user", id: NIL_UUID, name: "ada" } as const;
+const ACTOR = { kind: "user", id: NIL_UUID, name: "ada" } as const;
 
 const createNewBuild = (n: number, kind: NewBuild["transition"], reason: string): NewBuild =>
   buildWith(n, { transition: kind, reason });
@@ -34,7 +34,7 @@ class Model {
   now = START;
   timer: number | undefined;
   /** Reason and time of each build that the server started. */
-  readonly made: { reason: string; at: number; dormant: boolean }[] = [];
+  readonly builds: { reason: string; at: number; dormant: boolean }[] = [];
 
   constructor(rules: ScheduleRules) {
     this.rules = rules;
@@ -56,10 +56,10 @@ class Model {
     this.timer = nextCheckTime(this.state, this.rules);
   }
 
-  /** Fires the timer while it is due, which must come to an end. */
+  /** Fires the timer until it is no longer due. Fails if that takes too many rounds. */
   run(): void {
     for (let fired = 0; this.timer !== undefined && this.timer <= this.now; fired++) {
-      if (fired > 3) throw new Error(`due for ever: ${JSON.stringify(planActions(this.state, this.rules))}`);
+      if (fired > 3) throw new Error(`an action is always due: ${JSON.stringify(planActions(this.state, this.rules))}`);
       const action = findDueAction(this.state, this.rules, this.now);
       const before = this.state;
       let next = before;
@@ -69,7 +69,7 @@ class Model {
         const patch = action.what === "make_dormant" ? toDormancyPatch(true, this.now) : {};
         const decision = withBuild(before, patch, build, [], this.now);
         if (decision.kind !== "change") throw new Error(`${action.kind} led to ${decision.kind}`);
-        if (build) this.made.push({ reason: build.reason, at: this.now, dormant: isDormant(before.workspace) });
+        if (build) this.builds.push({ reason: build.reason, at: this.now, dormant: isDormant(before.workspace) });
         next = decision.state;
       }
       this.settle(before, next, true);
@@ -134,14 +134,17 @@ class Model {
 /** Deletes end a run, so they are rare. */
 const KINDS = [...Array<"start">(8).fill("start"), ...Array<"stop">(12).fill("stop"), "delete"] as const;
 
-const step = fc.oneof(
+const stepArbitrary = fc.oneof(
   { weight: 4, arbitrary: fc.record({ kind: fc.constant("wait"), ms: fc.integer({ min: 0, max: 2 * DAY }) }) },
   {
     weight: 5,
     arbitrary: fc.record({ kind: fc.constant("end"), how: fc.constantFrom("well", "well", "well", "badly") }),
   },
   fc.record({ kind: fc.constant("build"), how: fc.constantFrom(...KINDS) }),
-  fc.record({ kind: fc.constant("ttl"), ms: fc.option(fc.integer({ min: 1, max: 2880 }).map((one) => one * MINUTE)) }),
+  fc.record({
+    kind: fc.constant("ttl"),
+    ms: fc.option(fc.integer({ min: 1, max: 2880 }).map((minutes) => minutes * MINUTE)),
+  }),
   fc.record({
     kind: fc.constant("autostart"),
     text: fc.option(
@@ -169,41 +172,41 @@ const step = fc.oneof(
     ),
   }),
 );
-type Step = (typeof step extends fc.Arbitrary<infer S> ? S : never) & { ms?: number | null };
+type Step = (typeof stepArbitrary extends fc.Arbitrary<infer S> ? S : never) & { ms?: number | null };
 
-const applyStep = (model: Model, one: Step): void => {
+const applyStep = (model: Model, step: Step): void => {
   const { state, rules, now } = model;
-  if (one.kind === "wait" && "ms" in one) model.now += one.ms ?? 0;
-  if (one.kind === "end" && isActive(state.job) && "how" in one) model.end(one.how === "badly" ? "badly" : "well");
-  if (one.kind === "build" && "how" in one) model.person(one.how as NewBuild["transition"]);
-  if (one.kind === "ttl" && "ms" in one) {
-    model.apply(withTtl(state, rules, { ttl_ms: one.ms ?? null, by: BY }, now));
+  if (step.kind === "wait" && "ms" in step) model.now += step.ms ?? 0;
+  if (step.kind === "end" && isActive(state.job) && "how" in step) model.end(step.how === "badly" ? "badly" : "well");
+  if (step.kind === "build" && "how" in step) model.person(step.how as NewBuild["transition"]);
+  if (step.kind === "ttl" && "ms" in step) {
+    model.apply(withTtl(state, rules, { ttl_ms: step.ms ?? null, by: ACTOR }, now));
   }
-  if (one.kind === "autostart" && "text" in one) model.apply(withAutostart(state, rules, one.text, now));
-  if (one.kind === "extend" && "ms" in one)
-    model.apply(extendDeadline(state, { deadline: now + (one.ms ?? 0), by: BY }, now));
-  if (one.kind === "use") model.apply(recordActivity(state, rules, { reason: "terminal", at: now }, now));
-  if (one.kind === "dormant" && "on" in one) model.apply(withDormancy(state, { dormant: one.on, by: BY }, now));
-  if (one.kind === "template" && "rules" in one) {
-    model.rules = createRules({ ...rules, ...(one.rules as Partial<ScheduleRules>) });
+  if (step.kind === "autostart" && "text" in step) model.apply(withAutostart(state, rules, step.text, now));
+  if (step.kind === "extend" && "ms" in step)
+    model.apply(extendDeadline(state, { deadline: now + (step.ms ?? 0), by: ACTOR }, now));
+  if (step.kind === "use") model.apply(recordActivity(state, rules, { reason: "terminal", at: now }, now));
+  if (step.kind === "dormant" && "on" in step) model.apply(withDormancy(state, { dormant: step.on, by: ACTOR }, now));
+  if (step.kind === "template" && "rules" in step) {
+    model.rules = createRules({ ...rules, ...(step.rules as Partial<ScheduleRules>) });
     model.settle(state, state, true);
   }
   model.run();
 };
 
-test("[TI-26] [TI-18] whatever people and templates change, there is one timer at the earliest action, and no action is overdue or repeated forever", () => {
-  let autostarts = 0;
-  let others = 0;
+test("[TI-26] [TI-18] the only timer is set to the earliest action, and no action is overdue or repeats forever", () => {
+  let autostartCount = 0;
+  let otherBuilds = 0;
   fc.assert(
-    fc.property(fc.array(step, { minLength: 30, maxLength: 80, size: "max" }), (steps) => {
+    fc.property(fc.array(stepArbitrary, { minLength: 30, maxLength: 80, size: "max" }), (steps) => {
       const model = new Model(createRules());
-      for (const one of steps) {
-        applyStep(model, one as Step);
+      for (const step of steps) {
+        applyStep(model, step as Step);
         model.check();
       }
-      for (const { reason, dormant } of model.made) {
-        if (reason === "autostart") autostarts++;
-        else others++;
+      for (const { reason, dormant } of model.builds) {
+        if (reason === "autostart") autostartCount++;
+        else otherBuilds++;
         if (dormant) expect(["dormancy", "autodelete"]).toContain(reason);
       }
       expect(["pending", "running", "succeeded", "failed", "canceled"]).toContain(toJobStatus(model.state.job));
@@ -211,5 +214,5 @@ test("[TI-26] [TI-18] whatever people and templates change, there is one timer a
     { numRuns: 300 },
   );
   // The test is meaningful only if something happened.
-  expect(Math.min(autostarts, others)).toBeGreaterThan(3);
+  expect(Math.min(autostartCount, otherBuilds)).toBeGreaterThan(3);
 });

@@ -29,14 +29,14 @@ export const PLAIN_BUILD = {
 };
 
 /** Returns the n-th build; by default a start by a person. */
-export const buildWith = (n: number, more: Partial<NewBuild> = {}): NewBuild => ({
+export const buildWith = (n: number, overrides: Partial<NewBuild> = {}): NewBuild => ({
   ...PLAIN_BUILD,
   id: `build-${n}`,
   job_id: `job-${n}`,
   job_key: n,
   transition: "start",
   reason: "initiator",
-  ...more,
+  ...overrides,
 });
 
 /** The state before its first build. */

@@ -51,14 +51,17 @@ const TABLE: [rule: string, what: string, facts: Facts, rules: Partial<ScheduleR
 ];
 
 describe("the next action", () => {
-  test.each(TABLE.map((row) => [row[0], row[1], row] as const))("[%s] %s", (_, __, [, , facts, rules, kind, at]) => {
-    const state = stateWith(facts);
-    const next = findNextAction(state, createRules(rules));
-    expect([next?.kind, next?.at]).toEqual([kind as never, at]);
-    if (at === undefined) return;
-    expect(findDueAction(state, createRules(rules), at - 1)).toBeUndefined();
-    expect(findDueAction(state, createRules(rules), at)?.kind).toBe(kind as never);
-  });
+  test.each(TABLE.map((row) => [row[0], row[1], row] as const))(
+    "[%s] %s",
+    (_, _title, [, , facts, rules, kind, time]) => {
+      const state = stateWith(facts);
+      const next = findNextAction(state, createRules(rules));
+      expect([next?.kind, next?.at]).toEqual([kind as never, time]);
+      if (time === undefined) return;
+      expect(findDueAction(state, createRules(rules), time - 1)).toBeUndefined();
+      expect(findDueAction(state, createRules(rules), time)?.kind).toBe(kind as never);
+    },
+  );
 
   test("[TI-14] if several actions are due, the first in the table runs", () => {
     const state = stateWith({ build: { deadline } });

@@ -1,4 +1,4 @@
-// Snapshot work outside of any mailbox: its order, and work that fails or belongs to another node by now.
+// Snapshot work outside of any mailbox: its order, failures, and work that has moved to another node.
 import { expect, test } from "bun:test";
 import type { SubmittedSnapshot } from "#actors/workspace/effects.ts";
 import { SnapshotRunner } from "#actors/workspace/snapshot-runner.ts";
@@ -19,12 +19,12 @@ const createSubmitted = (workspace_id: string, snapshot_id: string, shard = 0): 
 /** Returns a runner whose copies wait for a gate, and a record of its actions. */
 const openRunner = () => {
   const clock = new ManualClock();
-  const seen: string[] = [];
+  const lines: string[] = [];
   const gates = new Map<string, PromiseWithResolvers<CaptureResult>>();
   let isUnreachable = false;
   const homes = {
     capture: ({ snapshot_id }: SnapshotRef, signal: AbortSignal): Promise<CaptureResult> => {
-      seen.push(`capture ${snapshot_id}`);
+      lines.push(`capture ${snapshot_id}`);
       const gate = Promise.withResolvers<CaptureResult>();
       gates.set(snapshot_id, gate);
       signal.addEventListener("abort", () => gate.reject(signal.reason));
@@ -32,12 +32,12 @@ const openRunner = () => {
     },
     discard: async ({ snapshot_id }: SnapshotRef): Promise<void> => {
       if (isUnreachable) throw new ProvisionError("the engine does not answer");
-      seen.push(`discard ${snapshot_id}`);
+      lines.push(`discard ${snapshot_id}`);
     },
   };
   const workspaces = {
     ask: async (_: string, type: string, { snapshot_id }: { snapshot_id: string }) =>
-      void seen.push(`${type} ${snapshot_id}`),
+      void lines.push(`${type} ${snapshot_id}`),
   };
   const runner = new SnapshotRunner({
     clock,
@@ -46,12 +46,12 @@ const openRunner = () => {
     fetch: () => Promise.reject(new Error("there are no backups here")),
     module: { load: () => Promise.reject(new Error("there is no module")), loadMade: async () => undefined },
   });
-  const saw = (line: string) => until(() => seen.includes(line), { what: line });
+  const waitForLine = (line: string) => until(() => lines.includes(line), { what: line });
   return {
     clock,
     runner,
-    seen,
-    saw,
+    seen: lines,
+    saw: waitForLine,
     finish: (snapshot_id: string) => gates.get(snapshot_id)?.resolve({ method: "volume", bytes: 1 }),
     fail: (snapshot_id: string, error: Error) => gates.get(snapshot_id)?.reject(error),
     reach: (isReachable: boolean) => {
@@ -60,50 +60,50 @@ const openRunner = () => {
   };
 };
 
-test("[SN-21] removes a snapshot of a workspace before or after another is created, never while the workspace is paused for it", async () => {
-  const { runner, seen, saw, finish } = openRunner();
+test("[SN-21] removes a snapshot before or after the workspace's next capture, never during it", async () => {
+  const { runner, seen: lines, saw: waitForLine, finish } = openRunner();
   runner.capture(createSubmitted("w", "new"));
   runner.discard(createSubmitted("w", "old"));
   runner.discard(createSubmitted("other", "of-other"));
-  await saw("snapshotDropped of-other");
-  expect(seen).toEqual(["capture new", "discard of-other", "snapshotDropped of-other"]);
+  await waitForLine("snapshotDropped of-other");
+  expect(lines).toEqual(["capture new", "discard of-other", "snapshotDropped of-other"]);
   finish("new");
-  await saw("snapshotDropped old");
-  expect(seen.slice(3)).toEqual(["snapshotCaptured new", "discard old", "snapshotDropped old"]);
+  await waitForLine("snapshotDropped old");
+  expect(lines.slice(3)).toEqual(["snapshotCaptured new", "discard old", "snapshotDropped old"]);
   await runner.stop();
 });
 
 test("[SN-20] retries removing a failed copy's leftovers and deleted snapshots until it succeeds", async () => {
-  const { clock, runner, seen, saw, fail, reach } = openRunner();
-  reach(false);
+  const { clock, runner, seen: lines, saw: waitForLine, fail, reach: setReachable } = openRunner();
+  setReachable(false);
   runner.capture(createSubmitted("w", "new"));
   runner.discard(createSubmitted("other", "old"));
   fail("new", new ProvisionError("the engine does not answer"));
-  await saw("snapshotFailed new");
+  await waitForLine("snapshotFailed new");
   clock.advance(60_000);
-  expect(seen).toEqual(["capture new", "snapshotFailed new"]);
-  reach(true);
+  expect(lines).toEqual(["capture new", "snapshotFailed new"]);
+  setReachable(true);
   await until(() => {
     clock.advance(60_000);
-    return seen.length === 5;
+    return lines.length === 5;
   });
-  // The failed one stays in the list with its reason.
-  expect(seen.slice(2).toSorted()).toEqual(["discard new", "discard old", "snapshotDropped old"]);
+  // The failed snapshot stays in the list with its reason.
+  expect(lines.slice(2).toSorted()).toEqual(["discard new", "discard old", "snapshotDropped old"]);
   await runner.stop();
 });
 
 test("[SN-22] a node that hands over a workspace stops its snapshot work without reporting it", async () => {
-  const { clock, runner, seen, reach } = openRunner();
-  reach(false);
+  const { clock, runner, seen: lines, reach: setReachable } = openRunner();
+  setReachable(false);
   runner.capture(createSubmitted("w", "leaving", 1));
   runner.discard(createSubmitted("w", "waiting", 1));
   runner.capture(createSubmitted("staying", "here", 2));
   await runner.release((part) => part === 1);
-  reach(true);
+  setReachable(true);
   clock.advance(60_000);
-  expect(seen).toEqual(["capture leaving", "capture here"]);
+  expect(lines).toEqual(["capture leaving", "capture here"]);
   // The shard returns, and so does the work.
   runner.capture(createSubmitted("w", "leaving", 1));
-  expect(seen.slice(2)).toEqual(["capture leaving"]);
+  expect(lines.slice(2)).toEqual(["capture leaving"]);
   await runner.stop();
 });

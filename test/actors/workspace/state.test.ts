@@ -24,21 +24,21 @@ const createFresh = (ttl_ms: number | null = null): Change =>
 /** Late: from an older job, or from an earlier attempt of the current one. */
 type Step = { kind: string; transition: NewBuild["transition"]; late: "no" | "job" | "run"; wait: number };
 
-const step: fc.Arbitrary<Step> = fc.record({
+const stepArbitrary: fc.Arbitrary<Step> = fc.record({
   kind: fc.constantFrom("build", "start", "say", "touch", "cancel", "complete", "fail", "requeue", "reap"),
   transition: fc.constantFrom("start", "stop", "delete"),
   late: fc.constantFrom("no", "no", "job", "run"),
   wait: fc.constantFrom(0, 1_000, SILENCE_TIMEOUT_MS, CANCEL_TIMEOUT_MS, PENDING_TIMEOUT_MS),
 });
 
-const toCommand = ({ kind, transition: how, late }: Step, state: WorkspaceState, now: number): WorkspaceCommand => {
+const toCommand = ({ kind, transition: build, late }: Step, state: WorkspaceState, now: number): WorkspaceCommand => {
   const job_id = late === "job" ? "job-0" : state.job.id;
   const run = { job_id, ...(late === "run" ? { attempt: getLastAttempt(state) } : getRunningAttempt(state)) };
   const n = state.build.build_number + 1;
   const log = { created_at: now, source: "provisioner", level: "info", stage: "", output: "x" } as const;
   switch (kind) {
     case "build":
-      return { type: "build", now, build: newBuild(n, how) };
+      return { type: "build", now, build: newBuild(n, build) };
     case "start":
       return {
         type: "start",
@@ -81,17 +81,17 @@ const ALLOWED_TRANSITIONS: Record<JobStatus, readonly JobStatus[]> = {
   unknown: [],
 };
 
-test("[WK-7] [JB-4] in any order of events: one active build, numbers without gaps, only allowed transitions, late reports change nothing", () => {
+test("[WK-7] [JB-4] in any order of events, one build is active, numbers have no gaps, and late reports change nothing", () => {
   fc.assert(
-    fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+    fc.property(fc.array(stepArbitrary, { maxLength: 60 }), (steps) => {
       let { state } = createFresh();
       let now = START;
-      for (const one of steps) {
-        now += one.wait;
-        const command = toCommand(one, state, now);
+      for (const step of steps) {
+        now += step.wait;
+        const command = toCommand(step, state, now);
         const decision = transition(state, command);
         if ("job_id" in command && command.job_id === "job-0") expect(decision.kind).toBe("stale");
-        if ("attempt" in command && one.late === "run") expect(decision.kind).toBe("stale");
+        if ("attempt" in command && step.late === "run") expect(decision.kind).toBe("stale");
         if (decision.kind !== "change") {
           if (command.type === "build") expect(isActive(state.job) || state.workspace.deleted).toBe(true);
           continue;
@@ -151,7 +151,7 @@ test("[JB-5] a cancellation wins over a success that is reported after it", () =
   expect(done.build.deadline).toBeNull();
 });
 
-test("[JB-6] fails a pending job after 30 minutes with a duration of zero, a silent one after 5, and one being canceled after 3", () => {
+test("[JB-6] fails a pending job after 30 minutes with a duration of zero, a silent job after 5, and a canceling job after 3", () => {
   const reap = (state: WorkspaceState, now: number) => transition(state, { type: "reap", now, first_id: 1 });
   const statusAt = (state: WorkspaceState, ms: number): JobStatus => {
     const decision = reap(state, START + ms);
@@ -178,15 +178,15 @@ test("[JB-6] fails a pending job after 30 minutes with a duration of zero, a sil
 
 test("[JB-7] a job that was interrupted by two server stops is not started a third time", () => {
   const requeue = { type: "requeue", now: START + 5, job_id: "job-1" } as const;
-  const again = applyCommand(createStarted(), requeue);
-  expect(toJobStatus(again.state.job)).toBe("pending");
-  expect(again.effects).toEqual([{ do: "submit", job_id: "job-1" }]);
-  const start = toCommand({ kind: "start", transition: "start", late: "no", wait: 0 }, again.state, START);
-  const second = applyCommand(again.state, start).state;
-  const third = applyCommand(second, requeue);
-  expect(toJobStatus(third.state.job)).toBe("failed");
-  expect(third.effects).toEqual([]);
-  expect(third.state.job.error).toContain("stopped");
+  const requeued = applyCommand(createStarted(), requeue);
+  expect(toJobStatus(requeued.state.job)).toBe("pending");
+  expect(requeued.effects).toEqual([{ do: "submit", job_id: "job-1" }]);
+  const start = toCommand({ kind: "start", transition: "start", late: "no", wait: 0 }, requeued.state, START);
+  const restarted = applyCommand(requeued.state, start).state;
+  const stopped = applyCommand(restarted, requeue);
+  expect(toJobStatus(stopped.state.job)).toBe("failed");
+  expect(stopped.effects).toEqual([]);
+  expect(stopped.state.job.error).toContain("stopped");
 });
 
 test("[JB-7] [JB-12] a job that moves between nodes, as in a rolling upgrade, is started at most six times", () => {
@@ -214,8 +214,8 @@ test("[JB-9] a log ends at its limit, reports the overflow once, and accepts not
     stage: "",
     output,
   });
-  const many = Array.from({ length: 20 }, () => line("x".repeat(65_536)));
-  const say = { type: "say", now: START, job_id: "job-1", first_id: 1, logs: many, timings: [] } as const;
+  const longLines = Array.from({ length: 20 }, () => line("x".repeat(65_536)));
+  const say = { type: "say", now: START, job_id: "job-1", first_id: 1, logs: longLines, timings: [] } as const;
   const full = applyCommand(createStarted(), say);
   expect(full.state.job).toMatchObject({ logs_length: 1_048_576, logs_overflowed: true });
   const publishedLogs = full.events.flatMap((event) => (event.topic === "job" ? event.logs : []));
@@ -277,7 +277,7 @@ test("[WK-31] a build's follow-up starts in the commit in which the build succee
   expect([canceled.state.build.id, toJobStatus(canceled.state.job)]).toEqual(["build-2", "canceled"]);
 });
 
-test("[SN-13] the owner is notified once when another person has restored a snapshot, whether the workspace stays stopped or starts again", () => {
+test("[SN-13] the owner is notified once when another person restores a snapshot, whether or not the workspace starts again", () => {
   const running = applyChange(startJob(createFresh().state), {
     type: "complete",
     now: START,
@@ -286,8 +286,8 @@ test("[SN-13] the owner is notified once when another person has restored a snap
   }).state;
   const restore = { snapshot_id: "snapshot", workspace_id: "workspace", once: true } as const;
   const end = { now: START, job_id: "job-2" };
-  const listNotices = (more: Partial<NewBuild>, command: WorkspaceCommand): unknown[] => {
-    const build = Object.assign(newBuild(2, "stop"), { restore, initiator_id: "boss" }, more);
+  const listNotices = (overrides: Partial<NewBuild>, command: WorkspaceCommand): unknown[] => {
+    const build = Object.assign(newBuild(2, "stop"), { restore, initiator_id: "boss" }, overrides);
     const restoring = startJob(applyChange(running, { type: "build", now: START, build }).state);
     return buildWorkspaceNotices(restoring, applyChange(restoring, command).state, START).flatMap(({ rows }) => rows);
   };
@@ -300,7 +300,7 @@ test("[SN-13] the owner is notified once when another person has restored a snap
   expect(failed).toEqual([expect.not.arrayContaining(["The files of dev were replaced"])]);
 });
 
-test("[TF-40] a build that lost its workers blocks the next one until it reports, is canceled while it waits, or is forgotten", () => {
+test("[TF-40] a build that lost its workers blocks the next build until it reports, is canceled while it waits, or is forgotten", () => {
   const tags = { provisioner: "terraform", organization: "o", region: "eu" };
   const blockedTags = { provisioner: "terraform", organization: "o", place: "here" };
   const change = (state: WorkspaceState, command: WorkspaceCommand): WorkspaceState => {
@@ -308,7 +308,7 @@ test("[TF-40] a build that lost its workers blocks the next one until it reports
     if (decision.kind !== "change") throw new Error(`${command.type} is ${decision.kind}`);
     return decision.state;
   };
-  const begin = (state: WorkspaceState): WorkspaceState => {
+  const startRun = (state: WorkspaceState): WorkspaceState => {
     const worker = { id: NIL_UUID, name: "w", places: { terraform: "here" } };
     return change(state, {
       type: "start",
@@ -320,15 +320,19 @@ test("[TF-40] a build that lost its workers blocks the next one until it reports
       daily_cost: 0,
     });
   };
-  const follow = (state: WorkspaceState, more: Partial<NewBuild> = {}): WorkspaceState =>
-    change(state, { type: "build", now: START, build: buildWith(state.build.build_number + 1, { tags, ...more }) });
+  const follow = (state: WorkspaceState, overrides: Partial<NewBuild> = {}): WorkspaceState =>
+    change(state, {
+      type: "build",
+      now: START,
+      build: buildWith(state.build.build_number + 1, { tags, ...overrides }),
+    });
   let state = create(
     { ...NEW_WORKSPACE, created_at: START, updated_at: START, last_used_at: START },
     buildWith(1, { tags }),
     START,
   ).state;
   for (let lost = 1; lost <= 3; lost++) {
-    state = begin(state);
+    state = startRun(state);
     state = change(state, { type: "requeue", now: START, job_id: state.job.id, lost: "The worker was lost." });
   }
   expect(toJobStatus(state.job)).toBe("failed");
@@ -341,18 +345,18 @@ test("[TF-40] a build that lost its workers blocks the next one until it reports
   const { id: job_id } = state.job;
   const canceledWhileWaiting = change(state, { type: "cancel", now: START, job_id });
   expect(follow(canceledWhileWaiting).tags).toEqual(tags);
-  const running = begin(state);
+  const running = startRun(state);
   const ended: WorkspaceCommand[] = [
     { type: "complete", now: START, job_id, state: "{}" },
     { type: "fail", now: START, job_id, error: "x", error_code: "", left: { state: "{}" } },
   ];
   for (const command of ended) expect(follow(change(running, command)).tags).toEqual(tags);
   const canceledRunning = change(running, { type: "cancel", now: START, job_id });
-  const unheard: [WorkspaceState, WorkspaceCommand][] = [
+  const unconfirmed: [WorkspaceState, WorkspaceCommand][] = [
     [canceledRunning, { type: "complete", now: START, job_id, state: null, unheard: true }],
     [canceledRunning, { type: "reap", now: START + CANCEL_TIMEOUT_MS, first_id: 1 }],
     [running, { type: "fail", now: START, job_id, error: "x", error_code: "" }],
     [running, { type: "reap", now: START + SILENCE_TIMEOUT_MS, first_id: 1 }],
   ];
-  for (const [before, command] of unheard) expect(follow(change(before, command)).tags.place).toBe("here");
+  for (const [before, command] of unconfirmed) expect(follow(change(before, command)).tags.place).toBe("here");
 });

@@ -57,7 +57,7 @@ const catalog: ModelCatalog = {
 };
 const ANONYMOUS: ModelCaller = { groups: [], template_id: undefined };
 const listTargetNames = (dialect: "anthropic" | "openai", name: string, caller = ANONYMOUS): string[] =>
-  listTargets(catalog, dialect, name, caller).map((one) => `${one.provider.id}:${one.model}`);
+  listTargets(catalog, dialect, name, caller).map((target) => `${target.provider.id}:${target.model}`);
 
 describe("names", () => {
   test("[GW-4] resolve to the targets of the first matching entry, in order, or to an enabled model of that name", () => {
@@ -128,30 +128,31 @@ describe("endpoints", () => {
 });
 
 describe("bodies", () => {
-  const endpoint = (path: string) =>
+  const getEndpoint = (path: string) =>
     findEndpoint("openai", "POST", path) as NonNullable<ReturnType<typeof findEndpoint>>;
-  const bytes = (value: unknown) => new TextEncoder().encode(typeof value === "string" ? value : JSON.stringify(value));
+  const encode = (value: unknown) =>
+    new TextEncoder().encode(typeof value === "string" ? value : JSON.stringify(value));
   const gemini = findEndpoint("google", "POST", "/v1beta/models/m:generateContent") as Endpoint;
-  const estimateOutput = (at: Endpoint, value: object, kind: ProviderKind = "openai"): number =>
-    estimateTokens(readCallBody(at, bytes(Object.assign({ model: "m" }, value))), kind).output_tokens;
+  const estimateOutput = (api: Endpoint, value: object, kind: ProviderKind = "openai"): number =>
+    estimateTokens(readCallBody(api, encode(Object.assign({ model: "m" }, value))), kind).output_tokens;
 
   test("[GW-2] are forwarded unchanged unless a name is mapped or a stream would not report its usage", () => {
-    const body = bytes('{"model": "m",  "unknown": [1.50], "messages": []}');
-    expect(readCallBody(endpoint("/chat/completions"), body).bytesFor("m")).toBe(body);
+    const body = encode('{"model": "m",  "unknown": [1.50], "messages": []}');
+    expect(readCallBody(getEndpoint("/chat/completions"), body).bytesFor("m")).toBe(body);
     const mapped = JSON.parse(
-      new TextDecoder().decode(readCallBody(endpoint("/chat/completions"), body).bytesFor("n")),
+      new TextDecoder().decode(readCallBody(getEndpoint("/chat/completions"), body).bytesFor("n")),
     );
     expect(mapped).toEqual({ model: "n", unknown: [1.5], messages: [] });
     const stream = readCallBody(
-      endpoint("/chat/completions"),
-      bytes({ model: "m", stream: true, stream_options: { x: 1 } }),
+      getEndpoint("/chat/completions"),
+      encode({ model: "m", stream: true, stream_options: { x: 1 } }),
     );
     expect(stream).toMatchObject({ hidesUsage: true, streams: true });
     expect(JSON.parse(new TextDecoder().decode(stream.bytesFor("m"))).stream_options).toEqual({
       x: 1,
       include_usage: true,
     });
-    expect(readCallBody(endpoint("/responses"), bytes({ model: "m", stream: true })).hidesUsage).toBe(false);
+    expect(readCallBody(getEndpoint("/responses"), encode({ model: "m", stream: true })).hidesUsage).toBe(false);
   });
 
   test.each([
@@ -161,28 +162,30 @@ describe("bodies", () => {
     ["a model that is not a string", { model: 1 }],
     ["a response in the background", { model: "m", background: true }],
   ])("[GW-2] %s is refused", (_, value) => {
-    expect(() => readCallBody(endpoint("/responses"), bytes(value))).toThrow(CallBodyError);
+    expect(() => readCallBody(getEndpoint("/responses"), encode(value))).toThrow(CallBodyError);
   });
 
-  test("[GW-6] only the limit of the called API lowers the reservation, because providers ignore the limits of other APIs", () => {
-    const all = {
+  test("[GW-6] only a limit of the called API lowers the reservation, because providers ignore the limits of other APIs", () => {
+    const limits = {
       max_tokens: 1,
       max_completion_tokens: 1,
       max_output_tokens: 1,
       generationConfig: { maxOutputTokens: 1, candidateCount: 1 },
     };
-    const [chat, responses] = [endpoint("/chat/completions"), endpoint("/responses")];
+    const [chat, responses] = [getEndpoint("/chat/completions"), getEndpoint("/responses")];
     const messages = findEndpoint("anthropic", "POST", "/v1/messages") as Endpoint;
-    const cases: [Endpoint, (keyof typeof all)[]][] = [
+    const cases: [Endpoint, (keyof typeof limits)[]][] = [
       [chat, ["max_tokens", "max_completion_tokens"]],
       [responses, ["max_output_tokens"]],
       [messages, ["max_tokens"]],
       [gemini, ["generationConfig"]],
     ];
-    for (const [at, names] of cases) {
-      const others = Object.fromEntries(Object.entries(all).filter(([name]) => !names.includes(name as "max_tokens")));
-      expect([at.path, estimateOutput(at, others)]).toEqual([at.path, estimateOutput(at, {})]);
-      expect([at.path, estimateOutput(at, all)]).toEqual([at.path, 1]);
+    for (const [api, names] of cases) {
+      const others = Object.fromEntries(
+        Object.entries(limits).filter(([name]) => !names.includes(name as "max_tokens")),
+      );
+      expect([api.path, estimateOutput(api, others)]).toEqual([api.path, estimateOutput(api, {})]);
+      expect([api.path, estimateOutput(api, limits)]).toEqual([api.path, 1]);
     }
     // Servers with OpenAI's API may not know the newer member.
     expect(estimateOutput(chat, { max_completion_tokens: 1 }, "openai-compat")).toBe(estimateOutput(chat, {}));
@@ -193,7 +196,7 @@ describe("bodies", () => {
   });
 
   test("[GW-6] several answers multiply the reservation, limited to what a model could answer", () => {
-    const output = (value: object): number => estimateOutput(endpoint("/chat/completions"), value);
+    const output = (value: object): number => estimateOutput(getEndpoint("/chat/completions"), value);
     expect(output({ max_tokens: 100, n: 5 })).toBe(500);
     expect(output({ n: 2 })).toBe(2 * output({}));
     expect(estimateOutput(gemini, { generationConfig: { maxOutputTokens: 100, candidateCount: 3 } })).toBe(300);
@@ -202,8 +205,8 @@ describe("bodies", () => {
     expect(output({ max_tokens: 1e308, n: 1e308 })).toBe(1_048_576);
     for (const n of [0, -1, null]) expect(output({ max_tokens: 100, n })).toBe(100);
     expect(() => output({ max_tokens: 100, n: "7" })).toThrow("`n` must be a number");
-    const absurd = bytes('{"model":"m","max_tokens":1e308,"n":0.5}');
-    expect(readCallBody(endpoint("/chat/completions"), absurd).bytesFor("m")).toBe(absurd);
+    const absurd = encode('{"model":"m","max_tokens":1e308,"n":0.5}');
+    expect(readCallBody(getEndpoint("/chat/completions"), absurd).bytesFor("m")).toBe(absurd);
   });
 
   test.each([
@@ -233,15 +236,15 @@ describe("bodies", () => {
     ["Speed", "fast", "Write `speed`"],
     ["\u017fervice_tier", "priority", "Write `service_tier`"],
   ])("[GW-18] refuses `%s` with the value %p, which prices and restrictions do not cover", (name, value, expected) => {
-    const toBody = (one: unknown) =>
-      bytes(
+    const toBody = (memberValue: unknown) =>
+      encode(
         Object.fromEntries([
           ["model", "m"],
-          [name, one],
+          [name, memberValue],
         ]),
       );
-    expect(() => readCallBody(endpoint("/chat/completions"), toBody(value))).toThrow(expected);
-    expect(readCallBody(endpoint("/chat/completions"), toBody(null)).model).toBe("m");
+    expect(() => readCallBody(getEndpoint("/chat/completions"), toBody(value))).toThrow(expected);
+    expect(readCallBody(getEndpoint("/chat/completions"), toBody(null)).model).toBe("m");
   });
 
   test.each([
@@ -256,8 +259,8 @@ describe("bodies", () => {
     ["context_management", { edits: [{ type: "clear_tool_uses_20250919" }] }],
     ["metadata", { Models: "x", service_tier: "priority" }],
   ])("[GW-18] forwards `%s` with the value %p, which the model's price covers", (name, value) => {
-    const body = bytes(Object.assign({ model: "m" }, Object.fromEntries([[name, value]])));
-    expect(readCallBody(endpoint("/chat/completions"), body).bytesFor("m")).toBe(body);
+    const body = encode(Object.assign({ model: "m" }, Object.fromEntries([[name, value]])));
+    expect(readCallBody(getEndpoint("/chat/completions"), body).bytesFor("m")).toBe(body);
   });
 
   test.each([
@@ -269,11 +272,11 @@ describe("bodies", () => {
     ['{"model":"a","\u017ftream":true}', "Write `stream`"],
     ['{"model":"a","input":[{"Type":"item_reference","Id":"x"}]}', "Write `type`"],
   ])("[GW-2] a body that another parser would read differently is refused: %s", (body, expected) => {
-    expect(() => readCallBody(endpoint("/responses"), bytes(body))).toThrow(expected);
+    expect(() => readCallBody(getEndpoint("/responses"), encode(body))).toThrow(expected);
   });
 
   test("[GW-2] a body with too many values to check quickly is refused; text may have any length", () => {
-    const read = (x: string) => () => readCallBody(endpoint("/responses"), bytes(`{"model":"m","x":${x}}`));
+    const read = (x: string) => () => readCallBody(getEndpoint("/responses"), encode(`{"model":"m","x":${x}}`));
     const long = "[0],{}:".repeat(300_000);
     expect(read(JSON.stringify(`"\\${long}"`))).not.toThrow();
     const names = Array.from({ length: 160_000 }, (_, i) => `"${i}":0`).join();
@@ -283,11 +286,11 @@ describe("bodies", () => {
   });
 
   test("[GW-2] names may repeat in different objects, and names that the caller chooses may have any spelling", () => {
-    const body = bytes(
+    const body = encode(
       '{"model":"m","input":[{"role":"user","content":"\\\\"},{"role":"user","content":"{\\"a\\":1,\\"a\\":2}"}],' +
         '"tools":[{"parameters":{"properties":{"Model":{},"model":{}}}}],"metadata":{"ID":"x","id":"y"},"a":[],"b":{},"c":[{}]}',
     );
-    expect(readCallBody(endpoint("/responses"), body).bytesFor("m")).toBe(body);
+    expect(readCallBody(getEndpoint("/responses"), body).bytesFor("m")).toBe(body);
   });
 
   const DATA = "A".repeat(600_000);
@@ -299,7 +302,7 @@ describe("bodies", () => {
     ["Gemini", { inlineData: { mimeType: "image/png", data: DATA } }],
   ])("[GW-6] an image of %s counts as an image, regardless of its size", (_, part) => {
     const body = { model: "m", messages: [{ role: "user", content: [part, part] }] };
-    const { prompt_tokens } = readCallBody(endpoint("/chat/completions"), bytes(body));
+    const { prompt_tokens } = readCallBody(getEndpoint("/chat/completions"), encode(body));
     expect(prompt_tokens).toBeGreaterThan(3_200);
     expect(prompt_tokens).toBeLessThan(3_400);
   });
@@ -314,13 +317,16 @@ describe("bodies", () => {
     ["a document for Gemini", 100_000, { fileData: { mimeType: "application/pdf", fileUri: "https://example.com/a" } }],
     ["a video for Gemini", 300_000, { file_data: { file_uri: "https://www.youtube.com/watch?v=1" } }],
   ])("[GW-6] %s that the provider fetches counts, regardless of its URL", (_, tokens, part) => {
-    const { prompt_tokens } = readCallBody(endpoint("/chat/completions"), bytes({ model: "m", input: [part, part] }));
+    const { prompt_tokens } = readCallBody(
+      getEndpoint("/chat/completions"),
+      encode({ model: "m", input: [part, part] }),
+    );
     expect(prompt_tokens).toBeGreaterThan(2 * tokens);
     expect(prompt_tokens).toBeLessThan(2 * tokens + 200);
   });
 
-  const chat = endpoint("/chat/completions");
-  const google = findEndpoint("google", "POST", "/models/m:generateContent") as ReturnType<typeof endpoint>;
+  const chat = getEndpoint("/chat/completions");
+  const google = findEndpoint("google", "POST", "/models/m:generateContent") as ReturnType<typeof getEndpoint>;
   const PDF = "J".repeat(6_000);
   test.each([
     ["a PDF for Anthropic", chat, { input: [{ type: "document", source: { type: "base64", data: PDF } }] }],
@@ -336,7 +342,7 @@ describe("bodies", () => {
     ["the old search of Gemini", google, { tools: [{ googleSearchRetrieval: {} }] }],
     ["code run by Gemini", google, { tools: [{ functionDeclarations: [] }, { codeExecution: {} }] }],
   ] as const)("[GW-6] %s counts as a document, because the provider makes the prompt larger", (_, call, part) => {
-    const { prompt_tokens } = readCallBody(call, bytes(Object.assign({ model: "m" }, part)));
+    const { prompt_tokens } = readCallBody(call, encode(Object.assign({ model: "m" }, part)));
     expect(prompt_tokens).toBeGreaterThan(99_999);
     expect(prompt_tokens).toBeLessThan(100_200);
   });
@@ -359,30 +365,34 @@ describe("bodies", () => {
     ],
     ["functions for Gemini", google, { tools: [{ functionDeclarations: [{ name: "f" }] }] }],
   ] as const)("[GW-6] %s that the caller runs count as their bytes", (_, call, part) => {
-    expect(readCallBody(call, bytes(Object.assign({ model: "m" }, part))).prompt_tokens).toBeLessThan(100);
+    expect(readCallBody(call, encode(Object.assign({ model: "m" }, part))).prompt_tokens).toBeLessThan(100);
   });
 
   test("[GW-6] an inline video counts as a recording, however few bytes it has", () => {
-    const body = bytes({ contents: [{ parts: [{ inlineData: { mimeType: "video/mp4", data: "AAAA" } }] }] });
+    const body = encode({ contents: [{ parts: [{ inlineData: { mimeType: "video/mp4", data: "AAAA" } }] }] });
     expect(readCallBody(google, body).prompt_tokens).toBeGreaterThan(299_999);
   });
 
   test("[GW-6] a document of plain text and the results of earlier searches count as their bytes", () => {
     const text = { type: "document", source: { type: "text", data: "x".repeat(300) } };
     const results = { type: "web_search_tool_result", content: [] };
-    const body = bytes({ model: "m", messages: [{ role: "user", content: [text, results] }] });
-    expect(readCallBody(endpoint("/chat/completions"), body).prompt_tokens).toBeLessThan(300);
+    const body = encode({ model: "m", messages: [{ role: "user", content: [text, results] }] });
+    expect(readCallBody(getEndpoint("/chat/completions"), body).prompt_tokens).toBeLessThan(300);
   });
 
-  const messages = findEndpoint("anthropic", "POST", "/messages") as ReturnType<typeof endpoint>;
-  const responses = endpoint("/responses");
+  const messages = findEndpoint("anthropic", "POST", "/messages") as ReturnType<typeof getEndpoint>;
+  const responses = getEndpoint("/responses");
   test.each([
     ["previous_response_id", responses, { previous_response_id: "resp_1" }],
     ["conversation", responses, { conversation: { id: "conv_1" } }],
     ["prompt.id", responses, { prompt: { id: "pmpt_1" } }],
     ["item_reference", responses, { input: [{ type: "item_reference", id: "msg_1" }] }],
     ["file_id", responses, { input: [{ role: "user", content: [{ type: "input_file", file_id: "file-1" }] }] }],
-    ["file_id", endpoint("/chat/completions"), { messages: [{ content: [{ type: "file", file: { file_id: "f" } }] }] }],
+    [
+      "file_id",
+      getEndpoint("/chat/completions"),
+      { messages: [{ content: [{ type: "file", file: { file_id: "f" } }] }] },
+    ],
     ["vector_store_ids", responses, { tools: [{ type: "file_search", vector_store_ids: ["vs_1"] }] }],
     ["container", responses, { tools: [{ type: "code_interpreter", container: "cntr_1" }] }],
     ["file_ids", responses, { tools: [{ type: "code_interpreter", container: { type: "auto", file_ids: ["f"] } }] }],
@@ -416,7 +426,7 @@ describe("bodies", () => {
     ["container_id", responses, { input: [{ type: "code_interpreter_call", id: "ci", container_id: "c", code: "x" }] }],
     ["of_tomorrow", responses, { input: [{ type: "of_tomorrow", id: "x_1" }] }],
     ["skill_id", responses, { tools: [{ environment: { skills: [{ type: "skill_reference", skill_id: "s" }] } }] }],
-    ["audio.id", endpoint("/chat/completions"), { messages: [{ role: "assistant", audio: { id: "audio_1" } }] }],
+    ["audio.id", getEndpoint("/chat/completions"), { messages: [{ role: "assistant", audio: { id: "audio_1" } }] }],
     ["skill_id", messages, { container: { skills: [{ type: "custom", skill_id: "skill_1" }] } }],
     ["fileUri", google, { contents: [{ parts: [{ fileData: { fileUri: "gs://o/x" } }] }] }],
     [
@@ -427,9 +437,9 @@ describe("bodies", () => {
       },
     ],
     ["cachedContent", google, { generateContentRequest: { cachedContent: "cachedContents/1" } }],
-  ])("[GW-14] a reference to data that the provider stores is refused by its name: %s", (name, at, value) => {
-    const body = bytes(Object.assign({ model: "m" }, value));
-    expect(() => readCallBody(at, body)).toThrow(`\`${name}\``);
+  ])("[GW-14] a reference to data that the provider stores is refused by its name: %s", (name, api, value) => {
+    const body = encode(Object.assign({ model: "m" }, value));
+    expect(() => readCallBody(api, body)).toThrow(`\`${name}\``);
   });
 
   test.each([
@@ -482,8 +492,8 @@ describe("bodies", () => {
       google,
       { contents: [{ parts: [{ fileData: { fileUri: "https://www.youtube.com/watch?v=1" } }] }] },
     ],
-  ])("[GW-14] %s is forwarded unchanged", (_, at, value) => {
-    const body = bytes(Object.assign({ model: "m" }, value));
-    expect(readCallBody(at, body).bytesFor("m")).toBe(body);
+  ])("[GW-14] %s is forwarded unchanged", (_, api, value) => {
+    const body = encode(Object.assign({ model: "m" }, value));
+    expect(readCallBody(api, body).bytesFor("m")).toBe(body);
   });
 });

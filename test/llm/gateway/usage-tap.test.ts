@@ -7,7 +7,7 @@ import { UsageTap } from "#src/llm/gateway/usage-tap.ts";
 import type { ModelUsage } from "#src/llm/model.ts";
 
 const encodeEvents = (...data: unknown[]): string =>
-  data.map((one) => `data: ${typeof one === "string" ? one : JSON.stringify(one)}\n\n`).join("");
+  data.map((event) => `data: ${typeof event === "string" ? event : JSON.stringify(event)}\n\n`).join("");
 
 const EVENTS = "text/event-stream; charset=utf-8";
 const JSON_TYPE = "application/json";
@@ -119,8 +119,8 @@ const feedInPieces = (tap: UsageTap, text: string, cuts: readonly number[]): str
   const bytes = new TextEncoder().encode(text);
   const positions = [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].sort((a, b) => a - b);
   const pieces = [...positions, bytes.length].map((end, i) => bytes.slice(i === 0 ? 0 : positions[i - 1], end));
-  const out = pieces.map((piece) => tap.read(piece));
-  return new TextDecoder().decode(Buffer.concat([...out, tap.end()]));
+  const output = pieces.map((piece) => tap.read(piece));
+  return new TextDecoder().decode(Buffer.concat([...output, tap.end()]));
 };
 
 describe("the usage of an answer", () => {
@@ -134,7 +134,7 @@ describe("the usage of an answer", () => {
           expect(tap.tapped).toMatchObject({
             usage,
             failed: false,
-            model: format === "openai_embeddings" ? "m-1" : "m-1",
+            model: "m-1",
           });
         }),
         { numRuns: 60 },
@@ -146,10 +146,10 @@ describe("the usage of an answer", () => {
     const before = encodeEvents({ choices: [{ delta: { content: "a" } }] }, { choices: [{ finish_reason: "stop" }] });
     const hidden = encodeEvents({ choices: [], usage: { prompt_tokens: 1, completion_tokens: 2 } });
     fc.assert(
-      fc.property(fc.array(fc.nat(400), { maxLength: 8 }), fc.constantFrom("\n", "\r\n"), (cuts, end) => {
+      fc.property(fc.array(fc.nat(400), { maxLength: 8 }), fc.constantFrom("\n", "\r\n"), (cuts, newline) => {
         const tap = new UsageTap({ format: "openai_chat", type: EVENTS, hidesUsage: true });
-        const all = (before + hidden + encodeEvents("[DONE]")).replaceAll("\n", end);
-        expect(feedInPieces(tap, all, cuts)).toBe((before + encodeEvents("[DONE]")).replaceAll("\n", end));
+        const stream = (before + hidden + encodeEvents("[DONE]")).replaceAll("\n", newline);
+        expect(feedInPieces(tap, stream, cuts)).toBe((before + encodeEvents("[DONE]")).replaceAll("\n", newline));
         expect(tap.tapped.usage).toEqual({ input_tokens: 1, output_tokens: 2 });
       }),
       { numRuns: 60 },
@@ -167,9 +167,13 @@ describe("the usage of an answer", () => {
       [5],
     );
     expect(broken.tapped).toMatchObject({ usage: { input_tokens: 3, output_tokens: 1 }, failed: true });
-    const cut = new UsageTap({ format: "google", type: JSON_TYPE, hidesUsage: false });
-    feedInPieces(cut, '[{"usageMetadata": {"promptTokenCount": 9, "candidatesTokenCount": 4}}, {"candidates": [', []);
-    expect(cut.tapped.usage).toEqual({ input_tokens: 9, output_tokens: 4 });
+    const truncated = new UsageTap({ format: "google", type: JSON_TYPE, hidesUsage: false });
+    feedInPieces(
+      truncated,
+      '[{"usageMetadata": {"promptTokenCount": 9, "candidatesTokenCount": 4}}, {"candidates": [',
+      [],
+    );
+    expect(truncated.tapped.usage).toEqual({ input_tokens: 9, output_tokens: 4 });
   });
 
   test("[GW-9] the buffered part of an answer is bounded; usage at its end is still read", () => {
@@ -256,7 +260,7 @@ describe("the usage of an answer", () => {
     ["responses", "openai_responses", { type: "response.output_text.delta", item_id: "i", delta: TEXT }],
     ["Gemini", "google", { candidates: [{ content: { role: "model", parts: [{ text: TEXT }] } }] }],
   ])(
-    "[GW-5] all text of a stream of %s without a usage report is counted, also if the stream is cut off",
+    "[GW-5] counts all text of a stream of %s without a usage report, even if the stream is cut off",
     (_, format, event) => {
       const tap = new UsageTap({ format, type: EVENTS, hidesUsage: format === "openai_chat" });
       const done = { type: "response.output_text.done", text: TEXT };
@@ -266,9 +270,9 @@ describe("the usage of an answer", () => {
         [7, 900],
       );
       expect(tap.tapped).toMatchObject({ usage: undefined, text_bytes: 8_000 });
-      const cut = new UsageTap({ format, type: EVENTS, hidesUsage: false });
-      feedInPieces(cut, encodeEvents(event).slice(0, 1_500), []);
-      expect(cut.tapped.text_bytes).toBeGreaterThan(1_400);
+      const truncated = new UsageTap({ format, type: EVENTS, hidesUsage: false });
+      feedInPieces(truncated, encodeEvents(event).slice(0, 1_500), []);
+      expect(truncated.tapped.text_bytes).toBeGreaterThan(1_400);
     },
   );
 
@@ -308,9 +312,9 @@ describe("the usage of an answer", () => {
     const prefixes = ["%", "sk%2", "S", "sk-", "s", "sk-sk/012345678", "\\u0073", "\\", "\\u007", "sk-sk\\"];
     const patterns = Array.from(key, (char) => {
       const code = char.charCodeAt(0).toString(16);
-      const other = /[a-z]/.test(char) ? char.toUpperCase() : char;
-      const codes = `(?:${code}|${other.charCodeAt(0).toString(16)})`;
-      return `(?:${char}|${other}|\\\\{1,8}u00(?i:${codes})|%(?i:${codes})${char === "/" ? "|\\\\{1,8}/" : ""})`;
+      const otherCase = /[a-z]/.test(char) ? char.toUpperCase() : char;
+      const codes = `(?:${code}|${otherCase.charCodeAt(0).toString(16)})`;
+      return `(?:${char}|${otherCase}|\\\\{1,8}u00(?i:${codes})|%(?i:${codes})${char === "/" ? "|\\\\{1,8}/" : ""})`;
     });
     const hide = (text: string): string =>
       text.replaceAll(new RegExp(patterns.join(""), "g"), (found) => "*".repeat(found.length));
@@ -323,8 +327,8 @@ describe("the usage of an answer", () => {
           const text = words.join("");
           const positions = [...new Set(cuts.map((cut) => cut % (text.length + 1)))].sort((a, b) => a - b);
           const pieces = [...positions, text.length].map((end, i) => text.slice(i === 0 ? 0 : positions[i - 1], end));
-          const out = pieces.map((piece) => mask.read(new TextEncoder().encode(piece)));
-          expect(new TextDecoder().decode(Buffer.concat([...out, mask.end()]))).toBe(hide(text));
+          const output = pieces.map((piece) => mask.read(new TextEncoder().encode(piece)));
+          expect(new TextDecoder().decode(Buffer.concat([...output, mask.end()]))).toBe(hide(text));
         },
       ),
     );
