@@ -12,7 +12,7 @@ type Fault = "none" | "lost" | "doubled" | "swapped";
 /** Accepts PATCHes like the product and sends each batch to the followers. Every tenth batch has the fault. */
 function startFaultyServer(fault: Fault, onBatch: (batch: number) => void) {
   let batchCount = 0;
-  let held: string | undefined;
+  let heldFrame: string | undefined;
   const server = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
@@ -22,12 +22,12 @@ function startFaultyServer(fault: Fault, onBatch: (batch: number) => void) {
         const frame = JSON.stringify(logs);
         const hasFault = ++batchCount % 10 === 0;
         onBatch(batchCount);
-        if (hasFault && fault === "swapped") held = frame;
+        if (hasFault && fault === "swapped") heldFrame = frame;
         else if (!hasFault || fault !== "lost") server.publish("all", frame);
         if (hasFault && fault === "doubled") server.publish("all", frame);
-        if (!hasFault && held) {
-          server.publish("all", held);
-          held = undefined;
+        if (!hasFault && heldFrame) {
+          server.publish("all", heldFrame);
+          heldFrame = undefined;
         }
         return new Response("{}");
       },
@@ -46,14 +46,14 @@ function startFaultyServer(fault: Fault, onBatch: (batch: number) => void) {
   return server;
 }
 
-const dir = mkdtempSync(join(tmpdir(), "slipway-driver-"));
-afterAll(() => rmSync(dir, { recursive: true, force: true }));
-const driver = needs.cc.found ? await Driver.compile(dir, undefined) : undefined;
+const directory = mkdtempSync(join(tmpdir(), "slipway-driver-"));
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+const driver = needs.cc.found ? await Driver.compile(directory, undefined) : undefined;
 
 /** A window ends after so many batches, no matter how long a busy machine takes for them. One in ten has the fault. */
 const BATCHES = 25;
 
-async function drive(fault: Fault) {
+async function runDriver(fault: Fault) {
   const ended = new AbortController();
   const server = startFaultyServer(fault, (batch) => batch === BATCHES && ended.abort());
   try {
@@ -79,7 +79,7 @@ testNeeding(
   "[BM-1] lost and doubled batches are counted in lines, whether there are too few or too many",
   async () => {
     for (const fault of ["lost", "doubled"] as const) {
-      const result = await drive(fault);
+      const result = await runDriver(fault);
       expect(result.gaps).toBeGreaterThan(0);
       expect(result.lines_missing).toBeGreaterThan(0);
     }
@@ -87,14 +87,14 @@ testNeeding(
 );
 
 testNeeding([needs.cc], "[BM-1] swapped batches are counted even if every line arrives", async () => {
-  expect((await drive("swapped")).gaps).toBeGreaterThan(0);
+  expect((await runDriver("swapped")).gaps).toBeGreaterThan(0);
 });
 
 testNeeding(
   [needs.cc],
   "[BM-1] a server that loses nothing has no faults, and a window that ends early reports its actual length",
   async () => {
-    const result = await drive("none");
+    const result = await runDriver("none");
     expect(result).toMatchObject({ errors: 0, gaps: 0, lines_missing: 0, followers_closed: 0 });
     expect(result.ack.n).toBeGreaterThan(0);
     expect(result.follow.n).toBeGreaterThan(0);

@@ -93,16 +93,16 @@ export class Driver {
     return new Driver(program, dir, core);
   }
 
-  /** Runs the load of a plan. `onEvent` receives the events "stalled" and "released". Aborting `ended` ends the window early. */
+  /** Runs the load of a plan. `onEvent` receives the events "stalled" and "released". Aborting `abortSignal` ends the window early. */
   async load(
     port: number,
     plan: PlanLine[],
     keys: LoadKeys,
     onEvent?: (event: string) => void,
-    ended?: AbortSignal,
+    abortSignal?: AbortSignal,
   ): Promise<LoadResult> {
     const child = this.spawn(["load", String(port), await this.writePlan(plan), ...toKeyArguments(keys)]);
-    ended?.addEventListener("abort", () => child.kill("SIGTERM"), { once: true });
+    abortSignal?.addEventListener("abort", () => child.kill("SIGTERM"), { once: true });
     let result: LoadResult | undefined;
     for await (const line of readLines(child.stdout)) {
       const message = JSON.parse(line);

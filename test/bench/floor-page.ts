@@ -4,7 +4,7 @@ import type { Server } from "bun";
 
 /** A message's text, as in the benchmark's chats. */
 const TEXT = "word ".repeat(40);
-const MESSAGES = JSON.stringify(Array.from({ length: 40 }, (_, at) => `${at} ${TEXT}`));
+const MESSAGES = JSON.stringify(Array.from({ length: 40 }, (_, index) => `${index} ${TEXT}`));
 
 const PAGE = `<!doctype html><meta charset="utf-8"><title>Floor</title>
 <style>

@@ -66,10 +66,10 @@ const fill = async (home: string): Promise<void> => {
 };
 
 /** Polls until `isOver` returns true, and returns the last result. */
-const waitUntil = async <T>(read: () => Promise<T>, isOver: (found: T) => boolean): Promise<T> => {
+const waitUntil = async <T>(read: () => Promise<T>, isOver: (result: T) => boolean): Promise<T> => {
   for (;;) {
-    const found = await read();
-    if (isOver(found)) return found;
+    const result = await read();
+    if (isOver(result)) return result;
     await Bun.sleep(POLL_MS);
   }
 };
@@ -78,7 +78,7 @@ const createSnapshot = async (admin: Client, id: string): Promise<Snapshot> => {
   const path = `/api/v2/workspaces/${id}/snapshots`;
   const created = await admin.post<Snapshot>(path, {});
   const loadSnapshot = async () =>
-    (await admin.get<Snapshots>(path)).snapshots.find((one) => one.id === created.id) ?? created;
+    (await admin.get<Snapshots>(path)).snapshots.find((candidate) => candidate.id === created.id) ?? created;
   const snapshot = await waitUntil(loadSnapshot, ({ status }) => status !== "creating");
   if (snapshot.status !== "ready") throw new Error(snapshot.error);
   return snapshot;
@@ -94,17 +94,17 @@ const measure = async (): Promise<void> => {
   const home = join(place.directory, "workspaces", id, "home");
   await fill(home);
   process.stdout.write(`${files} files, ${mebibytes} MiB, ${isOnBtrfs ? "btrfs" : "here"}, ${run("uptime").trim()}\n`);
-  const measureWork = async <T>(what: string, work: () => Promise<T>): Promise<T> => {
+  const measureWork = async <T>(title: string, work: () => Promise<T>): Promise<T> => {
     const [usedBefore, cpuBefore, startedAt] = [readUsedMiB(), readProcessorTime(child.pid), performance.now()];
     const result = await work();
     const seconds = (performance.now() - startedAt) / 1_000;
     const cpuSeconds = readProcessorTime(child.pid) - cpuBefore;
     const addedMiB = Math.round(readUsedMiB() - usedBefore);
-    process.stdout.write(`| ${what} | ${seconds.toFixed(2)} s | ${cpuSeconds.toFixed(1)} s | ${addedMiB} MiB |\n`);
+    process.stdout.write(`| ${title} | ${seconds.toFixed(2)} s | ${cpuSeconds.toFixed(1)} s | ${addedMiB} MiB |\n`);
     return result;
   };
   const { id: snapshot, method } = await measureWork("first snapshot", () => createSnapshot(admin, id));
-  for (let at = 0; at < 250; at++) await Bun.write(join(home, "0", `changed-${at}`), "changed");
+  for (let index = 0; index < 250; index++) await Bun.write(join(home, "0", `changed-${index}`), "changed");
   await measureWork(`snapshot after 250 changed files (${method})`, () => createSnapshot(admin, id));
   await measureWork("restore, with the stop and the start", async () => {
     await admin.post<unknown>(`/api/v2/workspaces/${id}/snapshots/${snapshot}/restore`, {});

@@ -73,12 +73,12 @@ function listProcessTree(pid: number): number[] {
 
 /** Returns the CPU time of a process and its living descendants, in ms. */
 export function processorMsOfTree(pid: number): number {
-  return listProcessTree(pid).reduce((sum, one) => sum + processorMs(one), 0);
+  return listProcessTree(pid).reduce((sum, processId) => sum + processorMs(processId), 0);
 }
 
 /** Returns the resident memory of a process and its descendants in MiB; shared pages count for each. */
 export function residentMiBOfTree(pid: number): number {
-  return listProcessTree(pid).reduce((sum, one) => sum + residentMiB(one), 0);
+  return listProcessTree(pid).reduce((sum, processId) => sum + residentMiB(processId), 0);
 }
 
 /** Returns the type of the file system of a directory. In memory file systems, commits would cost nothing. */

@@ -16,13 +16,13 @@ const END = `${encodeChunk(frame("openai", { text: "the end" }) + frame("openai"
 const WORDS_PER_PARAGRAPH = 50;
 
 /** Milliseconds since 1970 with fractions, equal in all processes of a machine. */
-const now = (): number => performance.timeOrigin + performance.now();
+const nowMs = (): number => performance.timeOrigin + performance.now();
 
 const streamChunks = async (sockets: readonly Socket[], chunks: number, per_s: number): Promise<void> => {
   const startedAt = performance.now();
   for (let round = 0; round < chunks; round += 1) {
     for (const [index, socket] of sockets.entries()) {
-      const text = `<${now().toFixed(3)}>${round % WORDS_PER_PARAGRAPH === WORDS_PER_PARAGRAPH - 1 ? "\n\n" : " "}`;
+      const text = `<${nowMs().toFixed(3)}>${round % WORDS_PER_PARAGRAPH === WORDS_PER_PARAGRAPH - 1 ? "\n\n" : " "}`;
       socket.write(encodeChunk(frame("openai", { text })));
       // The chats must not run in lockstep.
       if (per_s > 0 && (index % 10 === 9 || sockets.length < 10)) {
@@ -37,12 +37,12 @@ const streamChunks = async (sockets: readonly Socket[], chunks: number, per_s: n
 };
 
 /** Returns the last message of a call; earlier ones are the history. */
-const readLast = (body: string): string => {
+const readLastMessage = (body: string): string => {
   const { messages = [] } = JSON.parse(body) as { messages?: { content: unknown }[] };
   return JSON.stringify(messages.at(-1)?.content ?? "");
 };
 
-const answer = (socket: Socket, head: string, body: string): void => {
+const answerCall = (socket: Socket, head: string, body: string): void => {
   if (head.startsWith("GET")) return void socket.write("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
   if (head.startsWith("POST /go")) {
     const request = JSON.parse(body) as { chunks: number; per_s: number };
@@ -54,9 +54,9 @@ const answer = (socket: Socket, head: string, body: string): void => {
     return void socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${count.length}\r\n\r\n${count}`);
   }
   socket.write(HEAD);
-  const last = readLast(body);
-  const [, chunks, per_s] = /\bsay (\d+) (\d+)\b/.exec(last) ?? [];
-  if (last.includes('"now"') || SIDE_CALL.test(body)) socket.write(END);
+  const lastMessage = readLastMessage(body);
+  const [, chunks, per_s] = /\bsay (\d+) (\d+)\b/.exec(lastMessage) ?? [];
+  if (lastMessage.includes('"now"') || SIDE_CALL.test(body)) socket.write(END);
   else if (chunks !== undefined) void streamChunks([socket], Number(chunks), Number(per_s));
   else waiting.push(socket);
 };
@@ -66,14 +66,14 @@ createServer((socket) => {
   socket.setNoDelay(true);
   socket.setEncoding("utf8");
   socket.on("error", () => {});
-  socket.on("data", (more: string) => {
-    text += more;
+  socket.on("data", (piece: string) => {
+    text += piece;
     for (;;) {
       const end = text.indexOf("\r\n\r\n");
       if (end < 0) return;
       const length = Number(/\r\ncontent-length: *(\d+)/i.exec(text.slice(0, end))?.[1] ?? 0);
       if (Buffer.byteLength(text) < end + 4 + length) return;
-      answer(socket, text.slice(0, end), text.slice(end + 4));
+      answerCall(socket, text.slice(0, end), text.slice(end + 4));
       text = "";
     }
   });

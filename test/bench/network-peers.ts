@@ -68,8 +68,8 @@ const startClient = async (crowd: Crowd, number: number): Promise<Dial> => {
   const agent = crowd.agents[number % crowd.agents.length] as Crowd["agents"][number];
   const { peer } = join(new Client(crowd.url, crowd.admin_token), agent.id, { clock });
   // The tunnel exists once data has passed through it.
-  const first = await peer.dial(agent.id, ECHO_PORT);
-  await first.end();
+  const connection = await peer.dial(agent.id, ECHO_PORT);
+  await connection.end();
   return (port) => peer.dial(agent.id, port);
 };
 
@@ -77,14 +77,14 @@ const typeKeys = async (dial: Dial, endAt: number, times: number[]): Promise<voi
   const connection = await dial(ECHO_PORT);
   while (performance.now() < endAt) {
     await Bun.sleep(KEY_GAP_MS.min + Math.random() * (KEY_GAP_MS.max - KEY_GAP_MS.min));
-    const started = performance.now();
+    const startedAt = performance.now();
     await connection.write(new Uint8Array(KEY_BYTES));
     for (let receivedBytes = 0; receivedBytes < KEY_BYTES; ) {
       const chunk = await connection.read();
       if (!chunk) throw new Error("the echo has ended");
       receivedBytes += chunk.byteLength;
     }
-    times.push(performance.now() - started);
+    times.push(performance.now() - startedAt);
   }
   await connection.end();
 };
@@ -103,7 +103,7 @@ const runClients = async ({ seconds, bulk }: Crowd, dials: readonly Dial[]): Pro
   const typing = dials.slice(bulk).map((dial) => typeKeys(dial, endAt, times));
   const downloading = dials.slice(0, bulk).map((dial) => download(dial, seconds));
   const results = await Promise.allSettled([...typing, ...downloading]);
-  const bytes = results.reduce((sum, one) => sum + (one.status === "fulfilled" ? (one.value ?? 0) : 0), 0);
+  const bytes = results.reduce((sum, result) => sum + (result.status === "fulfilled" ? (result.value ?? 0) : 0), 0);
   times.sort((a, b) => a - b);
   const percentile = (share: number): number => times[Math.floor(times.length * share)] ?? Number.NaN;
   const failed = results.filter(({ status }) => status === "rejected").length;
@@ -118,7 +118,7 @@ const runClients = async ({ seconds, bulk }: Crowd, dials: readonly Dial[]): Pro
 
 const mapInBatches = async <T, R>(
   list: readonly T[],
-  startPeer: (one: T, number: number) => Promise<R>,
+  startPeer: (item: T, number: number) => Promise<R>,
 ): Promise<R[]> => {
   const results: R[] = [];
   for (let start = 0; start < list.length; start += BATCH_SIZE)

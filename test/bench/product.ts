@@ -102,14 +102,18 @@ export async function startProductWith<T>(
 }
 
 /**
- * Creates `count` agents, `each` of them in a workspace. Each workspace has its own template version, because the manifest contains the
- * tokens. `more` is added to the manifest of each agent; `owner` is the token of the workspaces' owner. Resolves when all builds have
- * succeeded and every agent has a log source.
+ * Creates `count` agents, `perWorkspace` of them in a workspace. Each workspace has its own template version, because the manifest
+ * contains the tokens. `agentFields` are added to the manifest of each agent; `owner` is the token of the workspaces' owner. Resolves when
+ * all builds have succeeded and every agent has a log source.
  */
 export async function seedAgents(
   product: Pick<Product, "url" | "adminToken">,
   count: number,
-  { each = agentsPerWorkspace, more = {}, owner }: { each?: number; more?: object; owner?: string | undefined } = {},
+  {
+    perWorkspace = agentsPerWorkspace,
+    agentFields = {},
+    owner,
+  }: { perWorkspace?: number; agentFields?: object; owner?: string | undefined } = {},
 ): Promise<SeededAgent[]> {
   const api = <T>(method: string, path: string, body?: unknown): Promise<T> =>
     requestJson<T>(product.url, product.adminToken, method, path, body);
@@ -119,9 +123,9 @@ export async function seedAgents(
   let templateId: string | undefined;
   const seeded: SeededAgent[] = [];
   while (seeded.length < count) {
-    const names = Array.from({ length: Math.min(each, count - seeded.length) }, (_, i) => `agent-${i}`);
+    const names = Array.from({ length: Math.min(perWorkspace, count - seeded.length) }, (_, i) => `agent-${i}`);
     const tokens = new Map(names.map((name) => [name, crypto.randomUUID()]));
-    const file = await api<{ hash: string }>("POST", "/api/v2/files", await createTemplateTar(tokens, more));
+    const file = await api<{ hash: string }>("POST", "/api/v2/files", await createTemplateTar(tokens, agentFields));
     const version = await api<{ id: string }>("POST", `/api/v2/organizations/${organization.id}/templateversions`, {
       storage_method: "file",
       file_id: file.hash,
@@ -164,7 +168,7 @@ async function captureWorkspaceReads(
 ): Promise<GetSample["queries"]> {
   using file = new Database(database, { readonly: true });
   const queries: GetSample["queries"] = [];
-  const all = async <T>(query: Query<T>): Promise<T[]> => {
+  const loadAll = async <T>(query: Query<T>): Promise<T[]> => {
     queries.push({
       sql: query.sql,
       params: query.params.filter((value) => typeof value !== "object" || value === null) as (string | number | null)[],
@@ -174,7 +178,7 @@ async function captureWorkspaceReads(
       .values(...(query.params as never[]))
       .map((row) => query.map(row as Value[]));
   };
-  const store = { all, get: async <T>(query: Query<T>) => (await all(query))[0] };
+  const store = { all: loadAll, get: async <T>(query: Query<T>) => (await loadAll(query))[0] };
   const jobs = { position: () => ({ queue_position: 0, queue_size: 0 }), workersFor: () => [] };
   const config = { allow_workspace_renames: false };
   const tailnet = { coordinator: { nodeOf: () => undefined } };
@@ -212,8 +216,8 @@ interface Workspace {
 }
 
 /** Returns a template archive, as `src/schema/templates/manifest.ts` describes it. JSON is also YAML. */
-async function createTemplateTar(tokens: Map<string, string>, more: object): Promise<Uint8Array> {
-  const agents = [...tokens].map(([name, token]) => ({ ...more, name, token }));
+async function createTemplateTar(tokens: Map<string, string>, agentFields: object): Promise<Uint8Array> {
+  const agents = [...tokens].map(([name, token]) => ({ ...agentFields, name, token }));
   const groups = Math.ceil(agents.length / agentsPerResource);
   const resources = Array.from({ length: groups }, (_, index) => ({
     name: `group-${index}`,
@@ -225,9 +229,9 @@ async function createTemplateTar(tokens: Map<string, string>, more: object): Pro
 
 async function awaitJob<T extends { job: Job }>(loadJob: () => Promise<T>): Promise<T> {
   for (const deadline = performance.now() + 60_000; performance.now() < deadline; await Bun.sleep(20)) {
-    const found = await loadJob();
-    if (found.job.status === "succeeded") return found;
-    if (found.job.status === "failed" || found.job.status === "canceled") throw new Error(`job: ${found.job.error}`);
+    const result = await loadJob();
+    if (result.job.status === "succeeded") return result;
+    if (result.job.status === "failed" || result.job.status === "canceled") throw new Error(`job: ${result.job.error}`);
   }
   throw new Error("a job did not end in 60 s");
 }

@@ -33,11 +33,11 @@ const makeRun = (day: number, ratio: number, error?: string): StoredRun => ({
 test("[BM-4] reads the results of a run, and finds the newest run that measured the row", () => {
   using temp = tempDirectory();
   expect(readRuns(`${temp.path}/none`)).toEqual([]);
-  const second = makeRun(2, 0.8123456);
-  writeRun(temp.path, second);
+  const secondRun = makeRun(2, 0.8123456);
+  writeRun(temp.path, secondRun);
   writeRun(temp.path, makeRun(1, 0.7));
   writeRun(temp.path, makeRun(3, 0.9, "the floor ended"));
-  writeRun(temp.path, second);
+  writeRun(temp.path, secondRun);
   // Two runs in the same minute are both kept.
   writeRun(temp.path, { ...makeRun(1, 0.6), date: "2026-11-01T10:00:40.000Z" });
   const runs = readRuns(temp.path);
@@ -51,20 +51,20 @@ test("[BM-4] reads the results of a run, and finds the newest run that measured 
 
 test("[BM-6] reports a regression if a ratio is worse than in earlier runs by more than their spread and a tenth", () => {
   const hasRegression = (now: StoredRun, earlier: StoredRun[]) => findRegressions([row], now, earlier).length > 0;
-  const calm = [makeRun(1, 0.8), makeRun(2, 0.81), makeRun(3, 0.79)];
-  expect(hasRegression(makeRun(9, 0.73), calm)).toBe(false);
-  expect(hasRegression(makeRun(9, 0.71), calm)).toBe(true);
-  const noisy = [makeRun(1, 0.6), makeRun(2, 0.8), makeRun(3, 0.9)];
-  expect(hasRegression(makeRun(9, 0.55), noisy)).toBe(false);
-  expect(hasRegression(makeRun(9, 0.45), noisy)).toBe(true);
+  const steadyRuns = [makeRun(1, 0.8), makeRun(2, 0.81), makeRun(3, 0.79)];
+  expect(hasRegression(makeRun(9, 0.73), steadyRuns)).toBe(false);
+  expect(hasRegression(makeRun(9, 0.71), steadyRuns)).toBe(true);
+  const noisyRuns = [makeRun(1, 0.6), makeRun(2, 0.8), makeRun(3, 0.9)];
+  expect(hasRegression(makeRun(9, 0.55), noisyRuns)).toBe(false);
+  expect(hasRegression(makeRun(9, 0.45), noisyRuns)).toBe(true);
   // An improvement is not a regression, and the first run has nothing to compare with.
-  expect(hasRegression(makeRun(9, 2), calm)).toBe(false);
+  expect(hasRegression(makeRun(9, 2), steadyRuns)).toBe(false);
   expect(hasRegression(makeRun(9, 0.1), [])).toBe(false);
   // Only the last five runs that measured the row count.
-  const old = [makeRun(1, 0.2), ...[2, 3, 4, 5, 6].map((day) => makeRun(day, 0.8))];
-  expect(hasRegression(makeRun(9, 0.5), old)).toBe(true);
+  const oldRuns = [makeRun(1, 0.2), ...[2, 3, 4, 5, 6].map((day) => makeRun(day, 0.8))];
+  expect(hasRegression(makeRun(9, 0.5), oldRuns)).toBe(true);
   expect(hasRegression(makeRun(9, 0.5), [makeRun(1, 0.9, "failed")])).toBe(false);
-  expect(hasRegression(makeRun(9, 0.1, "failed"), calm)).toBe(false);
+  expect(hasRegression(makeRun(9, 0.1, "failed"), steadyRuns)).toBe(false);
 });
 
 test("[BM-6] reports a regression if a lower-is-better ratio has grown", () => {

@@ -76,10 +76,10 @@ export interface Regression {
  */
 export const findRegressions = (rows: readonly Row[], run: StoredRun, earlier: readonly StoredRun[]): Regression[] =>
   run.rows.flatMap(({ name, rounds, error }) => {
-    const row = rows.find((one) => one.name === name);
+    const row = rows.find((candidate) => candidate.name === name);
     if (!row || error !== undefined) return [];
     const history = earlier
-      .flatMap((one) => one.rows.filter((stored) => stored.name === name && stored.error === undefined))
+      .flatMap((earlierRun) => earlierRun.rows.filter((stored) => stored.name === name && stored.error === undefined))
       .slice(-MAX_EARLIER_RUNS);
     return row.verdicts
       .filter(({ unit }) => unit === "ratio")
@@ -95,7 +95,7 @@ const findRegression = (
   const now = value(computeMedians(rounds));
   const earlierValues = history
     .map((stored) => value(computeMedians(stored.rounds)))
-    .filter((one) => Number.isFinite(one)) as number[];
+    .filter((earlierValue) => Number.isFinite(earlierValue)) as number[];
   if (now === undefined || earlierValues.length === 0) return [];
   const [lowest, highest, before] = [Math.min(...earlierValues), Math.max(...earlierValues), median(earlierValues)];
   const noise = Math.max(MIN_NOISE * before, highest - lowest);

@@ -33,9 +33,7 @@ export interface Bench {
   /** Returns the file with the GET sample for the baseline. Creates it at the first call. */
   sample(): Promise<string>;
   /**
-   * Returns the log lines per second that the baseline accepts on this machine, measured once per run. Rates of rows are shares of it,
-   * never
-   * absolute.
+   * Returns the log lines per second that the baseline accepts on this machine, measured once per run. Rows use shares of it as rates.
    */
   floorLimit(): Promise<number>;
 }

@@ -78,7 +78,7 @@ const rows: Row[] = [
 ];
 
 /** Returns true if the row has this name, or if the name is its prefix: `web` selects all rows of pages. */
-const matchesName = (name: string, wanted: string): boolean => name === wanted || name.startsWith(`${wanted}-`);
+const matchesName = (name: string, prefix: string): boolean => name === prefix || name.startsWith(`${prefix}-`);
 
 const help = `bun run bench [options]
   --rounds N     rounds of each row, floor and product in turn (default 5; long rows run fewer)
@@ -116,7 +116,7 @@ const RESULTS = join(import.meta.dir, "../results/bench");
 const README = join(import.meta.dir, "README.md");
 
 const printLine = (text: string): void => void process.stdout.write(`${text}\n`);
-const note = (text: string): void => void process.stderr.write(`${text}\n`);
+const printProgress = (text: string): void => void process.stderr.write(`${text}\n`);
 
 async function main(): Promise<void> {
   if (options.help) return printLine(help);
@@ -125,13 +125,14 @@ async function main(): Promise<void> {
   const only = options.only ?? (options.quick ? QUICK_ROWS : undefined);
   const chosen = rows.filter((row) => !only || only.some((name) => matchesName(row.name, name)));
   const cores = pickCores();
-  if (!cores) note("There is no second core or no taskset: server and driver share cores, so ratios are rough.");
+  if (!cores)
+    printProgress("There is no second core or no taskset: server and driver share cores, so ratios are rough.");
   const dir = mkdtempSync(join(options.dir, "slipway-bench-"));
   try {
     if (["tmpfs", "ramfs"].includes(findFileSystem(dir)))
-      note(`${dir} is in memory: commits cost nothing there. Use --dir.`);
+      printProgress(`${dir} is in memory: commits cost nothing there. Use --dir.`);
     const command = options.floor ? undefined : productCommand(options.product);
-    if (!command) note("There is no product: only the floor is measured.");
+    if (!command) printProgress("There is no product: only the floor is measured.");
     const sides: BenchSetup = { dir, core: cores?.server, productCommand: command };
     let sample: Promise<string> | undefined;
     let floorLimit: Promise<number> | undefined;
@@ -147,7 +148,7 @@ async function main(): Promise<void> {
     const product = command === undefined ? "floor only" : command.length > 1 ? "from source" : "compiled binary";
     const machine = `${describeMachine()}, ${findFileSystem(dir)}`;
     const run: StoredRun = { date: new Date().toISOString(), commit: readRevision(), machine, product, rows: [] };
-    const earlier = readRuns(RESULTS);
+    const earlierRuns = readRuns(RESULTS);
     printLine(`${run.date.slice(0, 10)}, ${run.commit}: ${machine}. Product: ${product}.\n`);
     for (const row of chosen) {
       const { rounds, error } = await measureRow(bench, row);
@@ -164,10 +165,10 @@ async function main(): Promise<void> {
       await Bun.write(README, replaceResults(readFileSync(README, "utf8"), formatNewestTable()));
     const failed = run.rows.filter(({ error }) => error !== undefined);
     if (failed.length > 0) {
-      note(`Could not measure: ${failed.map(({ name }) => name).join(", ")}.`);
+      printProgress(`Could not measure: ${failed.map(({ name }) => name).join(", ")}.`);
       process.exitCode = 1;
     }
-    if (options.check) reportRegressions(run, earlier);
+    if (options.check) reportRegressions(run, earlierRuns);
   } finally {
     rmSync(dir, { recursive: true, force: true });
   }
@@ -195,15 +196,15 @@ function readRevision(): string {
 }
 
 /** Reports ratios that are worse than in earlier runs by more than their noise. The exit code is then 1. */
-function reportRegressions(run: StoredRun, earlier: readonly StoredRun[]): void {
-  const regressions = findRegressions(rows, run, earlier);
-  for (const { row, what, now, before, limit } of regressions) {
-    note(
-      `${row}: ${what} is ${now.toPrecision(3)}, was ${before.toPrecision(3)} (noise up to ${limit.toPrecision(3)}).`,
+function reportRegressions(run: StoredRun, earlierRuns: readonly StoredRun[]): void {
+  const regressions = findRegressions(rows, run, earlierRuns);
+  for (const { row, what: figure, now, before, limit } of regressions) {
+    printProgress(
+      `${row}: ${figure} is ${now.toPrecision(3)}, was ${before.toPrecision(3)} (noise up to ${limit.toPrecision(3)}).`,
     );
   }
   if (regressions.length > 0) process.exitCode = 1;
-  else note("No ratio is worse than before by more than its noise.");
+  else printProgress("No ratio is worse than before by more than its noise.");
 }
 
 /** Runs all rounds of a row. A row that fails keeps its earlier rounds and does not end the run. */
@@ -222,7 +223,7 @@ async function runRounds(bench: Bench, row: Row, measurements: Measurements): Pr
   const count = Math.min(rounds, row.maxRounds ?? Number.POSITIVE_INFINITY);
   for (let round = 1; round <= count; round++) {
     for (const side of sides) {
-      note(`${row.name} ${side} ${round}/${count}`);
+      printProgress(`${row.name} ${side} ${round}/${count}`);
       measurements[side] ??= [];
       const ticksBefore = processorTicks();
       const startedAt = performance.now();
@@ -237,6 +238,6 @@ async function runRounds(bench: Bench, row: Row, measurements: Measurements): Pr
 try {
   await main();
 } catch (error) {
-  note(error instanceof Error ? error.message : String(error));
+  printProgress(error instanceof Error ? error.message : String(error));
   process.exitCode = 1;
 }

@@ -1,27 +1,27 @@
 // The page rows for a bare page of a bare server (floor-page.ts) instead of the app: the machine's own cost.
-import { inPage, noteKeys, noteScrolling, opened, processor, quantile } from "./web-page.mjs";
+import { inPage, measureScrolling, openTimedPage, quantile, recordKeyDelays, startCpuTimer } from "./web-page.mjs";
 
 const ROWS = "count('.row') > 9";
 const KEYS = 60;
 
-const openFloor = async (context, url) => (await opened(context, url, ROWS)).page;
+const openFloor = async (context, url) => (await openTimedPage(context, url, ROWS)).page;
 
 /** Returns the time from the click to the frame that shows the fetched data. */
-const pressed = (page) =>
+const measureOpen = (page) =>
   page.evaluate(async () => {
     document.querySelector("main").replaceChildren();
     const from = performance.now();
     void window.openPage();
-    return (await window.painted(() => window.count(".row") > 9)) - from;
+    return (await window.waitForPaint(() => window.count(".row") > 9)) - from;
   });
 
 const scroll = async (page, step, count) => {
   await page.evaluate(() => window.fillBox());
-  return noteScrolling(page, "one('#box')", step, count);
+  return measureScrolling(page, "query('#box')", step, count);
 };
 
 /** Returns the time from the key to the frame that shows its echo, over a socket. */
-const echoes = async (page) => {
+const measureEchoes = async (page) => {
   await page.evaluate(async () => {
     await window.listen();
     window.times = [];
@@ -43,47 +43,47 @@ const echoes = async (page) => {
 };
 
 /** Returns the time from the key to the frame that shows it in a field, as the scenario of the list measures it. */
-const keys = async (page) => {
+const measureKeys = async (page) => {
   await page.locator("#field").focus();
-  await page.evaluate(noteKeys);
+  await page.evaluate(recordKeyDelays);
   for (const key of "ws-0123") {
     await page.keyboard.press(key);
     await page.waitForTimeout(120);
   }
-  return page.evaluate(() => window.keyed);
+  return page.evaluate(() => window.keyDelays);
 };
 
 export const floors = {
   async load(context, url) {
-    const { page: before } = await opened(context, new URL("/messages", url).href, "document.body !== null");
+    const { page: before } = await openTimedPage(context, new URL("/messages", url).href, "document.body !== null");
     await before.close();
     const page = await context.newPage();
     await page.addInitScript(inPage);
-    await page.addInitScript(`window.first = painted(() => ${ROWS})`);
-    const spent = await processor(page);
+    await page.addInitScript(`window.first = waitForPaint(() => ${ROWS})`);
+    const readCpuMs = await startCpuTimer(page);
     await page.goto(url, { waitUntil: "commit" });
-    return { fast_ms: await page.evaluate(() => window.first), fast_cpu: await spent() };
+    return { fast_ms: await page.evaluate(() => window.first), fast_cpu: await readCpuMs() };
   },
 
   async list(context, url) {
     const page = await openFloor(context, url);
-    const again_ms = await pressed(page);
-    const key_p95 = quantile(await keys(page), 0.95);
+    const again_ms = await measureOpen(page);
+    const key_p95 = quantile(await measureKeys(page), 0.95);
     return { again_ms, ...(await scroll(page, 240, 150)), key_p95 };
   },
 
   async chat(context, url) {
     const page = await openFloor(context, url);
-    return { open_ms: await pressed(page), ...(await scroll(page, 120, 240)) };
+    return { open_ms: await measureOpen(page), ...(await scroll(page, 120, 240)) };
   },
 
   async log(context, url) {
     const page = await openFloor(context, url);
-    return { open_ms: await pressed(page), ...(await scroll(page, 240, 150)) };
+    return { open_ms: await measureOpen(page), ...(await scroll(page, 240, 150)) };
   },
 
   async terminal(context, url) {
-    const times = await echoes(await openFloor(context, url));
+    const times = await measureEchoes(await openFloor(context, url));
     return { echo_p50: quantile(times, 0.5), echo_p95: quantile(times, 0.95), keys: times.length };
   },
 };

@@ -1,26 +1,26 @@
-// Timing helpers for pages, for the app's (web.mjs) and a bare one (web-floor.mjs).
+// Timing helpers for pages, for those of the app (web.mjs) and a bare page (web-floor.mjs).
 
 export const quantile = (values, q) =>
   values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * q))];
 
-/** Runs in the page: `painted` resolves with the time of the first frame that passes the test. */
+/** Runs in the page: `waitForPaint` resolves with the time of the first frame that passes the test. */
 export const inPage = () => {
-  window.painted = (test) =>
+  window.waitForPaint = (test) =>
     new Promise((resolve, reject) => {
       setTimeout(
-        () => reject(new Error(`not seen: ${test}; the page says ${document.body.textContent.slice(0, 200)}`)),
+        () => reject(new Error(`did not appear: ${test}; the page shows ${document.body.textContent.slice(0, 200)}`)),
         60_000,
       );
-      const shown = () => {
+      const resolveAfterPaint = () => {
         const channel = new MessageChannel();
         channel.port1.onmessage = () => resolve(performance.now());
         channel.port2.postMessage(0);
       };
-      const look = () => (test() ? shown() : requestAnimationFrame(look));
-      requestAnimationFrame(look);
+      const checkFrame = () => (test() ? resolveAfterPaint() : requestAnimationFrame(checkFrame));
+      requestAnimationFrame(checkFrame);
     });
   // Measures the duration of each frame while a box is scrolled by one step per frame.
-  window.scrolled = async (box, step, count) => {
+  window.scrollBox = async (box, step, count) => {
     const times = [];
     let last = await new Promise(requestAnimationFrame);
     for (let n = 0; n < count; n++) {
@@ -31,30 +31,30 @@ export const inPage = () => {
     }
     return times;
   };
-  window.one = (selector) => document.querySelector(selector);
+  window.query = (selector) => document.querySelector(selector);
   window.count = (selector) => document.querySelectorAll(selector).length;
 };
 
-/** Runs in the page: notes in `keyed` the time from each key to the next frame. */
-export const noteKeys = () => {
-  window.keyed = [];
+/** Runs in the page: records in `keyDelays` the time from each key to the next frame. */
+export const recordKeyDelays = () => {
+  window.keyDelays = [];
   addEventListener(
     "keydown",
-    ({ timeStamp }) => void window.painted(() => true).then((now) => window.keyed.push(now - timeStamp)),
+    ({ timeStamp }) => void window.waitForPaint(() => true).then((now) => window.keyDelays.push(now - timeStamp)),
   );
 };
 
 /** Opens a page at this address, and returns it once a frame passes the test, with the milliseconds since its start. */
-export const opened = async (context, address, test) => {
+export const openTimedPage = async (context, address, test) => {
   const page = await context.newPage();
   await page.addInitScript(inPage);
-  await page.addInitScript(`window.first = painted(() => ${test})`);
+  await page.addInitScript(`window.first = waitForPaint(() => ${test})`);
   await page.goto(address, { waitUntil: "commit" });
   return { page, ms: await page.evaluate(() => window.first) };
 };
 
 /** Follows a link within the app; returns the milliseconds from the click to the frame that shows its target. */
-export const followed = (page, href, test) =>
+export const followLink = (page, href, test) =>
   page.evaluate(`(async () => {
     const link = document.createElement("a");
     link.href = ${JSON.stringify(href)};
@@ -62,14 +62,14 @@ export const followed = (page, href, test) =>
     const from = performance.now();
     link.click();
     link.remove();
-    return (await painted(() => ${test})) - from;
+    return (await waitForPaint(() => ${test})) - from;
   })()`);
 
 /**
  * Measures the CPU time of the page's main thread, in ms, from here to each call: scripts, styles, layout and paint. Compared with
  * wall-clock time, it separates the page's own work from other load.
  */
-export const processor = async (page) => {
+export const startCpuTimer = async (page) => {
   const session = await page.context().newCDPSession(page);
   await session.send("Performance.enable", { timeDomain: "threadTicks" });
   const read = async () => {
@@ -85,8 +85,8 @@ export const processor = async (page) => {
 };
 
 /** Returns the 95th percentile of the frame time over `count` steps, in ms, and the page's CPU time per frame. */
-export const noteScrolling = async (page, box, step, count) => {
-  const spent = await processor(page);
-  const frames = await page.evaluate(`scrolled(${box}, ${step}, ${count})`);
-  return { frame_p95: quantile(frames, 0.95), frame_cpu: (await spent()) / count };
+export const measureScrolling = async (page, box, step, count) => {
+  const readCpuMs = await startCpuTimer(page);
+  const frames = await page.evaluate(`scrollBox(${box}, ${step}, ${count})`);
+  return { frame_p95: quantile(frames, 0.95), frame_cpu: (await readCpuMs()) / count };
 };

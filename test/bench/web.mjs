@@ -7,21 +7,29 @@ import { createInterface } from "node:readline";
 import { chromium } from "playwright-core";
 import { takeFirstSteps } from "../browser/first-steps.mjs";
 import { floors } from "./web-floor.mjs";
-import { followed, inPage, noteKeys, noteScrolling, opened, processor, quantile } from "./web-page.mjs";
+import {
+  followLink,
+  inPage,
+  measureScrolling,
+  openTimedPage,
+  quantile,
+  recordKeyDelays,
+  startCpuTimer,
+} from "./web-page.mjs";
 
-const [file, url, token, scenario, given] = process.argv.slice(2);
-const options = JSON.parse(given ?? "{}");
-const at = (path) => new URL(path, url).href;
+const [file, url, token, scenario, optionsJson] = process.argv.slice(2);
+const options = JSON.parse(optionsJson ?? "{}");
+const toUrl = (path) => new URL(path, url).href;
 
 /** Memory samples of a page during answers. */
-const LOOKS = 10;
+const MEMORY_SAMPLES = 10;
 
 /** A person looks at a page before clicking something. */
-const REST_MS = 700;
+const PAUSE_MS = 700;
 
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 /** Asks the benchmark for an action, such as starting the model. */
-const ask = async (name) => {
+const askBench = async (name) => {
   process.stdout.write(`@${name}\n`);
   await lines.next();
 };
@@ -36,7 +44,7 @@ const scenarios = {
   async load(context) {
     const figures = {};
     // The browser's own startup does not count.
-    const { page: before } = await opened(context, at("/healthz"), "document.body !== null");
+    const { page: before } = await openTimedPage(context, toUrl("/healthz"), "document.body !== null");
     await before.close();
     for (const kind of ["fast", "slow"]) {
       const page = await context.newPage();
@@ -46,9 +54,9 @@ const scenarios = {
       await session.send("Network.setBypassServiceWorker", { bypass: true });
       if (kind === "slow") {
         await session.send("Emulation.setCPUThrottlingRate", { rate: 4 });
-        const [down, up] = [1.6, 0.75].map((mbit) => (mbit * 1_000_000) / 8);
-        const line = { offline: false, latency: 150, downloadThroughput: down, uploadThroughput: up };
-        await session.send("Network.emulateNetworkConditions", line);
+        const [downloadThroughput, uploadThroughput] = [1.6, 0.75].map((mbit) => (mbit * 1_000_000) / 8);
+        const network = { offline: false, latency: 150, downloadThroughput, uploadThroughput };
+        await session.send("Network.emulateNetworkConditions", network);
       }
       const bytes = { js: 0, css: 0 };
       const kinds = new Map();
@@ -58,64 +66,64 @@ const scenarios = {
         if (type) bytes[type === "css" ? "css" : "js"] += encodedDataLength;
       });
       await page.addInitScript(inPage);
-      await page.addInitScript("window.first = painted(() => one('.page .empty, .page .list') !== null)");
-      const spent = await processor(page);
-      await page.goto(at("/"), { waitUntil: "commit" });
+      await page.addInitScript("window.first = waitForPaint(() => query('.page .empty, .page .list') !== null)");
+      const readCpuMs = await startCpuTimer(page);
+      await page.goto(toUrl("/"), { waitUntil: "commit" });
       figures[`${kind}_ms`] = await page.evaluate(() => window.first);
-      figures[`${kind}_cpu`] = await spent();
+      figures[`${kind}_cpu`] = await readCpuMs();
       figures.js_kb = bytes.js / 1024;
       figures.css_kb = bytes.css / 1024;
       await page.close();
     }
     // As on a repeat visit: the browser has the files, and the worker that serves them.
-    const content = "one('.page .empty, .page .list') !== null";
-    const { page: visit } = await opened(context, at("/"), content);
+    const content = "query('.page .empty, .page .list') !== null";
+    const { page: visit } = await openTimedPage(context, toUrl("/"), content);
     await visit.evaluate(() => navigator.serviceWorker.ready.then(() => true));
     await visit.reload();
-    await visit.waitForTimeout(REST_MS);
+    await visit.waitForTimeout(PAUSE_MS);
     await visit.close();
-    const again = [];
+    const repeatTimes = [];
     for (let n = 0; n < 3; n++) {
-      const { page, ms } = await opened(context, at("/"), content);
-      again.push(ms);
+      const { page, ms } = await openTimedPage(context, toUrl("/"), content);
+      repeatTimes.push(ms);
       await page.close();
     }
-    return { ...figures, again_ms: quantile(again, 0.5) };
+    return { ...figures, again_ms: quantile(repeatTimes, 0.5) };
   },
 
   async list(context) {
     const rows = "count('.rows .virtual-row') > 10";
-    const { page, ms } = await opened(context, at("/workspaces?q="), rows);
-    const whole = await page.evaluate(
-      (wanted) => painted(() => Number(one(".bar .num").textContent) >= wanted * 0.9),
+    const { page, ms } = await openTimedPage(context, toUrl("/workspaces?q="), rows);
+    const whole_ms = await page.evaluate(
+      (expectedCount) => waitForPaint(() => Number(query(".bar .num").textContent) >= expectedCount * 0.9),
       options.workspaces,
     );
-    const scrolling = await noteScrolling(page, "window", 240, 150);
-    const spent = await processor(page);
+    const scrolling = await measureScrolling(page, "window", 240, 150);
+    const readCpuMs = await startCpuTimer(page);
     await page.evaluate(() => scrollTo(0, 0));
     await page.getByRole("link", { name: "Home", exact: true }).click();
     await page.getByRole("heading", { name: "Home", level: 1 }).waitFor();
-    await page.waitForTimeout(REST_MS);
-    await spent();
-    const again = await followed(page, "/workspaces?q=", rows);
-    const again_cpu = await spent();
+    await page.waitForTimeout(PAUSE_MS);
+    await readCpuMs();
+    const again_ms = await followLink(page, "/workspaces?q=", rows);
+    const again_cpu = await readCpuMs();
     const field = page.locator(".filter input");
     await field.focus();
     const keys = [];
-    await page.evaluate(noteKeys);
-    await spent();
+    await page.evaluate(recordKeyDelays);
+    await readCpuMs();
     for (const key of "ws-0123") {
       await page.keyboard.press(key);
       await page.waitForTimeout(120);
     }
-    const key_cpu = (await spent()) / "ws-0123".length;
-    keys.push(...(await page.evaluate(() => keyed)));
-    const left = Number(await page.locator(".bar .num").textContent());
-    if (left !== 10) throw new Error(`the filter left ${left}`);
+    const key_cpu = (await readCpuMs()) / "ws-0123".length;
+    keys.push(...(await page.evaluate(() => keyDelays)));
+    const rowCount = Number(await page.locator(".bar .num").textContent());
+    if (rowCount !== 10) throw new Error(`the filter left ${rowCount}`);
     return {
       open_ms: ms,
-      whole_ms: whole,
-      again_ms: again,
+      whole_ms,
+      again_ms,
       ...scrolling,
       key_p95: quantile(keys, 0.95),
       again_cpu,
@@ -125,40 +133,41 @@ const scenarios = {
 
   async chat(context) {
     // The visible area is filled, down to the newest message.
-    const shown = "one('.flow') && one('.flow').scrollHeight > one('.flow').clientHeight && count('.flow ol > li') > 9";
-    const { page } = await opened(context, at("/chats"), "count('.side a.item') > 1");
-    await page.waitForTimeout(REST_MS);
-    const spent = await processor(page);
-    const open_ms = await followed(page, `/chats/${options.chat}`, shown);
-    const open_cpu = await spent();
-    await page.waitForTimeout(REST_MS);
+    const isFilled =
+      "query('.flow') && query('.flow').scrollHeight > query('.flow').clientHeight && count('.flow ol > li') > 9";
+    const { page } = await openTimedPage(context, toUrl("/chats"), "count('.side a.item') > 1");
+    await page.waitForTimeout(PAUSE_MS);
+    const readCpuMs = await startCpuTimer(page);
+    const open_ms = await followLink(page, `/chats/${options.chat}`, isFilled);
+    const open_cpu = await readCpuMs();
+    await page.waitForTimeout(PAUSE_MS);
     const nodes = await page.evaluate(() => count("*"));
-    const scrolling = await noteScrolling(page, "one('.flow')", -120, 240);
+    const scrolling = await measureScrolling(page, "query('.flow')", -120, 240);
     const nodes_after = await page.evaluate(() => count("*"));
     // Runs last, because a background page renders no frames.
-    const cold = await opened(context, at(`/chats/${options.chat}`), shown);
+    const cold = await openTimedPage(context, toUrl(`/chats/${options.chat}`), isFilled);
     return { open_ms, cold_ms: cold.ms, nodes, ...scrolling, nodes_after, open_cpu };
   },
 
   async stream(context) {
-    const { page } = await opened(context, at(`/chats/${options.chat}`), "one('#composer') !== null");
+    const { page } = await openTimedPage(context, toUrl(`/chats/${options.chat}`), "query('#composer') !== null");
     const session = await context.newCDPSession(page);
-    const heap = async () => {
+    const readHeapMb = async () => {
       await session.send("HeapProfiler.collectGarbage");
       return (await session.send("Runtime.getHeapUsage")).usedSize / 1024 / 1024;
     };
     await page.evaluate(() => {
-      window.late = [];
-      let seen = 0;
+      window.delays = [];
+      let lastStamp = 0;
       let isWaiting = false;
-      const look = () => {
+      const recordDelays = () => {
         isWaiting = false;
         const now = performance.timeOrigin + performance.now();
         const text = [...document.querySelectorAll(".flow .prose")].at(-1)?.textContent.slice(-600) ?? "";
         for (const [, stamp] of text.matchAll(/<(\d{13}\.\d+)>/g)) {
-          if (Number(stamp) <= seen) continue;
-          seen = Number(stamp);
-          late.push(now - seen);
+          if (Number(stamp) <= lastStamp) continue;
+          lastStamp = Number(stamp);
+          delays.push(now - lastStamp);
         }
       };
       new MutationObserver(() => {
@@ -166,7 +175,7 @@ const scenarios = {
         isWaiting = true;
         requestAnimationFrame(() => {
           const channel = new MessageChannel();
-          channel.port1.onmessage = look;
+          channel.port1.onmessage = recordDelays;
           channel.port2.postMessage(0);
         });
       }).observe(document.body, {
@@ -175,28 +184,28 @@ const scenarios = {
         characterData: true,
       });
     });
-    const say = async (text, what) => {
+    const sendMessage = async (text, action) => {
       await page.locator("#composer").fill(text);
       await page.keyboard.press("Enter");
       const interrupt = page.getByRole("button", { name: "Interrupt" });
       await interrupt.waitFor();
-      await ask(what);
+      await askBench(action);
       // As long as a long answer takes.
       await interrupt.waitFor({ state: "detached", timeout: 900_000 });
       const last = await page.evaluate(() => [...document.querySelectorAll(".flow .prose")].at(-1)?.textContent);
       if (!/^<\d.*the end$/s.test(last ?? "")) throw new Error(`the answer is not the model's: ${last?.slice(0, 100)}`);
     };
-    await say("one", "speak");
-    const times = await page.evaluate(() => late.splice(0));
-    await say("two", "hurry");
-    const heaps = [await heap()];
+    await sendMessage("one", "speak");
+    const times = await page.evaluate(() => delays.splice(0));
+    await sendMessage("two", "hurry");
+    const heaps = [await readHeapMb()];
     for (let n = 1; n <= options.rounds; n++) {
-      await say(`more ${n}`, "hurry");
+      await sendMessage(`more ${n}`, "hurry");
       // Recorded data would count as memory of the page.
-      await page.evaluate(() => late.splice(0));
-      if (n % (options.rounds / LOOKS) >= 1) continue;
-      heaps.push(await heap());
-      if (options.rounds > LOOKS) process.stderr.write(`${n} answers: ${heaps.at(-1).toFixed(1)} MB\n`);
+      await page.evaluate(() => delays.splice(0));
+      if (n % (options.rounds / MEMORY_SAMPLES) >= 1) continue;
+      heaps.push(await readHeapMb());
+      if (options.rounds > MEMORY_SAMPLES) process.stderr.write(`${n} answers: ${heaps.at(-1).toFixed(1)} MB\n`);
     }
     const [before, after] = [heaps[0], heaps.at(-1)];
     return {
@@ -204,22 +213,22 @@ const scenarios = {
       token_p95: quantile(times, 0.95),
       tokens: times.length,
       heap_mb: before,
-      half_mb: heaps[LOOKS / 2] - before,
+      half_mb: heaps[MEMORY_SAMPLES / 2] - before,
       grown_mb: after - before,
     };
   },
 
   async terminal(context) {
-    const { page } = await opened(
+    const { page } = await openTimedPage(
       context,
-      at(`/terminals/${options.agent}`),
-      "/[#$] /.test(one('.xterm-rows')?.textContent ?? '')",
+      toUrl(`/terminals/${options.agent}`),
+      "/[#$] /.test(query('.xterm-rows')?.textContent ?? '')",
     );
     await page.locator(".xterm-helper-textarea").focus();
     await page.evaluate(() => {
       window.echoes = [];
       const pressed = [];
-      const rows = one(".xterm-rows");
+      const rows = query(".xterm-rows");
       const letters = () => rows.textContent.split("x").length;
       let shown = letters();
       addEventListener("keydown", ({ timeStamp }) => pressed.push(timeStamp), true);
@@ -242,16 +251,16 @@ const scenarios = {
   },
 
   async log(context) {
-    const tabs = "one('.tabs a[href$=logs]') !== null";
-    const { page } = await opened(context, at(`/workspaces/${options.workspace}`), tabs);
-    await page.waitForTimeout(REST_MS);
-    const spent = await processor(page);
+    const tabs = "query('.tabs a[href$=logs]') !== null";
+    const { page } = await openTimedPage(context, toUrl(`/workspaces/${options.workspace}`), tabs);
+    await page.waitForTimeout(PAUSE_MS);
+    const readCpuMs = await startCpuTimer(page);
     const lines = "count('.log.tall .l, .tall-log .log .l') > 10";
-    const open_ms = await followed(page, `/workspaces/${options.workspace}/logs`, lines);
-    const open_cpu = await spent();
-    const scrolling = await noteScrolling(page, "one('.log .virtual').closest('.log')", -240, 150);
+    const open_ms = await followLink(page, `/workspaces/${options.workspace}/logs`, lines);
+    const open_cpu = await readCpuMs();
+    const scrolling = await measureScrolling(page, "query('.log .virtual').closest('.log')", -240, 150);
     // Runs last: the same page from scratch.
-    const cold = await opened(context, at(`/workspaces/${options.workspace}/logs`), lines);
+    const cold = await openTimedPage(context, toUrl(`/workspaces/${options.workspace}/logs`), lines);
     return { open_ms, cold_ms: cold.ms, ...scrolling, open_cpu, nodes: await page.evaluate(() => count("*")) };
   },
 };

@@ -3,8 +3,11 @@ import type { Product } from "./product.ts";
 
 const STATUS_ORDER = ["pending", "starting", "running"];
 
-type WorkspaceHistory = { statuses: string[]; running: boolean };
-export type BuildWatchers = AsyncDisposable & { readonly seen: readonly WorkspaceHistory[]; allRunning: Promise<void> };
+type WorkspaceHistory = { statuses: string[]; hasRun: boolean };
+export type BuildWatchers = AsyncDisposable & {
+  readonly histories: readonly WorkspaceHistory[];
+  allRunning: Promise<void>;
+};
 
 type Message = { type: string; data: { latest_build: { build_number: number; status: string } } | null };
 
@@ -12,34 +15,34 @@ type Message = { type: string; data: { latest_build: { build_number: number; sta
 export async function watchBuilds(product: Product, ids: readonly string[]): Promise<BuildWatchers> {
   const allRunning = Promise.withResolvers<void>();
   let remaining = ids.length;
-  const seen: WorkspaceHistory[] = [];
+  const histories: WorkspaceHistory[] = [];
   const sockets: WebSocket[] = [];
   const open = (id: string): Promise<void> =>
     new Promise((resolve, reject) => {
       const url = `${product.url.replace("http", "ws")}/api/v2/workspaces/${id}/watch-ws`;
       const socket = new WebSocket(url, { headers: { "Service-Session-Token": product.adminToken } } as never);
-      const history: WorkspaceHistory = { statuses: [], running: false };
-      let first: number | undefined;
+      const history: WorkspaceHistory = { statuses: [], hasRun: false };
+      let initialBuild: number | undefined;
       socket.onerror = () => reject(new Error("a watcher was rejected"));
       socket.onmessage = ({ data }) => {
         const message = JSON.parse(data as string) as Message;
         if (message.type !== "data" || !message.data) return;
         const { build_number, status } = message.data.latest_build;
-        first ??= build_number;
+        initialBuild ??= build_number;
         resolve();
-        if (build_number === first) return;
+        if (build_number === initialBuild) return;
         history.statuses.push(status);
-        if (status !== "running" || history.running) return;
-        history.running = true;
+        if (status !== "running" || history.hasRun) return;
+        history.hasRun = true;
         remaining -= 1;
         if (remaining === 0) allRunning.resolve();
       };
-      seen.push(history);
+      histories.push(history);
       sockets.push(socket);
     });
   for (let start = 0; start < ids.length; start += 50) await Promise.all(ids.slice(start, start + 50).map(open));
   return {
-    seen,
+    histories,
     allRunning: allRunning.promise,
     async [Symbol.asyncDispose]() {
       for (const socket of sockets) socket.close();
@@ -67,7 +70,7 @@ export async function makeBuilds(product: Product, ids: readonly string[]): Prom
  * later one.
  */
 export async function awaitAll(
-  { seen, allRunning }: BuildWatchers,
+  { histories, allRunning }: BuildWatchers,
   timeoutMs: number,
 ): Promise<{ saw_running: number; saw_pending: number; out_of_order: number }> {
   await Promise.race([allRunning, Bun.sleep(timeoutMs)]);
@@ -75,8 +78,8 @@ export async function awaitAll(
     statuses.filter((status, i) => STATUS_ORDER.indexOf(status) < STATUS_ORDER.indexOf(statuses[i - 1] ?? "pending"))
       .length;
   return {
-    saw_running: seen.filter(({ running }) => running).length,
-    saw_pending: seen.filter(({ statuses }) => statuses.includes("pending")).length,
-    out_of_order: seen.reduce((sum, one) => sum + countRegressions(one), 0),
+    saw_running: histories.filter(({ hasRun }) => hasRun).length,
+    saw_pending: histories.filter(({ statuses }) => statuses.includes("pending")).length,
+    out_of_order: histories.reduce((sum, history) => sum + countRegressions(history), 0),
   };
 }

@@ -54,7 +54,7 @@ const openServices = async (options: TestServerOptions = {}) => {
     nextStatus,
     loadTexts,
     follow,
-    received: nextOutput,
+    nextOutput,
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   };
 };

@@ -9,11 +9,11 @@ const [SUCCESS, FAILURES] = [201, [202, 203]] as const;
 
 const encodeLength = (value: number): Buffer => {
   const bytes: number[] = [];
-  let rest = value;
+  let remaining = value;
   do {
-    bytes.push((rest & 0x7f) | (rest > 0x7f ? 0x80 : 0));
-    rest >>>= 7;
-  } while (rest > 0);
+    bytes.push((remaining & 0x7f) | (remaining > 0x7f ? 0x80 : 0));
+    remaining >>>= 7;
+  } while (remaining > 0);
   return Buffer.from(bytes);
 };
 
@@ -84,7 +84,7 @@ export class CodeServerFiles implements Disposable {
     const connection = { type: "connectionType", commit, signedData: data, desiredConnectionType: 1 };
     files.#send(KIND.control, Buffer.from(JSON.stringify(connection)));
     const { type, reason } = await reply;
-    if (type !== "ok") throw new Error(`code-server said ${type} ${reason}`);
+    if (type !== "ok") throw new Error(`code-server answered ${type} ${reason}`);
     files.#send(KIND.regular, encodeValue({ remoteAuthority: "load", clientId: "load" }));
     return files;
   }
@@ -127,9 +127,9 @@ export class CodeServerFiles implements Disposable {
     this.#parts.push(Buffer.from(data));
     this.#bufferedBytes += data.length;
     for (;;) {
-      const first = this.#parts[0];
-      if (this.#bufferedBytes < HEADER_BYTES || first === undefined) return;
-      if (first.length < HEADER_BYTES) this.#parts = [Buffer.concat(this.#parts)];
+      const firstPart = this.#parts[0];
+      if (this.#bufferedBytes < HEADER_BYTES || firstPart === undefined) return;
+      if (firstPart.length < HEADER_BYTES) this.#parts = [Buffer.concat(this.#parts)];
       const size = HEADER_BYTES + (this.#parts[0] as Buffer).readUInt32BE(9);
       if (this.#bufferedBytes < size) return;
       const buffered = Buffer.concat(this.#parts);

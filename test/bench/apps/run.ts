@@ -29,16 +29,16 @@ const { values: options } = parseArgs({
   },
 });
 
-const MB = 1_000_000;
-const TOTAL_BYTES = 100 * MB;
+const MEGABYTE = 1_000_000;
+const TOTAL_BYTES = 100 * MEGABYTE;
 /** The sizes of a notebook cell and of an editor's file. */
-const [CELL_BYTES, FILE_BYTES] = [5 * MB, 20 * MB];
+const [CELL_BYTES, FILE_BYTES] = [5 * MEGABYTE, 20 * MEGABYTE];
 /** Allowed memory growth between the first and the last third of a load. */
 const MAX_GROWTH_MIB = 64;
 
 const editors = needs.editors.file;
 const resolveFile = (name: string): string => fileURLToPath(new URL(`../../api/applications/${name}`, import.meta.url));
-const note = (text: string): void => void process.stderr.write(`${text}\n`);
+const printProgress = (text: string): void => void process.stderr.write(`${text}\n`);
 
 type RunningApp = {
   readonly port: number;
@@ -54,9 +54,9 @@ const randomText = (size: number): string =>
     .repeat(size / 120_000 + 1)
     .slice(0, size);
 
-const requireSame = (what: string, actual: Uint8Array | string, expected: Uint8Array | string): void => {
+const requireSame = (name: string, actual: Uint8Array | string, expected: Uint8Array | string): void => {
   if (Buffer.compare(Buffer.from(actual as string), Buffer.from(expected as string)) !== 0)
-    throw new Error(`${what} is different through the server`);
+    throw new Error(`${name} is different through the server`);
 };
 
 /** Starts a third-party program and waits until it responds. Returns a function that stops it. */
@@ -90,7 +90,7 @@ const listPageFiles = async (port: number, path: string, limit = 24): Promise<Lo
     ([, link = ""]) => new URL(link.replaceAll("&amp;", "&"), base),
   );
   const paths = links.filter(({ host }) => host === "app").map(({ pathname, search }) => pathname + search);
-  return [...new Set([path, ...paths])].slice(0, limit).map((path2) => ({ path: path2 }));
+  return [...new Set([path, ...paths])].slice(0, limit).map((filePath) => ({ path: filePath }));
 };
 
 const startEcho = async (command: string[]): Promise<RunningApp> => {
@@ -104,7 +104,7 @@ const startEcho = async (command: string[]): Promise<RunningApp> => {
       { path: "/echo?a=1&&b=%20+x&", method: "POST", body, type: "text/x-own" },
     ],
     async socket(side) {
-      const seconds = await echoBytes(side, "/socket", TOTAL_BYTES, 5 * MB);
+      const seconds = await echoBytes(side, "/socket", TOTAL_BYTES, 5 * MEGABYTE);
       return `100 MB up and down in ${seconds.toFixed(1)} s`;
     },
     stop: () => app[Symbol.asyncDispose](),
@@ -164,14 +164,14 @@ const APPS: Readonly<Record<string, (world: Home) => Promise<RunningApp>>> = {
           await fetch(`${direct.origin}${path}`, { headers: direct.headers });
         let [writes, wroteAt] = [0, 0];
         // Vite's watcher drops a change within 50 ms of the previous one. Then the file is written again.
-        const isUpdated = (n: number): boolean => {
-          if (changes >= n) return true;
+        const isUpdated = (count: number): boolean => {
+          if (changes >= count) return true;
           if (performance.now() - wroteAt < 200) return false;
           writeFileSync(join(folder, "hot.css"), `body { order: ${++writes} }\n`);
           wroteAt = performance.now();
           return false;
         };
-        for (let n = 1; n <= 20; n += 1) await until(() => isUpdated(n), { patience: 20_000 });
+        for (let count = 1; count <= 20; count += 1) await until(() => isUpdated(count), { patience: 20_000 });
         socket.close();
         return `${changes} changes of a file`;
       },
@@ -296,7 +296,7 @@ const APPS: Readonly<Record<string, (world: Home) => Promise<RunningApp>>> = {
           using session = await StreamlitSession.open(side);
           requireSame("the table", decodeTable(await session.run(CELL_BYTES)), expectedTable);
         }
-        return `${(bytes / MB).toFixed(0)} MB of tables of 8 MB in ${((performance.now() - startedAt) / 1000).toFixed(1)} s`;
+        return `${(bytes / MEGABYTE).toFixed(0)} MB of tables of 8 MB in ${((performance.now() - startedAt) / 1000).toFixed(1)} s`;
       },
       stop,
     };
@@ -337,7 +337,7 @@ const main = async (): Promise<boolean> => {
   let isPassed = true;
   for (const [name, start] of Object.entries(APPS)) {
     if (options.only && !options.only.includes(name)) continue;
-    note(`${name} ...`);
+    printProgress(`${name} ...`);
     const app = await start(world);
     try {
       const sides = world.sides(app.port);
@@ -352,8 +352,8 @@ const main = async (): Promise<boolean> => {
         }),
       ]);
       const different = [...warmUp.different, ...load.different];
-      for (const one of different.slice(0, 5)) note(`${name}: ${one}`);
-      for (const path of load.unsteady) note(`${name}: ${path} is different each time and was left out`);
+      for (const problem of different.slice(0, 5)) printProgress(`${name}: ${problem}`);
+      for (const path of load.unsteady) printProgress(`${name}: ${path} is different each time and was left out`);
       const [server, daemon] = memory
         .read()
         .map(({ first, last, peak }) => `${first.toFixed(0)} / ${last.toFixed(0)} / ${peak.toFixed(0)}`);
@@ -363,19 +363,19 @@ const main = async (): Promise<boolean> => {
         name,
         load.answers,
         (load.answers / load.seconds).toFixed(0),
-        (load.bytes / MB / load.seconds).toFixed(0),
+        (load.bytes / MEGABYTE / load.seconds).toFixed(0),
         different.length,
         socket,
         server,
         daemon,
       ];
       lines.push(`| ${row.join(" | ")} |`);
-      note(lines.at(-1) ?? "");
+      printProgress(lines.at(-1) ?? "");
     } finally {
       await app.stop();
     }
   }
-  const head = [
+  const header = [
     "app",
     "answers",
     "per second",
@@ -385,7 +385,7 @@ const main = async (): Promise<boolean> => {
     "server MiB",
     "daemon MiB",
   ];
-  process.stdout.write(`| ${head.join(" | ")} |\n|${"---|".repeat(head.length)}\n${lines.join("\n")}\n`);
+  process.stdout.write(`| ${header.join(" | ")} |\n|${"---|".repeat(header.length)}\n${lines.join("\n")}\n`);
   return isPassed;
 };
 

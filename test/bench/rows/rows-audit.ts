@@ -30,7 +30,7 @@ type Question = {
   readonly byAuditor?: boolean;
 };
 
-const makeQuestion = (q: (n: number) => string, more: Omit<Question, "q"> = {}): Question => ({ q, ...more });
+const makeQuestion = (q: (n: number) => string, options: Omit<Question, "q"> = {}): Question => ({ q, ...options });
 const person = (n: number): string => `username:person-${1 + ((n * 37) % (PEOPLE - 1))}`;
 const team = (n: number): string => `organization:team-${n % ORGANIZATIONS}`;
 
@@ -102,19 +102,19 @@ export const audit: Row = {
       return performance.now() - startedAt;
     };
     const figures: Figures = { seeded };
-    const all: number[] = [];
+    const allTimes: number[] = [];
     const ticksBefore = readCpuTicks(product.pid);
     for (const [name, question] of Object.entries(QUESTIONS)) {
       const times: number[] = [];
       for (let n = 0; n < ROUNDS; n++) times.push(await measureQuestion(question, n));
-      all.push(...times);
+      allTimes.push(...times);
       figures[`${name}_first`] = times[0] ?? 0;
       figures[`${name}_p50`] = percentile(times.slice(1), 0.5);
       figures[`${name}_p99`] = percentile(times.slice(1), 0.99);
     }
-    figures.all_p50 = percentile(all, 0.5);
-    figures.all_p99 = percentile(all, 0.99);
-    figures.processor = ((readCpuTicks(product.pid) - ticksBefore) * 10) / all.length;
+    figures.all_p50 = percentile(allTimes, 0.5);
+    figures.all_p99 = percentile(allTimes, 0.99);
+    figures.processor = ((readCpuTicks(product.pid) - ticksBefore) * 10) / allTimes.length;
     return figures;
   },
   figures: {

@@ -23,7 +23,7 @@ const SECONDS = Number(process.env.BENCH_BACKUP_SECONDS ?? 40);
 const MAX_SECONDS = 900;
 
 /** A window takes a minute, so progress is printed. */
-const note = (text: string): void => void process.stderr.write(`${text}\n`);
+const printProgress = (text: string): void => void process.stderr.write(`${text}\n`);
 
 /** One window with new agents, because every line must be new to their followers. */
 type Window = { bench: Bench; product: Product; agents: SeededAgent[]; rate: number };
@@ -47,7 +47,7 @@ const measureUnderLoad = async (
     ];
   });
   const warmUpSeconds = 2;
-  const keys = { secs: work ? MAX_SECONDS : SECONDS, warmUpSeconds, rate, probe_us: 1000 };
+  const keys = { secs: work ? MAX_SECONDS : SECONDS, warm: warmUpSeconds, rate, probe_us: 1000 };
   const ended = new AbortController();
   const log = join(product.dataDir, "slipway.db-wal");
   let [walBytes, peakMiB, memoryBefore, cpuMs] = [0, 0, Number.NaN, Number.NaN];
@@ -55,7 +55,7 @@ const measureUnderLoad = async (
     walBytes = Math.max(walBytes, existsSync(log) ? statSync(log).size : 0);
     peakMiB = Math.max(peakMiB, residentMiB(product.pid));
   };
-  const work2 = Bun.sleep((warmUpSeconds + 0.5) * 1000).then(async () => {
+  const working = Bun.sleep((warmUpSeconds + 0.5) * 1000).then(async () => {
     memoryBefore = residentMiB(product.pid);
     const processor = processorMs(product.pid);
     const sampling = setInterval(samplePeaks, 100);
@@ -68,7 +68,7 @@ const measureUnderLoad = async (
     }
   });
   const load = bench.driver.load(product.port, [...plan, probe], keys, undefined, ended.signal);
-  const [result] = await Promise.all([load, work2]);
+  const [result] = await Promise.all([load, working]);
   const kiloLines = (result.lines_per_s * result.seconds) / 1000;
   return { ...result, wal_mib: walBytes / MIB, growth_mib: peakMiB - memoryBefore, cpu_ms: cpuMs / kiloLines };
 };
@@ -136,7 +136,7 @@ const awaitAutomaticBackup = async (folder: string): Promise<string> => {
   }
 };
 
-const SEEN = {
+const FIGURE_LABELS = {
   ack_p50: "ack p50 ms",
   ack_p99: "ack p99 ms",
   follow_p99: "follower p99 ms",
@@ -149,17 +149,17 @@ const SEEN = {
   cpu_ms: "server's processor ms for 1,000 lines",
 };
 
-const toFigures = (seen: LoadMeasurement): Record<keyof typeof SEEN, number> => ({
-  ack_p50: seen.ack.p50,
-  ack_p99: seen.ack.p99,
-  follow_p99: seen.follow.p99,
-  get_p99: seen.probe.p99,
-  ack_p999: seen.ack.p999,
-  ack_max: seen.ack.max,
-  get_max: seen.probe.max,
-  wal_mib: seen.wal_mib,
-  growth_mib: seen.growth_mib,
-  cpu_ms: seen.cpu_ms,
+const toFigures = (measurement: LoadMeasurement): Record<keyof typeof FIGURE_LABELS, number> => ({
+  ack_p50: measurement.ack.p50,
+  ack_p99: measurement.ack.p99,
+  follow_p99: measurement.follow.p99,
+  get_p99: measurement.probe.p99,
+  ack_p999: measurement.ack.p999,
+  ack_max: measurement.ack.max,
+  get_max: measurement.probe.max,
+  wal_mib: measurement.wal_mib,
+  growth_mib: measurement.growth_mib,
+  cpu_ms: measurement.cpu_ms,
 });
 
 const KINDS = { without: "without", verb: "with the verb", own: "with the server's own" } as const;
@@ -177,22 +177,22 @@ export const backup: Row = {
     const dataDir = join(dir, `large-${crypto.randomUUID()}`, "data");
     mkdirSync(dataDir, { recursive: true });
     const options = { command, core, dataDir };
-    const first = await startProduct(options);
-    const seeded = await seedAgents(first, AGENTS * TURNS.length + 1);
-    await first[Symbol.asyncDispose]();
+    const seedingProduct = await startProduct(options);
+    const seeded = await seedAgents(seedingProduct, AGENTS * TURNS.length + 1);
+    await seedingProduct[Symbol.asyncDispose]();
     const seededAgent = seeded.pop() as SeededAgent;
     const lines = await seedLines(dataDir, seededAgent.agentId, SIZE_MIB * MIB);
-    const seen: Record<Kind, LoadMeasurement[]> = { without: [], verb: [], own: [] };
+    const measurements: Record<Kind, LoadMeasurement[]> = { without: [], verb: [], own: [] };
     const backups: Backup[] = [];
     let faultCount = 0;
     const rate = Math.round(((await bench.floorLimit()) * RATE_SHARE) / LINES_PER_BATCH);
     const target = join(dataDir, "..", "backups");
-    const own = join(dataDir, "..", "own");
+    const automaticBackupDir = join(dataDir, "..", "own");
     const runKind = async (kind: Kind, product: Product): Promise<void> => {
       const agents = seeded.splice(0, AGENTS);
       const make = async (): Promise<string> =>
         kind === "own"
-          ? awaitAutomaticBackup(own)
+          ? awaitAutomaticBackup(automaticBackupDir)
           : (
               JSON.parse(await runCommand(command, ["backup", target, "--json", "--data-dir", dataDir])) as {
                 path: string;
@@ -203,10 +203,10 @@ export const backup: Row = {
         { bench, product, agents, rate },
         kind === "without" ? undefined : () => backupRun.run(),
       );
-      seen[kind].push(window);
+      measurements[kind].push(window);
       faultCount += countFaults(window).faults ?? 0;
       const { ack, follow, probe, seconds, wal_mib } = window;
-      note(
+      printProgress(
         `  ${KINDS[kind]} backup, ${seconds.toFixed(0)} s: p99 ack ${ack.p99}, follower ${follow.p99}, GET ${probe.p99}, log ${wal_mib.toFixed(0)} MiB`,
       );
       // The server's own backup has started before the load, so it is not restored.
@@ -217,37 +217,45 @@ export const backup: Row = {
       for (const kind of TURNS.filter((kind) => kind !== "own")) await runKind(kind, product);
     }
     {
-      const env = { SLIPWAY_BACKUP_INTERVAL: "1d", SLIPWAY_BACKUP_DIR: own };
+      const env = { SLIPWAY_BACKUP_INTERVAL: "1d", SLIPWAY_BACKUP_DIR: automaticBackupDir };
       await using product = await startProduct({ ...options, env });
       await runKind("own", product);
     }
     rmSync(join(dataDir, ".."), { recursive: true });
-    const medians = (kind: Kind): Figures => {
-      const all = seen[kind].map(toFigures);
-      const names = Object.keys(SEEN) as (keyof typeof SEEN)[];
-      return Object.fromEntries(names.map((name) => [`${kind}_${name}`, median(all.map((one) => one[name]))]));
+    const computeKindMedians = (kind: Kind): Figures => {
+      const windows = measurements[kind].map(toFigures);
+      const names = Object.keys(FIGURE_LABELS) as (keyof typeof FIGURE_LABELS)[];
+      return Object.fromEntries(
+        names.map((name) => [`${kind}_${name}`, median(windows.map((windowFigures) => windowFigures[name]))]),
+      );
     };
-    const [without, during, byItself] = [medians("without"), medians("verb"), medians("own")];
+    const [without, withVerb, withAutomatic] = [
+      computeKindMedians("without"),
+      computeKindMedians("verb"),
+      computeKindMedians("own"),
+    ];
     const ratio = (name: string): number =>
       Math.max(
         ...["ack", "follow", "get"].map(
-          (what) => (({ ...during, ...byItself })[`${name}_${what}_p99`] ?? 0) / (without[`without_${what}_p99`] ?? 0),
+          (figure) =>
+            (({ ...withVerb, ...withAutomatic })[`${name}_${figure}_p99`] ?? 0) /
+            (without[`without_${figure}_p99`] ?? 0),
         ),
       );
     return {
       ...without,
-      ...during,
-      ...byItself,
+      ...withVerb,
+      ...withAutomatic,
       ratio: ratio("verb"),
       own_ratio: ratio("own"),
-      backup_s: median(backups.map((one) => one.seconds)),
-      backup_mib: median(backups.map((one) => one.mib)),
-      restore_s: median(backups.map((one) => one.restored_s)),
-      lost: backups.reduce((sum, one) => sum + one.lost, 0),
+      backup_s: median(backups.map((backup) => backup.seconds)),
+      backup_mib: median(backups.map((backup) => backup.mib)),
+      restore_s: median(backups.map((backup) => backup.restored_s)),
+      lost: backups.reduce((sum, backup) => sum + backup.lost, 0),
       lines_per_s: Math.min(
-        ...Object.values(seen)
+        ...Object.values(measurements)
           .flat()
-          .map((one) => one.lines_per_s),
+          .map((window) => window.lines_per_s),
       ),
       faults: faultCount,
     };
@@ -255,7 +263,7 @@ export const backup: Row = {
   figures: {
     ...Object.fromEntries(
       Object.entries(KINDS).flatMap(([kind, words]) =>
-        Object.entries(SEEN).map(([name, label]) => [`${kind}_${name}`, `${words}: ${label}`]),
+        Object.entries(FIGURE_LABELS).map(([name, label]) => [`${kind}_${name}`, `${words}: ${label}`]),
       ),
     ),
     backup_s: "a backup takes s",

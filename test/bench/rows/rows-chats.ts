@@ -57,13 +57,13 @@ const startSide = async (
   await api("POST", "/chats/providers", { provider: "openai-compat", base_url: `${model.url}/v1` });
   await api("POST", "/chats/model-configs", { provider: "openai-compat", model: "source" });
   const [organization] = await api<{ id: string }[]>("GET", "/organizations");
-  const text = (message: string) => ({ content: [{ type: "text", text: message }] });
+  const toContent = (content: string) => ({ content: [{ type: "text", text: content }] });
   const started = stack.move();
   return {
     url: product.url,
     headers,
     async open(chat) {
-      const body = { organization_id: organization?.id, ...text(chat < 0 ? "now" : `chat ${chat}`) };
+      const body = { organization_id: organization?.id, ...toContent(chat < 0 ? "now" : `chat ${chat}`) };
       const { id } = await api<{ id: string }>("POST", "/chats", body);
       return { path: `/api/v2/chats/${id}/stream` };
     },
@@ -125,8 +125,8 @@ const stream = async (
 
 const percentiles = (times: number[]): { p50: number; p99: number } => {
   times.sort((a, b) => a - b);
-  const at = (share: number): number => times[Math.floor(times.length * share)] ?? 0;
-  return { p50: at(0.5), p99: at(0.99) };
+  const getPercentile = (share: number): number => times[Math.floor(times.length * share)] ?? 0;
+  return { p50: getPercentile(0.5), p99: getPercentile(0.99) };
 };
 
 const CHATS = 500;
@@ -156,7 +156,7 @@ export const tokens: Row = {
 
 const WARM_UP_MS = 1000;
 
-const now = (): number => performance.timeOrigin + performance.now();
+const nowMs = (): number => performance.timeOrigin + performance.now();
 
 export const latency: Row = {
   name: "latency",
@@ -165,14 +165,14 @@ export const latency: Row = {
   sides: ["floor", "product"],
   async measure(bench, side): Promise<Figures> {
     const times: number[] = [];
-    let first = Number.MAX_SAFE_INTEGER;
+    let firstSentAt = Number.MAX_SAFE_INTEGER;
     const onText = (text: string): void => {
       if (text.includes('"type":"message"')) return;
-      const at = now();
-      for (const [, message] of text.matchAll(/<(\d+\.\d+)>/g)) {
-        first = Math.min(first, Number(message));
+      const receivedAt = nowMs();
+      for (const [, sentAt] of text.matchAll(/<(\d+\.\d+)>/g)) {
+        firstSentAt = Math.min(firstSentAt, Number(sentAt));
         // A new process runs cold code at first: 57 ms for 100 concurrent chats, and later 1 to 2 ms.
-        if (Number(message) - first > WARM_UP_MS) times.push(at - Number(message));
+        if (Number(sentAt) - firstSentAt > WARM_UP_MS) times.push(receivedAt - Number(sentAt));
       }
     };
     await stream(bench, side, { chats: 100, chunks: 50 * (bench.seconds + WARM_UP_MS / 1000), per_s: 50 }, onText);

@@ -82,9 +82,9 @@ const CURVES: readonly Curve[] = [
     counts: [1, 10, 100, 1_000, 10_000],
     maxExponent: 0.1,
     async cost(bench, workspaces) {
-      const [product, many] = await startProductWith(bench, (store, now) => seedMany(store, now, { workspaces }));
+      const [product, seeded] = await startProductWith(bench, (store, now) => seedMany(store, now, { workspaces }));
       await using _ = product;
-      return await measureReadCost(product, `/api/v2/workspaces/${many.workspaces[0]}`);
+      return await measureReadCost(product, `/api/v2/workspaces/${seeded.workspaces[0]}`);
     },
   },
   {

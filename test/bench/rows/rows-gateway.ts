@@ -83,14 +83,14 @@ const measureFirstBytes = async (route: GatewayRoute): Promise<number[]> => {
   const times: number[] = [];
   for (const call of range(CALLS + WARM_CALLS)) {
     const startedAt = performance.now();
-    let first: number | undefined;
-    for await (const _ of await startCall(route, "now")) first ??= performance.now() - startedAt;
-    if (call >= WARM_CALLS) times.push(first ?? Number.NaN);
+    let firstByteMs: number | undefined;
+    for await (const _ of await startCall(route, "now")) firstByteMs ??= performance.now() - startedAt;
+    if (call >= WARM_CALLS) times.push(firstByteMs ?? Number.NaN);
   }
   return times;
 };
 
-const now = (): number => performance.timeOrigin + performance.now();
+const nowMs = (): number => performance.timeOrigin + performance.now();
 
 /** Measures the milliseconds from the model's chunk to its reader, and the server's CPU time per chunk. */
 const measureChunks = async (
@@ -104,10 +104,10 @@ const measureChunks = async (
   const read = async (index: number): Promise<void> => {
     const decoder = new TextDecoder();
     for await (const bytes of await startCall(route, "later", index)) {
-      const receivedAt = now();
-      for (const [, message] of decoder.decode(bytes, { stream: true }).matchAll(/<(\d+\.\d+)>/g)) {
+      const receivedAt = nowMs();
+      for (const [, sentAt] of decoder.decode(bytes, { stream: true }).matchAll(/<(\d+\.\d+)>/g)) {
         if (++receivedCount === WARM_CHUNKS * STREAMS && route.pid) cpuBefore = processorMs(route.pid);
-        if (receivedCount > WARM_CHUNKS * STREAMS) times.push(receivedAt - Number(message));
+        if (receivedCount > WARM_CHUNKS * STREAMS) times.push(receivedAt - Number(sentAt));
       }
     }
   };

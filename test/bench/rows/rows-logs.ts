@@ -186,19 +186,19 @@ export const stalled: Row = {
         }, SAMPLE_MS);
       });
     };
-    const short = await runStalled(0, Math.min(RETURN_SECONDS, bench.stallSeconds));
-    const long = await runStalled(1, bench.stallSeconds);
-    const stillOpen = (short.stalled?.still_open ?? 0) + (long.stalled?.still_open ?? 0);
+    const resumedRun = await runStalled(0, Math.min(RETURN_SECONDS, bench.stallSeconds));
+    const silentRun = await runStalled(1, bench.stallSeconds);
+    const stillOpen = (resumedRun.stalled?.still_open ?? 0) + (silentRun.stalled?.still_open ?? 0);
     return {
       rss_before_mb: rssBefore ?? Number.NaN,
       rss_growth_mb: rssPeak - (rssBefore ?? Number.NaN),
-      closed: (long.stalled?.closed_with_frame ?? 0) + (long.stalled?.closed_without ?? 0),
-      told_reason: short.stalled?.closed_with_frame ?? 0,
+      closed: (silentRun.stalled?.closed_with_frame ?? 0) + (silentRun.stalled?.closed_without ?? 0),
+      told_reason: resumedRun.stalled?.closed_with_frame ?? 0,
       still_open: stillOpen,
-      follow_p50: long.follow.p50,
-      follow_p99: long.follow.p99,
-      faults: (countFaults(short).faults ?? 0) + (countFaults(long).faults ?? 0),
-      driver_busy: long.driver_busy,
+      follow_p50: silentRun.follow.p50,
+      follow_p99: silentRun.follow.p99,
+      faults: (countFaults(resumedRun).faults ?? 0) + (countFaults(silentRun).faults ?? 0),
+      driver_busy: silentRun.driver_busy,
     };
   },
   figures: {
@@ -267,7 +267,7 @@ export const idle: Row = {
       bench.driver.load(target.port, [target.probe()], { secs: bench.seconds, warm: 2, probe_us: 1000 });
     const before = await probe();
     const rssBefore = residentMiB(target.pid);
-    await using _held = await bench.driver.hold(target.port, range(100).map(target.follow), followers);
+    await using _followers = await bench.driver.hold(target.port, range(100).map(target.follow), followers);
     await Bun.sleep(2000);
     const rssAfter = residentMiB(target.pid);
     const after = await probe();

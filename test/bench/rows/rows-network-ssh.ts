@@ -46,11 +46,11 @@ const openShell = ({
     SLIPWAY_URL: product.url,
     SLIPWAY_TOKEN: product.adminToken,
   };
-  return async (...command2: string[]): Promise<RunCost> => {
-    const started = performance.now();
-    const child = Bun.spawn(command2, { env, stdio: ["ignore", "ignore", "pipe"] });
-    if ((await child.exited) !== 0) throw new Error(`${command2.join(" ")}: ${await child.stderr.text()}`);
-    const ms = performance.now() - started;
+  return async (...argv: string[]): Promise<RunCost> => {
+    const startedAt = performance.now();
+    const child = Bun.spawn(argv, { env, stdio: ["ignore", "ignore", "pipe"] });
+    if ((await child.exited) !== 0) throw new Error(`${argv.join(" ")}: ${await child.stderr.text()}`);
+    const ms = performance.now() - startedAt;
     return { ms, processor_ms: Number(child.resourceUsage()?.cpuTime.total ?? 0) / 1_000 };
   };
 };
@@ -59,7 +59,7 @@ const median = (times: number[]): number => times.sort((a, b) => a - b)[Math.flo
 
 /** Starts an idle session of a new client that runs `cat`. */
 const startIdleSession = async (client: Client, agent_id: string): Promise<AsyncDisposable> => {
-  const { peer, ...rest } = joined(client, agent_id, { clock: systemClock });
+  const { peer, ...joinedPeer } = joined(client, agent_id, { clock: systemClock });
   const ssh = new Ssh();
   const sock = toNodeStream(await peer.dial(agent_id, AGENT_PORT.ssh)) as never;
   await new Promise<void>((resolve, reject) => {
@@ -70,7 +70,7 @@ const startIdleSession = async (client: Client, agent_id: string): Promise<Async
   return {
     async [Symbol.asyncDispose]() {
       ssh.end();
-      await rest[Symbol.asyncDispose]();
+      await joinedPeer[Symbol.asyncDispose]();
     },
   };
 };
@@ -81,7 +81,7 @@ const startIdleSessions = async (client: Client, agent_id: string, count: number
     const created = await Promise.all(
       range(Math.min(BATCH_SIZE, remaining)).map(() => startIdleSession(client, agent_id)),
     );
-    for (const one of created) stack.use(one);
+    for (const session of created) stack.use(session);
   }
   return stack;
 };
@@ -94,13 +94,13 @@ const measureIdleKilobytes = async ({
 }: ReachableAgent): Promise<Record<"server" | "daemon", number>> => {
   const client = new Client(product.url, product.adminToken);
   const agent_id = path.split("/").at(-1) as string;
-  const sizes = (): number[] => [product.pid, daemon.pid].map((pid) => residentMiB(pid) * 1024);
+  const readSizes = (): number[] => [product.pid, daemon.pid].map((pid) => residentMiB(pid) * 1024);
   await using _base = await startIdleSessions(client, agent_id, BASE_SESSIONS);
   await Bun.sleep(SETTLE_MS);
-  const before = sizes();
+  const before = readSizes();
   await using _sessions = await startIdleSessions(client, agent_id, SESSIONS);
   await Bun.sleep(SETTLE_MS);
-  const [server = 0, daemonKb = 0] = sizes().map((size, i) => (size - (before[i] as number)) / SESSIONS);
+  const [server = 0, daemonKb = 0] = readSizes().map((size, i) => (size - (before[i] as number)) / SESSIONS);
   return { server, daemon: daemonKb };
 };
 
@@ -114,13 +114,13 @@ const measureUploadCosts = async (
   writeFileSync(file, Buffer.alloc(UPLOAD_MB << 20, "a line of an upload\n"));
   await using app = await startReader();
   const pids = [product.pid, daemon.pid];
-  const total = (): number => pids.reduce((sum, pid) => sum + processorMs(pid), 0);
+  const readTotalMs = (): number => pids.reduce((sum, pid) => sum + processorMs(pid), 0);
   const measureCost = async (work: () => Promise<unknown>): Promise<number> => {
     const costs: number[] = [];
     for (const _ of range(UPLOADS)) {
-      const before = total();
+      const before = readTotalMs();
       await work();
-      costs.push((total() - before) / UPLOAD_MB);
+      costs.push((readTotalMs() - before) / UPLOAD_MB);
     }
     return median(costs);
   };
@@ -163,8 +163,8 @@ export const networkSsh: Row = {
   title: `\`slipway ssh NAME -- true\` the first time and ${CALLS} times later, the same by OpenSSH, and ${SESSIONS} idle sessions; clients are not pinned`,
   sides: ["product"],
   async measure(bench) {
-    await using reach = await startReachableAgent(bench);
-    const { product, headers, workspaceId, folder } = reach;
+    await using agent = await startReachableAgent(bench);
+    const { product, headers, workspaceId, folder } = agent;
     const response = await fetch(`${product.url}/api/v2/workspaces/${workspaceId}`, { headers });
     const { name } = (await response.json()) as { name: string };
     const run = openShell({ product, home: join(folder, "person"), command: bench.sides.productCommand ?? [] });
@@ -178,8 +178,8 @@ export const networkSsh: Row = {
     const openssh: number[] = [];
     const config = join(folder, "person", ".ssh", "config");
     for (const _ of range(CALLS)) openssh.push((await run("ssh", "-F", config, `slipway.${name}`, "true")).ms);
-    const uploads = await measureUploadCosts(reach, run, name);
-    const kilobytes = await measureIdleKilobytes(reach);
+    const uploads = await measureUploadCosts(agent, run, name);
+    const kilobytes = await measureIdleKilobytes(agent);
     return {
       first,
       warm: median(warm.map(({ ms }) => ms)),

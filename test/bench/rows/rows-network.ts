@@ -54,9 +54,9 @@ const measureTransfer = async (network: Network, direction: 0 | 1, seconds: numb
   await transfer(network, direction, 0.5);
   const pids = Object.entries(network.pids);
   const before = pids.map(([, pid]) => processorMs(pid));
-  const started = performance.now();
+  const startedAt = performance.now();
   const megabytes = (await transfer(network, direction, seconds)) / 1e6;
-  const elapsedSeconds = (performance.now() - started) / 1000;
+  const elapsedSeconds = (performance.now() - startedAt) / 1000;
   const cpu = pids.map(
     ([program, pid], i) => [`${name}_${program}`, (processorMs(pid) - (before[i] as number)) / megabytes] as const,
   );
@@ -68,10 +68,10 @@ const measureEchoes = async (network: Network, port: number, name: string): Prom
   const connection = await network.dial(port);
   const times: number[] = [];
   for (const i of range(KEYS)) {
-    const started = performance.now();
+    const startedAt = performance.now();
     await connection.write(Uint8Array.of(i));
     await connection.read();
-    times.push(performance.now() - started);
+    times.push(performance.now() - startedAt);
   }
   await connection.end();
   times.sort((a, b) => a - b);
@@ -109,15 +109,15 @@ export const network: Row = {
       socket: { data: (socket, data) => void socket.write(data) },
     });
     const alone = await measureEchoes(largeSegments, echo.port, "echo");
-    const down = await measureTransfer(largeSegments, 0, bench.seconds, "down");
-    const up = await measureTransfer(largeSegments, 1, bench.seconds, "up");
+    const downloaded = await measureTransfer(largeSegments, 0, bench.seconds, "down");
+    const uploaded = await measureTransfer(largeSegments, 1, bench.seconds, "up");
     const bulk = transfer(largeSegments, 0, BESIDE_SECONDS);
     const loaded = await measureEchoes(largeSegments, echo.port, "beside");
     const beside_mb_per_s = (await bulk) / 1e6 / BESIDE_SECONDS;
     await using smallSegments = startNetwork(reach, false);
     const otherDown = await measureTransfer(smallSegments, 0, bench.seconds, "other_down");
     const otherUp = await measureTransfer(smallSegments, 1, bench.seconds, "other_up");
-    return { ...alone, ...down, ...up, ...loaded, beside_mb_per_s, ...otherDown, ...otherUp };
+    return { ...alone, ...downloaded, ...uploaded, ...loaded, beside_mb_per_s, ...otherDown, ...otherUp };
   },
   figures: {
     down_mb_per_s: "download MB/s",

@@ -48,13 +48,13 @@ const startSlipway = async ({ sides }: Bench, model: Model, dir: string): Promis
   await post(`${api}/chats/model-configs`, { provider: "openai-compat", model: "source" }, headers);
   const [organization] = (await (await fetch(`${api}/organizations`, { headers })).json()) as { id: string }[];
   const ids: string[] = [];
-  const send = (text: string) => ({ content: [{ type: "text", text }] });
+  const toContent = (text: string) => ({ content: [{ type: "text", text }] });
   const started = stack.move();
   return {
     pid: product.pid,
     async open(count, onText) {
       for (const chat of range(count)) {
-        const body = { organization_id: organization?.id, ...send("now") };
+        const body = { organization_id: organization?.id, ...toContent("now") };
         ids[chat] = ((await (await post(`${api}/chats`, body, headers)).json()) as { id: string }).id;
         const url = `${api.replace("http", "ws")}/chats/${ids[chat]}/stream`;
         const socket = new WebSocket(url, { headers } as never);
@@ -70,7 +70,7 @@ const startSlipway = async ({ sides }: Bench, model: Model, dir: string): Promis
       }
     },
     async prompt(chat, text) {
-      await (await post(`${api}/chats/${ids[chat]}/messages`, send(text), headers)).arrayBuffer();
+      await (await post(`${api}/chats/${ids[chat]}/messages`, toContent(text), headers)).arrayBuffer();
     },
     [Symbol.asyncDispose]: () => started.disposeAsync(),
   };
@@ -154,7 +154,7 @@ type PartEvent = { sessionID?: string; delta?: string; part?: { sessionID?: stri
 
 const toParts = (text: string) => ({ parts: [{ type: "text", text }] });
 
-const now = (): number => performance.timeOrigin + performance.now();
+const nowMs = (): number => performance.timeOrigin + performance.now();
 
 const quantile = (values: readonly number[], share: number): number =>
   values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))] ?? Number.NaN;
@@ -164,14 +164,14 @@ const measureTurns = async (bench: Bench, side: SideName, count: number): Promis
   const dir = mkdtempSync(join(bench.sides.dir, "opencode-"));
   await using model = await startModel(dir);
   await using server = await (side === "floor" ? startOpencode(model, dir) : startSlipway(bench, model, dir));
-  const sent: number[] = [];
-  const [prompts, firsts, chunks]: [number[], number[], number[]] = [[], [], []];
+  const sentAt: number[] = [];
+  const [prompts, firstChunks, chunks]: [number[], number[], number[]] = [[], [], []];
   const received = new Set<string>();
   const ended = new Set<number>();
   const { promise: done, resolve } = Promise.withResolvers<void>();
   await server.open(count, (chat, text) => {
-    const receivedAt = now();
-    const startedAt = sent[chat];
+    const receivedAt = nowMs();
+    const startedAt = sentAt[chat];
     if (startedAt === undefined) return;
     for (const [, stamp = ""] of text.matchAll(/<(\d+\.\d+)>/g)) {
       // A part may be sent again with its full text.
@@ -179,7 +179,7 @@ const measureTurns = async (bench: Bench, side: SideName, count: number): Promis
       received.add(`${chat} ${stamp}`);
       if (prompts[chat] === undefined) {
         prompts[chat] = Number(stamp) - startedAt;
-        firsts[chat] = receivedAt - startedAt;
+        firstChunks[chat] = receivedAt - startedAt;
       } else chunks.push(receivedAt - Number(stamp));
     }
     // The end of the turn that created the chat may arrive after the prompt.
@@ -190,7 +190,7 @@ const measureTurns = async (bench: Bench, side: SideName, count: number): Promis
   const cpuBefore = processorMsOfTree(server.pid);
   await Promise.all(
     range(count).map((chat) => {
-      sent[chat] = now();
+      sentAt[chat] = nowMs();
       return server.prompt(chat, PROMPT);
     }),
   );
@@ -200,7 +200,7 @@ const measureTurns = async (bench: Bench, side: SideName, count: number): Promis
   await Promise.race([done, timeout]);
   return {
     [`prompt_${count}`]: quantile(prompts, 0.5),
-    [`first_${count}`]: quantile(firsts, 0.5),
+    [`first_${count}`]: quantile(firstChunks, 0.5),
     [`p50_${count}`]: quantile(chunks, 0.5),
     [`p99_${count}`]: quantile(chunks, 0.99),
     [`processor_${count}`]: (processorMsOfTree(server.pid) - cpuBefore) / (CHUNKS * count),

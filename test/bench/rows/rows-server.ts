@@ -122,8 +122,8 @@ async function measureMemory(bench: Bench, agents: number): Promise<{ restarted:
   await Bun.sleep(2000);
   const restarted = residentMiB(product.pid);
   const url = `${product.url}/api/v2/workspaceagents/me/logs`;
-  for (let done = 0; done < KNOWN_AGENTS; done += FEW_AGENTS) {
-    const group = range(FEW_AGENTS).map((index) => seeded[(done + index) % seeded.length]);
+  for (let sentCount = 0; sentCount < KNOWN_AGENTS; sentCount += FEW_AGENTS) {
+    const group = range(FEW_AGENTS).map((index) => seeded[(sentCount + index) % seeded.length]);
     const answers = await Promise.all(
       group.map((agent) => {
         const logs = [{ created_at: "2026-01-01T00:00:00Z", level: "info", output: "known" }];
@@ -147,14 +147,14 @@ export const known: Row = {
   sides: ["product"],
   maxRounds: 1,
   async measure(bench) {
-    const few = await measureMemory(bench, FEW_AGENTS);
-    const many = await measureMemory(bench, KNOWN_AGENTS);
+    const fewAgents = await measureMemory(bench, FEW_AGENTS);
+    const manyAgents = await measureMemory(bench, KNOWN_AGENTS);
     const scale = KNOWN_AGENTS / (KNOWN_AGENTS - FEW_AGENTS);
     return {
-      few_mb: few.touched,
-      many_mb: many.touched,
-      growth_mb: (many.touched - few.touched) * scale,
-      restarted_growth_mb: (many.restarted - few.restarted) * scale,
+      few_mb: fewAgents.touched,
+      many_mb: manyAgents.touched,
+      growth_mb: (manyAgents.touched - fewAgents.touched) * scale,
+      restarted_growth_mb: (manyAgents.restarted - fewAgents.restarted) * scale,
     };
   },
   figures: {

@@ -22,7 +22,7 @@ type ToolCall = readonly [name: string, args: object];
 const TRUE: ToolCall = ["execute", { command: "true", timeout: "60s" }];
 
 /** Answers a model call with tool calls, or with a text that ends the turn. */
-const answer = (call: ModelCall, toolCall: ToolCall | undefined): void => {
+const answerCall = (call: ModelCall, toolCall: ToolCall | undefined): void => {
   if (!toolCall) {
     call.say({ text: "so be it" }, { finish: "stop" }).end();
     return;
@@ -61,7 +61,11 @@ const openToolBench = async (bench: Bench, stack: AsyncDisposableStack): Promise
     workspaces.push((await client.post<Workspace>("/api/v2/users/me/workspaces", body)).id);
   }
   for (const id of workspaces)
-    await awaitWorkspace(client, id, (one) => one.latest_build.resources[0]?.agents[0]?.status === "connected");
+    await awaitWorkspace(
+      client,
+      id,
+      (workspace) => workspace.latest_build.resources[0]?.agents[0]?.status === "connected",
+    );
   return { client, model, workspaces, product };
 };
 
@@ -82,7 +86,11 @@ const deleteWorkspace = async (client: Client, id: string): Promise<void> => {
   await awaitWorkspace(client, id, ({ latest_build }) => latest_build.status === "deleted");
 };
 
-const awaitWorkspace = async (client: Client, id: string, isReached: (one: Workspace) => boolean): Promise<void> => {
+const awaitWorkspace = async (
+  client: Client,
+  id: string,
+  isReached: (workspace: Workspace) => boolean,
+): Promise<void> => {
   for (const deadline = performance.now() + 60_000; performance.now() < deadline; await Bun.sleep(50)) {
     if (isReached(await client.get<Workspace>(`/api/v2/workspaces/${id}?include_deleted=true`))) return;
   }
@@ -96,24 +104,24 @@ const startChat = async ({ client }: ToolBench, workspace_id: string | undefined
 };
 
 /** Measures the milliseconds from each tool call to the model call with its result, in one chat. */
-const measureAlone = async (toolBench: ToolBench, toolCalls: readonly ToolCall[]): Promise<number[]> => {
+const measureSingleChat = async (toolBench: ToolBench, toolCalls: readonly ToolCall[]): Promise<number[]> => {
   const times: number[] = [];
   await startChat(toolBench, toolBench.workspaces[0]);
   let call = await toolBench.model.next();
   for (const toolCall of toolCalls) {
     const startedAt = performance.now();
-    answer(call, toolCall);
+    answerCall(call, toolCall);
     call = await toolBench.model.next();
     times.push(call.received_at - startedAt);
     const result = JSON.stringify((call.body.messages as unknown[]).at(-1));
     if (/error/.test(result)) throw new Error(`a tool failed: ${result.slice(0, 500)}`);
   }
-  answer(call, undefined);
+  answerCall(call, undefined);
   return times;
 };
 
 /** Measures a GET every millisecond while all chats run commands one after the other. */
-const measureTogether = async (bench: Bench, toolBench: ToolBench): Promise<Figures> => {
+const measureAllChats = async (bench: Bench, toolBench: ToolBench): Promise<Figures> => {
   let calls = 0;
   let isOver = false;
   let [endedCount, resolveAll] = [0, () => {}];
@@ -125,7 +133,7 @@ const measureTogether = async (bench: Bench, toolBench: ToolBench): Promise<Figu
       // Simulates the latency of a fast model. The chats must not run in lockstep.
       setTimeout(
         () => {
-          answer(call, isOver ? undefined : TRUE);
+          answerCall(call, isOver ? undefined : TRUE);
           if (!isOver) return;
           endedCount += 1;
           if (endedCount === CHATS) resolveAll();
@@ -160,7 +168,7 @@ export const tools: Row = {
   async measure(bench) {
     await using stack = new AsyncDisposableStack();
     const toolBench = await openToolBench(bench, stack);
-    const times = await measureAlone(
+    const times = await measureSingleChat(
       toolBench,
       Array.from({ length: SINGLE_CALLS }, () => TRUE),
     );
@@ -168,11 +176,11 @@ export const tools: Row = {
       const edits = [{ old_text: `line ${50_000 + n} of a file`, new_text: `line ${50_000 + n} of an edited file` }];
       return ["edit_files", { files: [{ path: "big.txt", edits }] }];
     };
-    const [, ...edits] = await measureAlone(toolBench, [
+    const [, ...edits] = await measureSingleChat(toolBench, [
       ["execute", { command: MAKE_BIG_FILE, timeout: "60s" }],
       ...range(EDITS).map(edit),
     ]);
-    const crowd = await measureTogether(bench, toolBench);
+    const crowd = await measureAllChats(bench, toolBench);
     return { p50: percentile(times, 0.5), p99: percentile(times, 0.99), edit_p50: percentile(edits, 0.5), ...crowd };
   },
   figures: {

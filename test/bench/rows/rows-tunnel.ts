@@ -23,7 +23,7 @@ export const startReachableAgent = async ({ sides }: Bench) => {
   const [agent] = await seedAgents(product, 1);
   if (!agent) throw new Error("no agent was seeded");
   const [home, folder] = [join(dir, "home"), join(dir, "t")];
-  for (const path2 of [home, folder]) mkdirSync(path2);
+  for (const newFolder of [home, folder]) mkdirSync(newFolder);
   const daemon = Bun.spawn(pinToCore(sides.core, [...sides.productCommand, "agent"]), {
     env: {
       PATH: process.env.PATH ?? "",
@@ -51,8 +51,8 @@ export const startReachableAgent = async ({ sides }: Bench) => {
       level: "info",
       output: `step ${n}: \u001b[32mok\u001b[0m in ${n % 97} ms`,
     }));
-    for (let at = 0; at < count; at += 100) {
-      const body = JSON.stringify({ log_source_id: agent.logSourceId, logs: lines.slice(at, at + 100) });
+    for (let start = 0; start < count; start += 100) {
+      const body = JSON.stringify({ log_source_id: agent.logSourceId, logs: lines.slice(start, start + 100) });
       const request = { method: "PATCH", body, headers: { "content-type": "application/json" } };
       const response = await fetch(`${product.url}/api/v2/workspaceagents/me/logs`, {
         ...request,
@@ -149,8 +149,8 @@ const measureEchoes = async (url: string, headers: Record<string, string>): Prom
   socket.onclose = null;
   socket.close();
   times.sort((a, b) => a - b);
-  const at = (share: number): number => times[Math.floor(times.length * share)] ?? 0;
-  return { p50: at(0.5), p99: at(0.99) };
+  const getPercentile = (share: number): number => times[Math.floor(times.length * share)] ?? 0;
+  return { p50: getPercentile(0.5), p99: getPercentile(0.99) };
 };
 
 const BARE_RATIO = { target: "<= 2", bound: 2, better: "lower", unit: "ratio" } as const;

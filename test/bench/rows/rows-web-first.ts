@@ -8,7 +8,7 @@ import { type Bench, productFigure, type Row } from "../row.ts";
 import { browse } from "./browse.ts";
 
 const ROOT = join(import.meta.dir, "..", "..", "..");
-let cloned = 0;
+let cloneCount = 0;
 
 /** Returns the setup link that a server without users prints. */
 const readSetupLink = async (output: ReadableStream<Uint8Array>): Promise<string> => {
@@ -23,7 +23,7 @@ const readSetupLink = async (output: ReadableStream<Uint8Array>): Promise<string
 };
 
 const measure = async ({ sides }: Bench) => {
-  const dir = join(sides.dir, `first-${++cloned}`);
+  const dir = join(sides.dir, `first-${++cloneCount}`);
   const clone = join(dir, "clone");
   mkdirSync(dir);
   await Bun.$`git clone --quiet --no-hardlinks ${ROOT} ${clone}`;
@@ -61,7 +61,7 @@ const measure = async ({ sides }: Bench) => {
   return { ...figures, start_s, whole_s: start_s + (figures.screen_s ?? 0) };
 };
 
-export const first: Row = {
+export const firstRow: Row = {
   name: "web-first",
   title:
     "New user: npm start in a fresh clone, including package installation, then only the browser until a chat answers in a running workspace",

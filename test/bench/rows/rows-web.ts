@@ -11,7 +11,7 @@ import { type Bench, type Figures, productFigure, productRatio, type Row, type V
 import { seedChats } from "../seeds/seed-chats.ts";
 import { browse } from "./browse.ts";
 import { startReachableAgent } from "./rows-tunnel.ts";
-import { first } from "./rows-web-first.ts";
+import { firstRow } from "./rows-web-first.ts";
 
 const WORKSPACES = 10_000;
 const LINES = 10_000;
@@ -51,7 +51,11 @@ type WebRowParts = Pick<Row, "title" | "figures" | "verdicts"> & {
   readonly measure: (bench: Bench) => Promise<Figures>;
 };
 
-const row = (name: string, { measure, ...more }: WebRowParts, sides: Row["sides"] = ["floor", "product"]): Row => ({
+const row = (
+  name: string,
+  { measure, ...rowFields }: WebRowParts,
+  sides: Row["sides"] = ["floor", "product"],
+): Row => ({
   name: `web-${name}`,
   sides,
   maxRounds: 3,
@@ -60,7 +64,7 @@ const row = (name: string, { measure, ...more }: WebRowParts, sides: Row["sides"
     using floor = startFloorPage();
     return await browse({ url: floor.url, adminToken: "" }, name, { floor: true });
   },
-  ...more,
+  ...rowFields,
 });
 
 /**
@@ -108,7 +112,7 @@ const load = row("load", {
 });
 
 /** Starts a product with 10,000 workspaces. The rows are written while the server is stopped. */
-const startLarge = async (bench: Bench): Promise<{ product: Product; many: SeededMany }> => {
+const startLarge = async (bench: Bench): Promise<{ product: Product; seeded: SeededMany }> => {
   const dataDir = join(bench.sides.dir, `web-${++folderCount}`);
   await (await startWebProduct(bench, dataDir))[Symbol.asyncDispose]();
   const fatal = (error: Error): void => {
@@ -116,9 +120,9 @@ const startLarge = async (bench: Bench): Promise<{ product: Product; many: Seede
   };
   const now = Date.now();
   const store = openLocalStore({ directory: dataDir, cacheMb: 64, now, fatal });
-  const many = await seedMany(store, now, { workspaces: WORKSPACES });
+  const seeded = await seedMany(store, now, { workspaces: WORKSPACES });
   await store.close();
-  return { product: await startWebProduct(bench, dataDir), many };
+  return { product: await startWebProduct(bench, dataDir), seeded };
 };
 
 const list = row("list", {
@@ -247,4 +251,4 @@ const log = row("log", {
   verdicts: [atMost("the log opened", "open_ms", 100, "ms"), ...frameVerdicts(16.7)],
 });
 
-export const web: readonly Row[] = [first, load, list, chat, stream, terminal, log];
+export const web: readonly Row[] = [firstRow, load, list, chat, stream, terminal, log];

@@ -8,9 +8,9 @@ import { type Bench, type Figures, productFigure, type Row, range } from "../row
 import { awaitAll, makeBuilds, watchBuilds } from "../workspaces.ts";
 
 /** Starts a product with the data of a large deployment. The rows are written while it is stopped. */
-async function startLarge(bench: Bench, workspaces: number): Promise<{ product: Product; many: SeededMany }> {
-  const [product, many] = await startProductWith(bench, (store, now) => seedMany(store, now, { workspaces }));
-  return { product, many };
+async function startLarge(bench: Bench, workspaces: number): Promise<{ product: Product; seeded: SeededMany }> {
+  const [product, seeded] = await startProductWith(bench, (store, now) => seedMany(store, now, { workspaces }));
+  return { product, seeded };
 }
 
 const SEARCHES = { owner: "owner:owner-7", status: "status:running", name: "name:ws-0123" };
@@ -22,21 +22,26 @@ export const list: Row = {
   sides: ["product"],
   maxRounds: 3,
   async measure(bench) {
-    const { product, many } = await startLarge(bench, 10_000);
+    const { product, seeded } = await startLarge(bench, 10_000);
     await using _ = product;
     const token = product.adminToken;
     const read = async (path: string) => {
       const line: PlanLine = { kind: "get", path, token };
       return await bench.driver.load(product.port, [line], { secs: bench.seconds, warm: 1 });
     };
-    const one = await read(`/api/v2/workspaces/${many.workspaces[100]}`);
-    const fresh = await measureAfterChanges(product, many);
-    const figures: Figures = { ...fresh, one_p50: one.get.p50, one_p99: one.get.p99, faults: one.errors };
+    const singleRead = await read(`/api/v2/workspaces/${seeded.workspaces[100]}`);
+    const fresh = await measureAfterChanges(product, seeded);
+    const figures: Figures = {
+      ...fresh,
+      one_p50: singleRead.get.p50,
+      one_p99: singleRead.get.p99,
+      faults: singleRead.errors,
+    };
     for (const [key, q] of Object.entries(SEARCHES)) {
       const result = await read(`/api/v2/workspaces?limit=50&q=${encodeURIComponent(q)}`);
       figures[`${key}_p50`] = result.get.p50;
       figures[`${key}_p99`] = result.get.p99;
-      figures[`${key}_ratio`] = result.get.p99 / one.get.p99;
+      figures[`${key}_ratio`] = result.get.p99 / singleRead.get.p99;
       figures.faults = (figures.faults ?? 0) + result.errors;
     }
     return figures;
@@ -93,10 +98,10 @@ export const builds: Row = {
   sides: ["product"],
   maxRounds: 3,
   async measure(bench) {
-    const { product, many } = await startLarge(bench, 1_000);
+    const { product, seeded } = await startLarge(bench, 1_000);
     await using _ = product;
     // Workspaces that are not starting, because their latest build has ended.
-    const ids = many.workspaces.filter((_, i) => i % 50 !== 49).slice(0, BUILDS);
+    const ids = seeded.workspaces.filter((_, i) => i % 50 !== 49).slice(0, BUILDS);
     await using watchers = await watchBuilds(product, ids);
     const line: PlanLine = { kind: "probe", path: "/healthz", token: "none" };
     const secs = Math.max(bench.seconds, 2);
@@ -165,14 +170,14 @@ export const watchers: Row = {
   sides: ["product"],
   maxRounds: 2,
   async measure(bench) {
-    const { product, many } = await startLarge(bench, WATCHERS);
+    const { product, seeded } = await startLarge(bench, WATCHERS);
     await using _ = product;
     const token = product.adminToken;
-    const plan = many.workspaces.map((id): PlanLine => {
+    const plan = seeded.workspaces.map((id): PlanLine => {
       return { kind: "follow", agent: 0, path: `/api/v2/workspaces/${id}/watch-ws`, token };
     });
     // Memory that every server allocates for its first requests is not a cost of watching.
-    const line: PlanLine = { kind: "get", path: `/api/v2/workspaces/${many.workspaces[0]}`, token };
+    const line: PlanLine = { kind: "get", path: `/api/v2/workspaces/${seeded.workspaces[0]}`, token };
     await bench.driver.load(
       product.port,
       range(16).map(() => line),
@@ -180,7 +185,7 @@ export const watchers: Row = {
     );
     await Bun.sleep(2_000);
     const before = residentMiB(product.pid);
-    await using _held = await bench.driver.hold(product.port, plan, WATCHERS);
+    await using _watchers = await bench.driver.hold(product.port, plan, WATCHERS);
     // An idle server collects the garbage of the new connections within 15 seconds.
     await Bun.sleep(20_000);
     const after = residentMiB(product.pid);

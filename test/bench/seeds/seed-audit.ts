@@ -68,13 +68,13 @@ export const seedAudit = (file: string, now: number, entries: number, auditor?: 
   db.run("pragma synchronous=off");
   db.run("pragma temp_store=memory");
   db.run("pragma cache_size=-1000000");
-  const at = now - YEARS_MS;
+  const createdAt = now - YEARS_MS;
   db.run(`with recursive n(n) as (select 0 union all select n + 1 from n where n < ${PEOPLE - 1})
     insert into users (id, email, username, status, login_type, created_at, updated_at)
-    select ${toIdExpression("aaaaaaaa", "n")}, 'p' || n || '@example.com', 'person-' || n, 'active', 'none', ${at}, ${at} from n`);
+    select ${toIdExpression("aaaaaaaa", "n")}, 'p' || n || '@example.com', 'person-' || n, 'active', 'none', ${createdAt}, ${createdAt} from n`);
   db.run(`with recursive n(n) as (select 0 union all select n + 1 from n where n < ${ORGANIZATIONS - 1})
     insert into organizations (id, name, display_name, created_at, updated_at)
-    select ${toIdExpression("bbbbbbbb", "n")}, 'team-' || n, 'Team ' || n, ${at}, ${at} from n`);
+    select ${toIdExpression("bbbbbbbb", "n")}, 'team-' || n, 'Team ' || n, ${createdAt}, ${createdAt} from n`);
   if (auditor) {
     db.prepare(`insert into organization_members (organization_id, user_id, roles, created_at, updated_at)
       select id, ?, '["organization-auditor"]', created_at, created_at from organizations where name like 'team-%'`).run(

@@ -51,7 +51,7 @@ export const seedChats = async (directory: string, chats: number, messages: numb
     });
     if (!member) throw new Error(`${directory} has no user yet: start the server once`);
     const messagesPerChat = Math.max(1, Math.floor((messages - LONG_CHAT_MESSAGES) / (chats - 1)));
-    let long = { id: "", first: 0 };
+    let longChat = { id: "", first: 0 };
     let batch: Statement[] = [];
     let pendingCount = 0;
     for (let index = 0; index < chats; index++) {
@@ -59,7 +59,7 @@ export const seedChats = async (directory: string, chats: number, messages: numb
       const key = await store.reserve("chats", 1);
       const first = await store.reserve("messages", count);
       const id = uuid();
-      long = { id, first };
+      longChat = { id, first };
       batch.push(...toChatStatements(member, { id, key, first, count, at: now - (chats - index) * 1_000 }));
       pendingCount += count;
       if (pendingCount < MESSAGES_PER_COMMIT && index < chats - 1) continue;
@@ -70,7 +70,7 @@ export const seedChats = async (directory: string, chats: number, messages: numb
     }
     await mergeSearchTables(store);
     const seconds = (performance.now() - startedAt) / 1_000;
-    return { long_id: long.id, middle: long.first + LONG_CHAT_MESSAGES / 2, word: SEARCH_WORD, seconds };
+    return { long_id: longChat.id, middle: longChat.first + LONG_CHAT_MESSAGES / 2, word: SEARCH_WORD, seconds };
   } finally {
     await store.close();
   }

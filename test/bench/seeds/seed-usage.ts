@@ -51,34 +51,34 @@ export const seedUsage = async (
     const keys = new Map(rows.map(({ key, name }) => [name, key]));
     return names.map((name) => keys.get(name) as number);
   };
-  const users = await loadKeys(KEY_KINDS.user, people);
-  const kinds = await loadKeys(KEY_KINDS.template, templates);
-  const apps = await loadKeys(
+  const userKeys = await loadKeys(KEY_KINDS.user, people);
+  const templateKeys = await loadKeys(KEY_KINDS.template, templates);
+  const appKeys = await loadKeys(
     KEY_KINDS.app,
     BUILTIN_APPS.map((app) => formatAppName({ ...app, type: "builtin" })),
   );
   const packed = Array.from({ length: BLOCK_KINDS }, (_, i) => {
-    const block = makeBlock(i, apps);
+    const block = makeBlock(i, appKeys);
     return { digest: packDigest(block), detail: packDetail(block) };
   });
   const [first, last] = [Math.floor((now - MONTHS_MS) / BUCKET_MS / BLOCK), Math.floor(now / BUCKET_MS / BLOCK) - 1];
   let rows: { id: number; digest: Uint8Array; detail: Uint8Array }[] = [];
-  let created = 0;
+  let rowCount = 0;
   for (let block = first; block <= last; block++) {
-    for (const [i, user] of users.entries()) {
+    for (const [i, user] of userKeys.entries()) {
       for (let templateNumber = 0; templateNumber < (i % 2 === 0 ? 2 : 1); templateNumber++) {
-        const template = kinds[(i + templateNumber) % kinds.length] as number;
+        const template = templateKeys[(i + templateNumber) % templateKeys.length] as number;
         // Blocks of odd kinds are on other days than blocks of even kinds.
         const kind = ((i * 7 + block) * 2 + (i % 20 === 0 ? 0 : templateNumber)) % BLOCK_KINDS;
         rows.push({ id: toRowId(block, user, template), ...(packed[kind] as (typeof packed)[number]) });
-        created += 1;
+        rowCount += 1;
       }
       if (rows.length >= ROWS_PER_COMMIT) await store.commit(savePacked(rows.splice(0)));
     }
     if (rows.length > 0) await store.commit(savePacked(rows));
     rows = [];
   }
-  return created;
+  return rowCount;
 };
 
 /** Creates a block with eight hours on two days of three, with two apps. */
@@ -86,8 +86,8 @@ const makeBlock = (kind: number, apps: readonly number[]): Block => {
   const block = createBlock();
   for (let day = 0; day < BLOCK / DAY_BUCKETS; day++) {
     if ((day + kind) % 3 === 0 || (kind % 2 === 1 && day % 4 !== 0)) continue;
-    const start2 = day * DAY_BUCKETS + (kind % 2 === 0 ? 14 : 36) + ((kind + day) % 5);
-    for (let i = start2; i < Math.min(start2 + (kind % 2 === 0 ? 17 : 6), (day + 1) * DAY_BUCKETS); i++) {
+    const firstBucket = day * DAY_BUCKETS + (kind % 2 === 0 ? 14 : 36) + ((kind + day) % 5);
+    for (let i = firstBucket; i < Math.min(firstBucket + (kind % 2 === 0 ? 17 : 6), (day + 1) * DAY_BUCKETS); i++) {
       const minutes = 5 + ((i * 7 + kind) % 26);
       getMinutes(block, ANY_APP)[i] = minutes;
       getMinutes(block, apps[kind % 2] as number)[i] = minutes;

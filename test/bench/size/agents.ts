@@ -26,8 +26,8 @@ export type OrderResult = {
   readonly message: string;
 };
 
-/** The interval at which `work` checks what is due. */
 const LINES_PER_BATCH = 5;
+/** The interval at which `work` checks what is due. */
 const TICK_MS = 1;
 
 const [urls = "", file = ""] = process.argv.slice(2);
@@ -41,13 +41,15 @@ const nextNode = (): string => nodes[requestCount++ % nodes.length] as string;
 
 /** Connects an agent and reports what a daemon reports at startup. */
 const connect = async (token: string): Promise<void> => {
-  const agent2 = await connectAgent({ url: new URL(nextNode()) } as never, token);
+  const rpcAgent = await connectAgent({ url: new URL(nextNode()) } as never, token);
   const now = { seconds: BigInt(Math.floor(Date.now() / 1000)), nanos: 0 };
-  await agent2.agent.getManifest({});
-  await agent2.agent.updateStartup({ startup: { version: "v2.34.1", expandedDirectory: "/home/dev", subsystems: [] } });
-  await agent2.agent.updateLifecycle({ lifecycle: { state: 2, changedAt: now } });
-  await agent2.agent.updateLifecycle({ lifecycle: { state: 5, changedAt: now } });
-  connected.push(agent2);
+  await rpcAgent.agent.getManifest({});
+  await rpcAgent.agent.updateStartup({
+    startup: { version: "v2.34.1", expandedDirectory: "/home/dev", subsystems: [] },
+  });
+  await rpcAgent.agent.updateLifecycle({ lifecycle: { state: 2, changedAt: now } });
+  await rpcAgent.agent.updateLifecycle({ lifecycle: { state: 5, changedAt: now } });
+  connected.push(rpcAgent);
 };
 
 /** Throws unless the response is successful. */
@@ -83,7 +85,7 @@ const drawGapMs = (per_s: number): number => (-Math.log(1 - Math.random()) / per
 const work = async ({ seconds, per_s, callers = {} }: Work): Promise<OrderResult> => {
   const doneCounts: Partial<Record<Kind, number>> = {};
   let [failed, message] = [0, ""];
-  const runOne = async (kind: keyof typeof ACTIONS): Promise<void> => {
+  const runAction = async (kind: keyof typeof ACTIONS): Promise<void> => {
     try {
       await ACTIONS[kind]();
       doneCounts[kind] = (doneCounts[kind] ?? 0) + 1;
@@ -97,7 +99,7 @@ const work = async ({ seconds, per_s, callers = {} }: Work): Promise<OrderResult
   const pending = new Set<Promise<void>>();
   const loops = Object.entries(callers).flatMap(([kind, count]) =>
     Array.from({ length: count }, async () => {
-      while (!isOver()) await runOne(kind as keyof typeof ACTIONS);
+      while (!isOver()) await runAction(kind as keyof typeof ACTIONS);
     }),
   );
   const due = new Map(Object.entries(per_s).map(([kind, rate]) => [kind, startedAt + drawGapMs(rate)]));
@@ -105,7 +107,7 @@ const work = async ({ seconds, per_s, callers = {} }: Work): Promise<OrderResult
     for (const [kind, rate] of Object.entries(per_s)) {
       let dueAt = due.get(kind) ?? 0;
       for (; dueAt <= performance.now(); dueAt += drawGapMs(rate)) {
-        const promise = runOne(kind as keyof typeof ACTIONS).finally(() => pending.delete(promise));
+        const promise = runAction(kind as keyof typeof ACTIONS).finally(() => pending.delete(promise));
         pending.add(promise);
       }
       due.set(kind, dueAt);
@@ -113,7 +115,7 @@ const work = async ({ seconds, per_s, callers = {} }: Work): Promise<OrderResult
     await Bun.sleep(TICK_MS);
   }
   await Promise.all([...loops, ...pending]);
-  return { done: doneCounts, failed, message: message };
+  return { done: doneCounts, failed, message };
 };
 
 const handleOrder = async (order: Order): Promise<OrderResult> => {

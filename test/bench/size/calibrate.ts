@@ -69,7 +69,8 @@ export const calibrate = async (world: SizeWorld, agents: number, log: (line: st
     toWork({ per_s: { list: 40 } }),
   ]);
   log(`behind a spare: ${JSON.stringify(spare)}`);
-  const getHopMs = (at: number): number => (spare.seen[at]?.spare_ms ?? 0) / (spare.seen[at]?.count ?? 1);
+  const getHopMs = (index: number): number =>
+    (spare.results[index]?.spare_ms ?? 0) / (spare.results[index]?.count ?? 1);
   const hop = { connect: getHopMs(0), lines: getHopMs(1), list: getHopMs(2) };
   const costs: Record<Kind, Cost> = {
     connect: deriveCost(subtractIdle(connecting, idle), group, hop.connect),

@@ -3,7 +3,7 @@
 import type { Socket } from "bun";
 
 type Side = {
-  other: Promise<Socket<Side>>;
+  peer: Promise<Socket<Side>>;
   isNode: boolean;
   waiting: Promise<unknown>;
   isSending: boolean;
@@ -12,10 +12,10 @@ type Side = {
 
 export const startCountingProxy = (target: URL) => {
   const counts = { sent: 0, received: 0, turns: 0 };
-  const count = (side: Side, bytes: number, other: Side): void => {
+  const count = (side: Side, bytes: number, peer: Side): void => {
     if (!side.isNode) {
       counts.received += bytes;
-      other.isSending = false;
+      peer.isSending = false;
       return;
     }
     counts.sent += bytes;
@@ -27,13 +27,13 @@ export const startCountingProxy = (target: URL) => {
       const side = socket.data;
       const copy = Buffer.from(bytes);
       side.waiting = side.waiting.then(async () => {
-        const other = await side.other;
-        count(side, copy.length, other.data);
-        for (let offset = 0; other.readyState === 1; ) {
-          offset += Math.max(0, other.write(copy.subarray(offset)));
+        const peer = await side.peer;
+        count(side, copy.length, peer.data);
+        for (let offset = 0; peer.readyState === 1; ) {
+          offset += Math.max(0, peer.write(copy.subarray(offset)));
           if (offset === copy.length) break;
           await new Promise<void>((resolve) => {
-            other.data.resume = resolve;
+            peer.data.resume = resolve;
           });
         }
       });
@@ -41,7 +41,7 @@ export const startCountingProxy = (target: URL) => {
     drain: ({ data }: Socket<Side>): void => data.resume?.(),
     close({ data: side }: Socket<Side>): void {
       side.resume?.();
-      side.waiting = side.waiting.then(async () => void (await side.other).end());
+      side.waiting = side.waiting.then(async () => void (await side.peer).end());
     },
     error(): void {},
   };
@@ -51,13 +51,13 @@ export const startCountingProxy = (target: URL) => {
     socket: {
       open(node) {
         const data: Side = {
-          other: Promise.resolve(node),
+          peer: Promise.resolve(node),
           isNode: false,
           waiting: Promise.resolve(),
           isSending: false,
         };
-        const other = Bun.connect<Side>({ hostname: target.hostname, port: Number(target.port), data, socket: pipe });
-        node.data = { other, isNode: true, waiting: Promise.resolve(), isSending: false };
+        const peer = Bun.connect<Side>({ hostname: target.hostname, port: Number(target.port), data, socket: pipe });
+        node.data = { peer, isNode: true, waiting: Promise.resolve(), isSending: false };
       },
       ...pipe,
     },

@@ -174,7 +174,7 @@ export const deriveGroup = (single: Window, grouped: Window): Group => {
 
 /** Subtracts the background load that was measured in `quiet`. */
 export const subtractIdle = (window: Window, quiet: Window): Window => {
-  const withoutIdle = (read: (one: Window) => number): number =>
+  const withoutIdle = (read: (measuredWindow: Window) => number): number =>
     Math.max(0, read(window) - (read(quiet) / quiet.seconds) * window.seconds);
   return {
     seconds: window.seconds,
@@ -193,7 +193,8 @@ export const subtractIdle = (window: Window, quiet: Window): Window => {
 
 /** Derives the cost of one item of a kind from a window with only that kind, without the cost of groups. */
 export const deriveCost = (window: Window, group: Group, hop_ms = 0): Cost => {
-  const perItem = (all: number, each: number): number => Math.max(0, all - window.groups * each) / window.done;
+  const perItem = (total: number, perGroup: number): number =>
+    Math.max(0, total - window.groups * perGroup) / window.done;
   return {
     // A group that only notifies other nodes has no batch.
     batches: Math.max(window.batches, window.groups) / window.done,

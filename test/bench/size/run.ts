@@ -18,7 +18,7 @@ const { values } = parseArgs({
 });
 
 const printLine = (text: string): void => void process.stdout.write(`${text}\n`);
-const note = (text: string): void => void process.stderr.write(`${text}\n`);
+const printProgress = (text: string): void => void process.stderr.write(`${text}\n`);
 const SECONDS = 20;
 
 /** Work per second of an agent and its users. `check` is busier than a usual day, so that there is something to measure. */
@@ -55,7 +55,7 @@ const formatValue = (value: number): string =>
 const ROWS: readonly [
   string,
   (requirements: Requirements) => number,
-  (measured: MeasuredWindow, mb: number) => number,
+  (measured: MeasuredWindow, memoryMb: number) => number,
 ][] = [
   ["batches/s", ({ node }) => node.batches_per_s, ({ batches, seconds }) => batches / seconds],
   ["commits/s", ({ database }) => database.groups_per_s, ({ groups, seconds }) => groups / seconds],
@@ -74,14 +74,14 @@ const ROWS: readonly [
     ({ database_ms, seconds }) => database_ms / 1000 / seconds,
   ],
   ["NOTIFY/s", ({ database }) => database.notices_per_s, ({ notices, seconds }) => notices / seconds],
-  ["memory of the node, MB", ({ node }) => node.memory_mb, (_, mb) => mb],
+  ["memory of the node, MB", ({ node }) => node.memory_mb, (_, memoryMb) => memoryMb],
 ];
 
 const loadConstants = async (agents: number): Promise<Constants> => {
   const file = values.constants;
   if (file && existsSync(file)) return (await Bun.file(file).json()) as Constants;
   await using world = await openWorld(agents);
-  const constants = await calibrate(world, agents, note);
+  const constants = await calibrate(world, agents, printProgress);
   if (file) await Bun.write(file, JSON.stringify(constants, undefined, 2));
   return constants;
 };
@@ -91,13 +91,13 @@ const check = async (agents: number, constants: Constants): Promise<void> => {
   await using world = await openWorld(agents);
   await world.measure({ connect: agents, seconds: HEARTBEAT_S });
   const load = toLoad(agents, 1, "check");
-  const { connect: _, heartbeat: __, ...per_s } = load.per_s;
+  const { connect: _, heartbeat: _heartbeat, ...per_s } = load.per_s;
   await world.measure({ seconds: 5, per_s });
   const measured = await world.measure({ seconds: SECONDS, per_s });
-  const [predicted, mb] = [computeRequirements(load, constants), world.memory()];
+  const [predicted, memoryMb] = [computeRequirements(load, constants), world.memory()];
   printLine(`\n${agents} agents, ${SECONDS} s\n\n| | predicted | measured | error |\n|---|---|---|---|`);
   for (const [name, readPredicted, readMeasured] of ROWS) {
-    const [predictedValue, measuredValue] = [readPredicted(predicted), readMeasured(measured, mb)];
+    const [predictedValue, measuredValue] = [readPredicted(predicted), readMeasured(measured, memoryMb)];
     printLine(
       `| ${name} | ${formatValue(predictedValue)} | ${formatValue(measuredValue)} | ${measuredValue > 0 ? `${((predictedValue / measuredValue - 1) * 100).toFixed(0)} %` : "-"} |`,
     );
@@ -106,7 +106,7 @@ const check = async (agents: number, constants: Constants): Promise<void> => {
 
 const constants = await loadConstants(Number(values.agents));
 printLine(`${describeMachine()}\n\n${JSON.stringify(constants, undefined, 2)}`);
-for (const agents of values.check.filter((one) => one !== "0")) await check(Number(agents), constants);
+for (const agents of values.check.filter((agents) => agents !== "0")) await check(Number(agents), constants);
 for (const [agents, nodes] of [
   [1000, 1],
   [5000, 1],

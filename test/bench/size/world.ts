@@ -33,7 +33,7 @@ export type SizeWorld = AsyncDisposable & {
    * serves.
    */
   behindSpare(orders: readonly Order[]): Promise<{
-    readonly seen: readonly { readonly count: number; readonly spare_ms: number }[];
+    readonly results: readonly { readonly count: number; readonly spare_ms: number }[];
     readonly empty_mb: number;
     readonly full_mb: number;
   }>;
@@ -59,7 +59,7 @@ const loadMetrics = async (port: number): Promise<(name: string) => number> => {
   return (name) => Number(new RegExp(`^${name}(?:{[^}]*})? (.*)$`, "m").exec(text)?.[1] ?? Number.NaN);
 };
 
-const countDone = ({ done }: OrderResult): number => Object.values(done).reduce((sum, one) => sum + one, 0);
+const countDone = ({ done }: OrderResult): number => Object.values(done).reduce((sum, count) => sum + count, 0);
 
 /** Starts agents.ts, which handles orders one after the other. */
 const startAgents = (urls: readonly URL[], file: string) => {
@@ -119,13 +119,13 @@ export const openWorld = async (count: number, { people = 0, nodes = 1 }: Size =
     ...(nodes > 1 ? { SLIPWAY_CLUSTER_ACTIVE: "every" } : {}),
   };
   const program = productCommand();
-  const started: { readonly node: NodeProcess; readonly metrics: number }[] = [];
+  const startedNodes: { readonly node: NodeProcess; readonly metrics: number }[] = [];
   for (let n = 1; n <= nodes; n++) {
     const metrics = await findFreePort();
     const nodeEnv = { ...env, SLIPWAY_METRICS_ADDRESS: `127.0.0.1:${metrics}` };
-    started.push({ node: await cluster.start(n, { env: nodeEnv, program }), metrics });
+    startedNodes.push({ node: await cluster.start(n, { env: nodeEnv, program }), metrics });
   }
-  const [{ node }] = started as [(typeof started)[number]];
+  const [{ node }] = startedNodes as [(typeof startedNodes)[number]];
   const admin = await new Client(node.url).signIn(ADMIN.email, ADMIN.password);
   const model = stack.use(await startModel(dir));
   await admin.post<unknown>("/api/v2/chats/providers", { provider: "openai-compat", base_url: `${model.url}/v1` });
@@ -138,8 +138,8 @@ export const openWorld = async (count: number, { people = 0, nodes = 1 }: Size =
   for (const user of users)
     agents.push(
       ...(await seedAgents(product, count / users.length, {
-        each: AGENTS_PER_WORKSPACE,
-        more: { metadata: METADATA },
+        perWorkspace: AGENTS_PER_WORKSPACE,
+        agentFields: { metadata: METADATA },
         owner: user.token,
       })),
     );
@@ -156,7 +156,7 @@ export const openWorld = async (count: number, { people = 0, nodes = 1 }: Size =
   await Bun.write(file, JSON.stringify(crew));
   const agentProcess = stack.use(
     startAgents(
-      started.map(({ node: { url } }) => url),
+      startedNodes.map(({ node: { url } }) => url),
       file,
     ),
   );
@@ -166,14 +166,14 @@ export const openWorld = async (count: number, { people = 0, nodes = 1 }: Size =
   await listener.listen(CHANNEL, () => void notices++);
 
   const sampleNodes = async () => {
-    const figures = await Promise.all(started.map(({ metrics }) => loadMetrics(metrics)));
+    const figures = await Promise.all(startedNodes.map(({ metrics }) => loadMetrics(metrics)));
     const sum = (name: string): number => figures.reduce((total, figure) => total + figure(name), 0);
     return {
       at: performance.now(),
       groups: sum("slipway_commit_groups_total"),
       batches: sum("slipway_commit_batches_total"),
       writing_ms: sum("slipway_commit_seconds_sum") * 1000,
-      node_ms: started.reduce((total, { node: { pid } }) => total + processorMs(pid), 0),
+      node_ms: startedNodes.reduce((total, { node: { pid } }) => total + processorMs(pid), 0),
       database_ms: readDatabaseCpuMs(postgres.folder),
       notices,
       ...proxy.counts,
@@ -181,7 +181,7 @@ export const openWorld = async (count: number, { people = 0, nodes = 1 }: Size =
   };
   const startSpare = async (): Promise<NodeProcess> =>
     await cluster.start(nodes + 1, { env: { ...env, SLIPWAY_CLUSTER_READS: "active" }, program });
-  const opened = stack.move();
+  const resources = stack.move();
   return {
     async measure(order) {
       const before = await sampleNodes();
@@ -196,19 +196,19 @@ export const openWorld = async (count: number, { people = 0, nodes = 1 }: Size =
       ) as Omit<Window, "seconds" | "done">;
       return { ...increase, seconds: (after.at - before.at) / 1000, done: countDone(result), result };
     },
-    memory: () => started.reduce((sum, { node: { pid } }) => sum + residentMiB(pid), 0),
+    memory: () => startedNodes.reduce((sum, { node: { pid } }) => sum + residentMiB(pid), 0),
     async behindSpare(orders) {
       const spare = await startSpare();
       await using spareAgents = startAgents([spare.url], file);
       const empty_mb = residentMiB(spare.pid);
-      const seen = [];
+      const results = [];
       for (const order of orders) {
         const cpuBefore = processorMs(spare.pid);
         const result = await spareAgents.handleOrder(order);
-        seen.push({ count: countDone(result), spare_ms: processorMs(spare.pid) - cpuBefore });
+        results.push({ count: countDone(result), spare_ms: processorMs(spare.pid) - cpuBefore });
       }
-      return { seen, empty_mb, full_mb: residentMiB(spare.pid) };
+      return { results, empty_mb, full_mb: residentMiB(spare.pid) };
     },
-    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+    [Symbol.asyncDispose]: () => resources.disposeAsync(),
   };
 };
