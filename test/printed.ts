@@ -21,7 +21,7 @@ const formatRow = (call: string, help: string): string =>
 const formatVerbTable = (): string => {
   const rows = VERBS.flatMap(({ name, usage, help, subcommands = [], isCalledAlone }) => [
     ...(subcommands.length === 0 || isCalledAlone ? [formatRow(`${name} ${usage}`, help)] : []),
-    ...subcommands.map((word) => formatRow(`${name} ${formatUsage(word)}`, word.help)),
+    ...subcommands.map((subcommand) => formatRow(`${name} ${formatUsage(subcommand)}`, subcommand.help)),
   ]);
   return ["| command | what it does |", "|---|---|", ...rows].join("\n");
 };

@@ -1,6 +1,6 @@
-// Runs `npm test`: builds the binary; then runs every test, in parallel with lint, types and unused code; and, next to that, one file at a
-// time, what is repeated on PostgreSQL and against the binary. The last line is `N passed, N failed` (`, N skipped` if any), summed from
-// the test reports plus one for each step that is not a test. Options:
+// Runs `npm test`: builds the binary, then runs every test in parallel with lint, types and unused code. Next to that, it repeats some
+// tests on PostgreSQL and against the binary, one file at a time. The last line is `N passed, N failed` (`, N skipped` if any), summed
+// from the test reports plus one for each step that is not a test. Options:
 // - --only lint,unit: runs only these steps
 // - --changed: runs only tests that this branch's changes can affect, and does not build the binary
 // - --slowest N: number of slow files to list
@@ -141,7 +141,7 @@ const ROUTES: Step = { name: "routes", command: ["test/api/routes-table.ts"] };
 const QUICK_STEPS = ["lint", "types", "unused", "unit"];
 
 const scratch = mkdtempSync(join(tmpdir(), "slipway-tests-"));
-const mark = `${process.pid}-${crypto.randomUUID()}`;
+const runMark = `${process.pid}-${crypto.randomUUID()}`;
 const ledger = join(scratch, "folders");
 const unsteady: UnsteadyFile[] = [];
 const total: Tally = { passed: 0, failed: 0, skipped: 0 };
@@ -182,7 +182,7 @@ try {
     runSequentially(unit, WORKERS),
     runSequentially(others, unit.length > 0 ? OTHER_STEPS_WORKERS : WORKERS),
   ]);
-  await sweep();
+  await checkLeftovers();
   reportFlaky();
   summary.push(...(await advisories), formatBusyShare(processors, cpus()));
 } finally {
@@ -199,17 +199,19 @@ function selectSteps(): Step[] {
     process.exit(2);
   }
   const chosen = STEPS.filter((step) => names?.includes(step.name) ?? true);
-  return options.changed ? chosen.map(limitToReached) : chosen;
+  return options.changed ? chosen.map(limitToAffected) : chosen;
 }
 
 /** Restricts the step to tests that this branch's changes can affect. */
-function limitToReached(step: Step): Step {
+function limitToAffected(step: Step): Step {
   if (!step.tests) return step;
   const sources = [...new Bun.Glob("{src,actors,db,test}/**/*.{ts,tsx}").scanSync({ cwd: ROOT })];
   const changed = listChangedFiles(ROOT, options.since);
-  const reached = findAffectedTests(ROOT, sources, changed);
+  const affected = findAffectedTests(ROOT, sources, changed);
   const selected =
-    step.tests.length === 0 ? reached : reached.filter((file) => step.tests?.some((prefix) => file.startsWith(prefix)));
+    step.tests.length === 0
+      ? affected
+      : affected.filter((file) => step.tests?.some((prefix) => file.startsWith(prefix)));
   printLine(
     `${changed.length} files have changed since ${options.since}: ${selected.length} test files can be affected`,
   );
@@ -219,7 +221,7 @@ function limitToReached(step: Step): Step {
 /** Runs a step that is not a test, next to other steps. Prints its output at the end. */
 async function runCheck(step: Step): Promise<void> {
   const startedAt = performance.now();
-  const child = start(step.command, step.env, "pipe");
+  const child = spawnBun(step.command, step.env, "pipe");
   if (!isBuild(step)) setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL);
   const [output, errors, code] = await Promise.all([
     new Response(child.stdout as ReadableStream).text(),
@@ -227,7 +229,11 @@ async function runCheck(step: Step): Promise<void> {
     awaitExit(child),
   ]);
   printLine(`\n== ${step.name}\n${output}${errors}`.trimEnd());
-  settle(step, { passed: code === 0 ? 1 : 0, failed: code === 0 ? 0 : 1, skipped: 0 }, measureCost(child, startedAt));
+  recordResult(
+    step,
+    { passed: code === 0 ? 1 : 0, failed: code === 0 ? 0 : 1, skipped: 0 },
+    measureCost(child, startedAt),
+  );
 }
 
 function isBuild({ name }: Step): boolean {
@@ -251,12 +257,12 @@ async function runStep(step: Step, workers: number): Promise<void> {
   const [code, cost] = await runTests(step, report, workers);
   const expected = listExpectedFiles(TEST_FILES, { paths: step.tests ?? [], ignored: step.ignored ?? [] });
   const cases = withUnreported(readCases(report), expected);
-  settle(step, countTests(await retryFailed(step, cases), code), cost);
+  recordResult(step, countTests(await retryFailed(step, cases), code), cost);
   summary.push(...formatSlowest(cases, Number(options.slowest)));
 }
 
 /** Counts the step and adds its summary line. */
-function settle(step: Step, tally: Tally, cost: Cost): void {
+function recordResult(step: Step, tally: Tally, cost: Cost): void {
   if (tally.failed > 0) broken.add(step.name);
   total.passed += tally.passed;
   total.failed += tally.failed;
@@ -293,7 +299,7 @@ async function runTests(step: Step, report: string, workers: number): Promise<[c
   const ignoreFlags = step.ignored ? [`--path-ignore-patterns={${step.ignored.join(",")}}`] : [];
   const timingFlags = [`--timings=${TIMINGS}`, ...(options.record && step.name === "unit" ? ["--update-timings"] : [])];
   const parallelFlags = workers > 1 ? [`--parallel=${workers}`, "--no-isolate", ...timingFlags] : [];
-  const child = start(
+  const child = spawnBun(
     [...step.command, ...parallelFlags, ...ignoreFlags, ...flags, ...(step.tests ?? [])],
     step.env,
     "inherit",
@@ -307,7 +313,11 @@ async function awaitExit(child: Bun.Subprocess): Promise<number> {
   return child.exitCode ?? 1;
 }
 
-function start(args: string[], env: Readonly<Record<string, string>> = {}, output: "inherit" | "pipe"): Bun.Subprocess {
+function spawnBun(
+  args: string[],
+  env: Readonly<Record<string, string>> = {},
+  output: "inherit" | "pipe",
+): Bun.Subprocess {
   const child = Bun.spawn([process.execPath, "--no-env-file", ...args], {
     cwd: ROOT,
     stdio: ["ignore", output, output],
@@ -318,7 +328,7 @@ function start(args: string[], env: Readonly<Record<string, string>> = {}, outpu
       SLIPWAY_TEST_SEED: String(SEED),
       [PACE_VARIABLE]: String(pace),
       TMPDIR: TEMP,
-      [RUN_MARK]: mark,
+      [RUN_MARK]: runMark,
       [RUN_LEDGER]: ledger,
       ...env,
     },
@@ -376,17 +386,17 @@ function countTests({ cases, recovered }: { cases: readonly TestCase[]; recovere
 }
 
 /** Fails the run for processes that have outlived their tests, and kills them. Daemons whose folder is deleted get time to notice that. */
-async function sweep(): Promise<void> {
+async function checkLeftovers(): Promise<void> {
   const deadline = performance.now() + SHUTDOWN_GRACE_MS;
-  let found = listLeftovers();
-  while (found.length > 0 && performance.now() < deadline) {
+  let leftovers = listLeftovers();
+  while (leftovers.length > 0 && performance.now() < deadline) {
     await Bun.sleep(200);
-    found = listLeftovers();
+    leftovers = listLeftovers();
   }
-  endLeftovers(found);
-  if (found.length === 0) return;
+  endLeftovers(leftovers);
+  if (leftovers.length === 0) return;
   total.failed += 1;
-  const lines = found.map(
+  const lines = leftovers.map(
     ({ pid, command, location }) =>
       `        ${pid} ${command}${location ? `\n          of ${describeLocation(location)}` : ""}`,
   );
@@ -394,7 +404,7 @@ async function sweep(): Promise<void> {
 }
 
 function listLeftovers(): Leftover[] {
-  return findLeftovers(mark, readNotedFolders(ledger));
+  return findLeftovers(runMark, readNotedFolders(ledger));
 }
 
 function interrupt(): void {

@@ -16,14 +16,14 @@ test("[RP-31] every shipped package has a license that allows redistribution", (
     name,
     licenses: license.replace(/[()]/g, "").split(/ (?:AND|OR) /),
   }));
-  expect(terms.filter(({ licenses }) => !licenses.every((word) => ALLOWED_LICENSES.test(word)))).toEqual([]);
+  expect(terms.filter(({ licenses }) => !licenses.every((license) => ALLOWED_LICENSES.test(license)))).toEqual([]);
   // Development tools are not part of the program.
   expect(packages.map(({ name }) => name)).not.toContain("@biomejs/biome");
 });
 
 test("[RP-31] the bill of materials has each package once, with its hash and dependencies", () => {
   const { components, dependencies } = toBillOfMaterials();
-  const refs = components.map((one) => one["bom-ref"]);
+  const refs = components.map((component) => component["bom-ref"]);
   expect(new Set(refs).size).toBe(refs.length);
   expect(components.every(({ hashes }) => /^[0-9a-f]{128}$/.test(hashes[0]?.content ?? ""))).toBe(true);
   expect(dependencies.find(({ ref }) => ref === "slipway")?.dependsOn.length).toBeGreaterThan(20);

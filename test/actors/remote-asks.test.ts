@@ -42,7 +42,7 @@ const createNodes = (overrides: Partial<RemoteActors> = {}) => {
     ...overrides,
   };
   const thisNode = new Directory(createNotes, clock, { remote });
-  return { clock, target, here: thisNode, there: otherNode };
+  return { clock, target, thisNode, otherNode };
 };
 
 const catchError = (work: Promise<unknown>): Promise<unknown> =>
@@ -52,7 +52,7 @@ const catchError = (work: Promise<unknown>): Promise<unknown> =>
   );
 
 test("[CP-33] a message reaches its actor's node, and errors are returned from there", async () => {
-  const { target, here: thisNode, there: otherNode } = createNodes();
+  const { target, thisNode, otherNode } = createNodes();
   expect(await thisNode.ask("a", "note", { text: "1" })).toEqual(["1"]);
   target.location = OTHER;
   expect(await thisNode.ask("a", "note", { text: "2" })).toEqual(["2"]);
@@ -61,23 +61,23 @@ test("[CP-33] a message reaches its actor's node, and errors are returned from t
 });
 
 test("[CP-33] messages keep their order while their actor's node is looked up", async () => {
-  const { target, here: thisNode } = createNodes();
+  const { target, thisNode } = createNodes();
   const lookup = Promise.withResolvers<ActorLocation>();
   target.location = lookup.promise;
-  const first = thisNode.ask("a", "note", { text: "1" });
+  const firstReply = thisNode.ask("a", "note", { text: "1" });
   target.location = OTHER;
-  const second = thisNode.ask("a", "note", { text: "2" });
-  const other = thisNode.ask("b", "note", { text: "other" });
+  const secondReply = thisNode.ask("a", "note", { text: "2" });
+  const otherActorReply = thisNode.ask("b", "note", { text: "other" });
   // Other actors do not have to wait.
-  expect(await other).toEqual(["other"]);
+  expect(await otherActorReply).toEqual(["other"]);
   lookup.resolve(OTHER);
-  expect(await second).toEqual(["1", "2"]);
-  expect(await first).toEqual(["1"]);
+  expect(await secondReply).toEqual(["1", "2"]);
+  expect(await firstReply).toEqual(["1"]);
   expect(await thisNode.ask("a", "note", { text: "3" })).toEqual(["1", "2", "3"]);
 });
 
 test("[CP-33] while no node has an actor's shard, its messages wait for at most fifteen seconds", async () => {
-  const { target, clock, here: thisNode } = createNodes();
+  const { target, clock, thisNode } = createNodes();
   target.location = "moving";
   const delayed = [thisNode.ask("a", "note", { text: "1" }), thisNode.ask("a", "note", { text: "2" })];
   for (let i = 0; i < 100; i++) {
@@ -104,13 +104,9 @@ test("[CP-33] while no node has an actor's shard, its messages wait for at most 
   expect(waited).toBeLessThanOrEqual(15_100);
 });
 
-test("[CP-33] a message that was not started is resent to the actor's current node; a message that may have been started is not", async () => {
+test("[CP-33] a message that never started is resent to the actor's current node, one that may have started is not", async () => {
   let attemptCount = 0;
-  const {
-    target,
-    clock,
-    here: thisNode,
-  } = createNodes({
+  const { target, clock, thisNode } = createNodes({
     ask() {
       attemptCount += 1;
       return Promise.reject(attemptCount < 3 ? new NotStartedError("gone") : new AppError("internal", "unknown"));
@@ -133,7 +129,7 @@ test("[CP-33] a message that was not started is resent to the actor's current no
 });
 
 test("[CP-33] a stopping directory answers all waiting callers", async () => {
-  const { target, clock, here: thisNode } = createNodes();
+  const { target, clock, thisNode } = createNodes();
   target.location = "moving";
   const waiting = catchError(thisNode.ask("a", "note", { text: "1" }));
   await clock.timerIn(50);

@@ -24,7 +24,7 @@ beforeEach(() => {
 const NOW = Date.UTC(2030, 0, 1);
 const clock = { ...systemClock, now: () => NOW };
 
-const open = (
+const openHost = (
   type: "github" | "gitlab",
   { kept = {}, allowed = ["127.0.0.0/8"] }: { kept?: CachedResponses; allowed?: string[] } = {},
 ) => {
@@ -51,7 +51,7 @@ const getFailure = async (work: Promise<unknown>): Promise<PullError> => {
 
 const REPOSITORY = "/api/v3/repos/team/repo";
 const FIND = `${REPOSITORY}/pulls?head=team%3Afix&state=all&sort=created&direction=desc&per_page=1`;
-const review = (login: string, state: string) => ({ user: { login }, state });
+const makeReview = (login: string, state: string) => ({ user: { login }, state });
 
 test("[PR-1] a remote is parsed to a host and a project in every notation; other text is not", () => {
   for (const address of [
@@ -83,12 +83,12 @@ test("[PR-2] GitHub: finds the newest pull request of a branch, its state, and i
   host.json(FIND, [{ number: 7 }]);
   host.json(`${REPOSITORY}/pulls/7`, createGithubPull(host.url));
   host.json(`${REPOSITORY}/pulls/7/reviews?per_page=100`, [
-    review("bob", "CHANGES_REQUESTED"),
-    review("bob", "COMMENTED"),
-    review("dan", "APPROVED"),
-    review("ann", "COMMENTED"),
+    makeReview("bob", "CHANGES_REQUESTED"),
+    makeReview("bob", "COMMENTED"),
+    makeReview("dan", "APPROVED"),
+    makeReview("ann", "COMMENTED"),
   ]);
-  const { http, pulls } = open("github");
+  const { http, pulls } = openHost("github");
   expect(await pulls.find("fix")).toBe(7);
   const pull = await pulls.read(7);
   expect(pull).toMatchObject({
@@ -100,19 +100,19 @@ test("[PR-2] GitHub: finds the newest pull request of a branch, its state, and i
   });
   expect(pull).toMatchObject({ reviewer_count: 3, approved: false, changes_requested: true, author_login: "ann" });
   // A repeated request sends the response's ETag, and the answer comes from the cache.
-  const again = open("github", { kept: http.kept });
-  expect([await again.pulls.find("fix"), await again.pulls.read(7)]).toEqual([7, pull]);
+  const repeated = openHost("github", { kept: http.kept });
+  expect([await repeated.pulls.find("fix"), await repeated.pulls.read(7)]).toEqual([7, pull]);
   expect(host.requests.slice(3).every((line) => line.startsWith("304 "))).toBe(true);
-  expect(again.http.kept).toEqual(http.kept);
+  expect(repeated.http.kept).toEqual(http.kept);
   host.json(
     `${REPOSITORY}/pulls/7`,
     createGithubPull(host.url, { state: "closed", merged: true, html_url: "javascript:alert(1)" }),
   );
   host.json(`${REPOSITORY}/pulls/7/reviews?per_page=100`, [
-    review("bob", "CHANGES_REQUESTED"),
-    review("bob", "APPROVED"),
+    makeReview("bob", "CHANGES_REQUESTED"),
+    makeReview("bob", "APPROVED"),
   ]);
-  expect(await open("github", { kept: http.kept }).pulls.read(7)).toMatchObject({
+  expect(await openHost("github", { kept: http.kept }).pulls.read(7)).toMatchObject({
     pr_state: "merged",
     url: "",
     approved: true,
@@ -151,7 +151,7 @@ test("[PR-2] GitLab: finds a merge request, its state and reviewers, counts its 
     { old_path: "b", new_path: "c", diff: "" },
   ];
   host.json(`${MERGE_REQUEST}/diffs?per_page=100&page=1`, changes);
-  const { pulls } = open("gitlab");
+  const { pulls } = openHost("gitlab");
   expect(await pulls.find("fix")).toBe(3);
   expect(await pulls.read(3)).toEqual({
     pr_number: 3,
@@ -176,8 +176,8 @@ test("[PR-2] GitLab: finds a merge request, its state and reviewers, counts its 
   );
 });
 
-test("[PR-3] a rate-limited host is not called until the time that it names; other errors are classified; private addresses are not called", async () => {
-  const { pulls } = open("github");
+test("[PR-3] a rate-limited host is not called before the time that it names, and a private address never", async () => {
+  const { pulls } = openHost("github");
   const findAfterResponse = (status: number, headers: Record<string, string>, text = "") => {
     host.refuse = () => new Response(text, { status, headers });
     return getFailure(pulls.find("fix"));
@@ -201,29 +201,29 @@ test("[PR-3] a rate-limited host is not called until the time that it names; oth
   expect(await pulls.find("fix")).toBeUndefined();
   expect(restTimes.at(-1)).toBe(NOW + 300_000);
   const requested = host.requests.length;
-  expect(await getFailure(open("github", { allowed: [] }).pulls.find("fix"))).toMatchObject({
+  expect(await getFailure(openHost("github", { allowed: [] }).pulls.find("fix"))).toMatchObject({
     kind: "failed",
     message: expect.stringContaining("not a public address"),
   });
   expect(host.requests).toHaveLength(requested);
 });
 
-test("[PR-4] a pull request is polled often while work continues, rarely later, with a growing delay after failures, and not once it is merged", () => {
+test("[PR-4] a pull request is polled often during work, rarely later and after failures, and never after its merge", () => {
   const minute = 60_000;
-  const nextLookAt = (pr_state: string | null, idle: number, failures = 0) =>
+  const nextDelay = (pr_state: string | null, idle: number, failures = 0) =>
     nextCheckDelay({ pr_state, pushed_at: NOW - idle, failures }, NOW);
-  expect([nextLookAt("open", 0), nextLookAt("open", 120 * minute), nextLookAt("open", 2 * 1_440 * minute)]).toEqual([
+  expect([nextDelay("open", 0), nextDelay("open", 120 * minute), nextDelay("open", 2 * 1_440 * minute)]).toEqual([
     2 * minute,
     10 * minute,
     120 * minute,
   ]);
-  expect([nextLookAt(null, 0), nextLookAt(null, 120 * minute), nextLookAt(null, 1_441 * minute)]).toEqual([
+  expect([nextDelay(null, 0), nextDelay(null, 120 * minute), nextDelay(null, 1_441 * minute)]).toEqual([
     2 * minute,
     30 * minute,
     null,
   ]);
-  expect([nextLookAt("merged", 0), nextLookAt("closed", 0)]).toEqual([null, null]);
-  expect([1, 2, 3, 20].map((failures) => nextLookAt("open", 0, failures))).toEqual([
+  expect([nextDelay("merged", 0), nextDelay("closed", 0)]).toEqual([null, null]);
+  expect([1, 2, 3, 20].map((failures) => nextDelay("open", 0, failures))).toEqual([
     minute,
     2 * minute,
     4 * minute,

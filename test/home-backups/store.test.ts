@@ -19,7 +19,7 @@ const OTHER_KEY = "99999999-2222-4333-8444-555555555555";
 const signal = new AbortController().signal;
 const WORKSPACE = uuid();
 
-const open = (settings: Record<string, string>, recovery_key = KEY): HomeBackupStore => {
+const openStore = (settings: Record<string, string>, recovery_key = KEY): HomeBackupStore => {
   const env = { SLIPWAY_BACKUP_RATE_MB: "0", ...settings };
   const { config } = loadConfig({ argv: [], env, readFile: () => "" });
   const store = HomeBackupStore.open({ config, clock: systemClock, path: Bun.env.PATH, recovery_key });
@@ -37,11 +37,11 @@ async function* packAndFail(folder: string): AsyncGenerator<Uint8Array> {
   throw new Error("the disk has failed");
 }
 
-const write = (
+const writeBackup = (
   store: HomeBackupStore,
   stream: AsyncIterable<Uint8Array>,
   base?: string,
-  more: object = {},
+  fields: object = {},
 ): Promise<Manifest> =>
   store.write(
     {
@@ -53,7 +53,7 @@ const write = (
       volumes: [],
       created_at: Date.now(),
       stream,
-      ...more,
+      ...fields,
     },
     base,
     signal,
@@ -61,26 +61,26 @@ const write = (
 
 /** Returns the paths of all files below a folder. */
 const listFiles = (folder: string): string[] =>
-  readdirSync(folder, { recursive: true, withFileTypes: true }).flatMap((one) =>
-    one.isFile() ? [join(one.parentPath, one.name)] : [],
+  readdirSync(folder, { recursive: true, withFileTypes: true }).flatMap((entry) =>
+    entry.isFile() ? [join(entry.parentPath, entry.name)] : [],
   );
 
 const checkRestore = async (settings: Record<string, string>, location: string): Promise<void> => {
   using home = tempDirectory();
-  using second = tempDirectory();
+  using restoreTarget = tempDirectory();
   makeOddTree(home.path);
-  const store = open(settings);
-  const first = await write(store, pack(home.path));
+  const store = openStore(settings);
+  const firstBackup = await writeBackup(store, pack(home.path));
   writeFileSync(join(home.path, "later"), "more");
-  const next = await write(store, pack(home.path), first.id);
-  expect(first.bytes).toBeGreaterThan(3_000_000);
-  expect(next.added_bytes).toBeLessThan(first.added_bytes + 1_500_000);
+  const nextBackup = await writeBackup(store, pack(home.path), firstBackup.id);
+  expect(firstBackup.bytes).toBeGreaterThan(3_000_000);
+  expect(nextBackup.added_bytes).toBeLessThan(firstBackup.added_bytes + 1_500_000);
 
-  const otherMachine = open(settings);
+  const otherMachine = openStore(settings);
   const [newest, older] = await otherMachine.list();
-  expect([newest?.id, older?.id]).toEqual([next.id, first.id]);
+  expect([newest?.id, older?.id]).toEqual([nextBackup.id, firstBackup.id]);
   if (!newest) throw new Error("nothing is listed");
-  const restoredFolder = join(second.path, "restored");
+  const restoredFolder = join(restoreTarget.path, "restored");
   await extract(otherMachine.read(newest, signal), restoredFolder);
   expect(describeTree(restoredFolder)).toEqual(describeTree(home.path));
   expect(statSync(join(restoredFolder, "sparse")).blocks).toBeLessThan(1_000);
@@ -92,15 +92,17 @@ const checkRestore = async (settings: Record<string, string>, location: string):
     expect(text.includes("dangling")).toBe(false);
   }
 
-  await store.remove(WORKSPACE, [first.id], signal);
-  await store.verify(WORKSPACE, next.id, signal);
-  await expect(store.verify(WORKSPACE, first.id, signal)).rejects.toThrow("The backup is missing");
+  await store.remove(WORKSPACE, [firstBackup.id], signal);
+  await store.verify(WORKSPACE, nextBackup.id, signal);
+  await expect(store.verify(WORKSPACE, firstBackup.id, signal)).rejects.toThrow("The backup is missing");
 
-  await expect(open(settings, OTHER_KEY).list()).rejects.toThrow("another recovery key");
-  await expect(open(settings, OTHER_KEY).remove(WORKSPACE, [uuid()], signal)).rejects.toThrow("another recovery key");
-  await store.verify(WORKSPACE, next.id, signal);
+  await expect(openStore(settings, OTHER_KEY).list()).rejects.toThrow("another recovery key");
+  await expect(openStore(settings, OTHER_KEY).remove(WORKSPACE, [uuid()], signal)).rejects.toThrow(
+    "another recovery key",
+  );
+  await store.verify(WORKSPACE, nextBackup.id, signal);
 
-  await store.remove(WORKSPACE, [next.id], signal);
+  await store.remove(WORKSPACE, [nextBackup.id], signal);
   expect(listFiles(location)).toEqual([]);
 };
 
@@ -109,13 +111,13 @@ testNeeding(
   "[HB-15] unpacking creates no device and no setuid program, and the folder is private",
   async () => {
     using home = tempDirectory();
-    using second = tempDirectory();
+    using restoreTarget = tempDirectory();
     mkdirSync(join(home.path, "in"));
     Bun.spawnSync(["mknod", "-m", "666", join(home.path, "in/disk"), "b", "7", "0"]);
     writeFileSync(join(home.path, "in/run"), "#!/bin/sh\n");
     chmodSync(join(home.path, "in/run"), 0o6755);
     chmodSync(home.path, 0o755);
-    const restoredFolder = join(second.path, "restored");
+    const restoredFolder = join(restoreTarget.path, "restored");
     await extract(pack(home.path), restoredFolder);
     expect(readdirSync(join(restoredFolder, "in"))).toEqual(["run"]);
     expect([restoredFolder, join(restoredFolder, "in/run")].map((path) => statSync(path).mode & 0o7777)).toEqual([
@@ -147,10 +149,10 @@ for (const { engine, needed } of ENGINES) {
       using temp = tempDirectory();
       using home = tempDirectory();
       makeOddTree(home.path);
-      const store = open({ SLIPWAY_HOME_BACKUP_DIR: temp.path, ...settings });
-      await expect(write(store, packAndFail(home.path))).rejects.toThrow("the disk has failed");
+      const store = openStore({ SLIPWAY_HOME_BACKUP_DIR: temp.path, ...settings });
+      await expect(writeBackup(store, packAndFail(home.path))).rejects.toThrow("the disk has failed");
       expect(await store.list()).toEqual([]);
-      const backup = await write(store, pack(home.path));
+      const backup = await writeBackup(store, pack(home.path));
       const largest = listFiles(temp.path).toSorted((a, b) => statSync(b).size - statSync(a).size)[0] ?? "";
       const altered = readFileSync(largest);
       altered.writeUInt8(altered.readUInt8(1_000) ^ 1, 1_000);
@@ -159,7 +161,7 @@ for (const { engine, needed } of ENGINES) {
       const damages = engine === "restic" ? [altered] : [undefined, altered];
       for (const damage of damages) {
         if (damage) writeFileSync(largest, damage, { mode: 0o600 });
-        const error = await store.verify(WORKSPACE, backup.id, signal).catch((one: unknown) => one);
+        const error = await store.verify(WORKSPACE, backup.id, signal).catch((thrown: unknown) => thrown);
         expect(error).toMatchObject({ name: "HomeBackupError", isDamage: true });
       }
       const restoredFolder = join(home.path, "restored");
@@ -174,28 +176,28 @@ test("[HB-1][HB-2][HB-3][HB-7] a backup without restic is restored from a folder
   await checkRestore({ SLIPWAY_HOME_BACKUP_DIR: temp.path, SLIPWAY_HOME_BACKUP_ENGINE: "archive" }, temp.path);
 });
 
-test("[HB-2][HB-4] an unchanged home adds almost no data, an inserted byte adds little, and no backup is based on a damaged one", async () => {
+test("[HB-2][HB-4] an unchanged home adds almost no data, an inserted byte adds little, and a damaged backup is no base", async () => {
   using temp = tempDirectory();
   using home = tempDirectory();
   const parts = Array.from({ length: 256 }, () => crypto.getRandomValues(new Uint8Array(65_536)));
   writeFileSync(join(home.path, "data"), Buffer.concat(parts));
-  const store = open({ SLIPWAY_HOME_BACKUP_DIR: temp.path, SLIPWAY_HOME_BACKUP_ENGINE: "archive" });
-  const first = await write(store, pack(home.path));
-  expect(first.bytes).toBeGreaterThan(16_000_000);
-  const unchanged = await write(store, pack(home.path), first.id);
+  const store = openStore({ SLIPWAY_HOME_BACKUP_DIR: temp.path, SLIPWAY_HOME_BACKUP_ENGINE: "archive" });
+  const firstBackup = await writeBackup(store, pack(home.path));
+  expect(firstBackup.bytes).toBeGreaterThan(16_000_000);
+  const unchanged = await writeBackup(store, pack(home.path), firstBackup.id);
   expect(unchanged.added_bytes).toBe(0);
   writeFileSync(join(home.path, "data"), Buffer.concat([Buffer.from("x"), ...parts]));
-  const shifted = await write(store, pack(home.path), unchanged.id);
-  expect(shifted.added_bytes).toBeLessThan(first.added_bytes / 2);
-  const withoutBase = await write(store, pack(home.path));
-  expect(withoutBase.added_bytes).toBeGreaterThan(first.added_bytes / 2);
+  const shifted = await writeBackup(store, pack(home.path), unchanged.id);
+  expect(shifted.added_bytes).toBeLessThan(firstBackup.added_bytes / 2);
+  const withoutBase = await writeBackup(store, pack(home.path));
+  expect(withoutBase.added_bytes).toBeGreaterThan(firstBackup.added_bytes / 2);
 });
 
 test("[HB-6] errors of the bucket are explained with the names of the settings, and a transient error is retried", async () => {
   await using server = startObjectStore();
   using home = tempDirectory();
   makeOddTree(home.path);
-  const store = open({
+  const store = openStore({
     SLIPWAY_HOME_BACKUP_ENGINE: "archive",
     SLIPWAY_HOME_BACKUP_S3_ENDPOINT: server.url,
     SLIPWAY_HOME_BACKUP_S3_BUCKET: BUCKET,
@@ -204,15 +206,15 @@ test("[HB-6] errors of the bucket are explained with the names of the settings, 
     SLIPWAY_HOME_BACKUP_S3_SECRET_KEY: SECRET_KEY,
   });
   server.inject(() => server.toErrorResponse(403, "InvalidAccessKeyId"));
-  await expect(write(store, pack(home.path))).rejects.toThrow("home_backup_s3_access_key is not known there");
+  await expect(writeBackup(store, pack(home.path))).rejects.toThrow("home_backup_s3_access_key is not known there");
   server.inject(() => server.toErrorResponse(503, "SlowDown"));
-  await expect(write(store, pack(home.path))).rejects.toThrow("cannot be used");
+  await expect(writeBackup(store, pack(home.path))).rejects.toThrow("cannot be used");
   expect([...server.objects.keys()]).toEqual([]);
   let failures = 0;
   server.inject((request) =>
     request.method !== "PUT" || failures++ > 2 ? undefined : server.toErrorResponse(503, "SlowDown"),
   );
-  const backup = await write(store, pack(home.path));
+  const backup = await writeBackup(store, pack(home.path));
   await store.verify(WORKSPACE, backup.id, signal);
 });
 
@@ -228,8 +230,8 @@ testNeeding(
     mkdirSync(folder);
     if (Bun.spawnSync(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", folder]).exitCode !== 0) return;
     try {
-      const store = open({ SLIPWAY_HOME_BACKUP_DIR: folder, SLIPWAY_HOME_BACKUP_ENGINE: "archive" });
-      await expect(write(store, pack(home.path))).rejects.toThrow("there is no space left");
+      const store = openStore({ SLIPWAY_HOME_BACKUP_DIR: folder, SLIPWAY_HOME_BACKUP_ENGINE: "archive" });
+      await expect(writeBackup(store, pack(home.path))).rejects.toThrow("there is no space left");
       expect(await store.list()).toEqual([]);
     } finally {
       Bun.spawnSync(["umount", folder]);
@@ -261,10 +263,10 @@ test("[HB-8] contradictory settings, and a program that is not restic, are refus
   );
   using temp = tempDirectory();
   const settings = { SLIPWAY_HOME_BACKUP_DIR: temp.path, SLIPWAY_HOME_BACKUP_ENGINE: "restic" };
-  await expect(open({ ...settings, SLIPWAY_HOME_BACKUP_RESTIC: "/no/restic" }).chooseEngine()).rejects.toThrow(
+  await expect(openStore({ ...settings, SLIPWAY_HOME_BACKUP_RESTIC: "/no/restic" }).chooseEngine()).rejects.toThrow(
     "not installed",
   );
-  await expect(open({ ...settings, SLIPWAY_HOME_BACKUP_RESTIC: "/bin/true" }).chooseEngine()).rejects.toThrow(
+  await expect(openStore({ ...settings, SLIPWAY_HOME_BACKUP_RESTIC: "/bin/true" }).chooseEngine()).rejects.toThrow(
     "is not restic",
   );
 });
@@ -285,8 +287,8 @@ test("[HB-7] the newest of each configured day and week are kept, and the newest
       .filter(({ id }) => !outdated.has(id))
       .map(({ created_at }) => new Date(created_at).toISOString().slice(0, 13)),
   ).toEqual(["2026-01-31T12", "2026-01-30T12", "2026-01-29T12", "2026-01-25T12"]);
-  const damaged = backups.map((one, i) => ({ ...one, isDamaged: i < 3 }));
-  const kept = damaged.filter(({ id }) => !new Set(chooseOutdated(damaged, { daily: 1, weekly: 0 })).has(id));
-  expect(kept.map(({ id }) => id)).toEqual(["0", "1", "2", "3"]);
+  const damaged = backups.map((backup, i) => ({ ...backup, isDamaged: i < 3 }));
+  const remaining = damaged.filter(({ id }) => !new Set(chooseOutdated(damaged, { daily: 1, weekly: 0 })).has(id));
+  expect(remaining.map(({ id }) => id)).toEqual(["0", "1", "2", "3"]);
   expect(chooseOutdated([{ id: "only", created_at: 0, isDamaged: true }], { daily: 1, weekly: 0 })).toEqual([]);
 });

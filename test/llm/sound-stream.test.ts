@@ -31,7 +31,7 @@ const makeResponse = (pieces: readonly Uint8Array[], end: "closes" | "breaks" | 
       toStream: async (response) => response,
     },
   );
-  return { seen: stream, answer: () => fetch("http://model.example/", STREAM_REQUEST) };
+  return { stream, answer: () => fetch("http://model.example/", STREAM_REQUEST) };
 };
 
 const TEXT = "\uFEFFdata: größe 😀 odd\n\nevent: odd\r\ndata: plain \u2028data: odd\n\ndata: ö";
@@ -54,7 +54,7 @@ test("[MO-44] a broken stream fails for its reader too, and an abandoned stream 
   expect((await broken?.read())?.value).toEqual(piece);
   expect(await broken?.read().catch((error: Error) => error.message)).toBe("cut off");
 
-  const { seen: stream, answer } = makeResponse([piece], "waits");
+  const { stream, answer } = makeResponse([piece], "waits");
   const reader = (await answer()).body?.getReader();
   await reader?.read();
   await reader?.cancel("enough");

@@ -29,20 +29,20 @@ type Speaker = Pick<ChatWorld, "owner" | "organization_id">;
 export const toTextContent = (text: string) => [{ type: "text", text }];
 
 /** Creates a chat of the world's owner, with additional body members. */
-export const createChat = (world: Speaker, text = "hello", more: Record<string, unknown> = {}): Promise<Chat> =>
+export const createChat = (world: Speaker, text = "hello", fields: Record<string, unknown> = {}): Promise<Chat> =>
   world.owner.post<Chat>("/api/v2/chats", {
     organization_id: world.organization_id,
     content: toTextContent(text),
-    ...more,
+    ...fields,
   });
 
 export const sendMessage = (
   world: Pick<ChatWorld, "owner">,
   id: string,
   text: string,
-  more: Record<string, unknown> = {},
+  fields: Record<string, unknown> = {},
 ): Promise<CreatedMessage> =>
-  world.owner.post(`/api/v2/chats/${id}/messages`, { content: toTextContent(text), ...more });
+  world.owner.post(`/api/v2/chats/${id}/messages`, { content: toTextContent(text), ...fields });
 
 export const loadHistory = async (client: Client, id: string): Promise<string[]> => {
   const { messages } = await client.get<MessagePage>(`/api/v2/chats/${id}/messages?limit=200`);

@@ -48,7 +48,7 @@ export class FakeGitApi implements Disposable {
 }
 
 /** Returns a pull request in GitHub's format. */
-export const createGithubPull = (host: string, more: Record<string, unknown> = {}) => ({
+export const createGithubPull = (host: string, fields: Record<string, unknown> = {}) => ({
   number: 7,
   state: "open",
   draft: false,
@@ -63,5 +63,5 @@ export const createGithubPull = (host: string, more: Record<string, unknown> = {
   changed_files: 2,
   commits: 1,
   requested_reviewers: [{ login: "cleo" }],
-  ...more,
+  ...fields,
 });

@@ -108,7 +108,7 @@ const ALIASES: Readonly<Record<string, string>> = {
 
 /** Returns every module that a file imports, including types: values by Bun's scanner, types by text search. */
 export const findImports = (source: string, loader: "ts" | "tsx" = "ts"): string[] => {
-  const scanned = new Bun.Transpiler({ loader }).scanImports(source).map((one) => one.path);
+  const scanned = new Bun.Transpiler({ loader }).scanImports(source).map((imported) => imported.path);
   const declared = [...source.matchAll(/^\s*(?:import|export)\b[^;'"]*?\bfrom\s*"([^"]+)"/gm)].map(
     ([, path = ""]) => path,
   );
@@ -120,7 +120,7 @@ export const findImports = (source: string, loader: "ts" | "tsx" = "ts"): string
 export const findImportProblem = (file: string, specifier: string): string | undefined => {
   const from = findLayer(file);
   if (from === undefined) return `${file} is in no layer: add it to test/support/layers.ts`;
-  const alias = Object.keys(ALIASES).find((one) => specifier.startsWith(one));
+  const alias = Object.keys(ALIASES).find((prefix) => specifier.startsWith(prefix));
   if (alias === undefined && !specifier.startsWith(".")) return findPackageProblem(file, from, specifier);
   const target = resolveImport(file, specifier) ?? "";
   if (target === "package.json") return undefined;
@@ -142,7 +142,7 @@ export const findImportProblem = (file: string, specifier: string): string | und
 
 /** Returns the repository file of a specifier; undefined for a package. */
 export const resolveImport = (file: string, specifier: string): string | undefined => {
-  const alias = Object.keys(ALIASES).find((one) => specifier.startsWith(one));
+  const alias = Object.keys(ALIASES).find((prefix) => specifier.startsWith(prefix));
   if (alias !== undefined) return `${ALIASES[alias]}${specifier.slice(alias.length)}`;
   return specifier.startsWith(".") ? join(dirname(file), specifier) : undefined;
 };
@@ -189,11 +189,11 @@ function findPackageProblem(file: string, from: string, specifier: string): stri
 // True if the alias is needed: from src/main.ts, `./cli/help.ts` is below the file's own folder, so it needs none.
 const isOutsideFolder = (file: string, target: string): boolean => !target.startsWith(`${dirname(file)}/`);
 
-function listReachable(layer: string, seen = new Set<string>()): Set<string> {
-  for (const next of LAYERS[layer] ?? []) {
-    if (seen.has(next)) continue;
-    seen.add(next);
-    listReachable(next, seen);
+function listReachable(layer: string, reached = new Set<string>()): Set<string> {
+  for (const imported of LAYERS[layer] ?? []) {
+    if (reached.has(imported)) continue;
+    reached.add(imported);
+    listReachable(imported, reached);
   }
-  return seen;
+  return reached;
 }

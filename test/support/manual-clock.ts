@@ -1,7 +1,7 @@
 // A clock that a test advances by hand. Timers fire in order while it moves, each at its own time.
 import type { Clock, Timer } from "#base/clock.ts";
 
-type ScheduledTimer = { at: number; run: () => void; every?: number };
+type ScheduledTimer = { dueAt: number; run: () => void; every?: number };
 
 export class ManualClock implements Clock {
   readonly #started: number;
@@ -26,11 +26,11 @@ export class ManualClock implements Clock {
   }
 
   after(ms: number, run: () => void): Timer {
-    return this.#add({ at: this.#elapsed + ms, run });
+    return this.#add({ dueAt: this.#elapsed + ms, run });
   }
 
   every(ms: number, run: () => void): Timer {
-    return this.#add({ at: this.#elapsed + ms, run, every: ms });
+    return this.#add({ dueAt: this.#elapsed + ms, run, every: ms });
   }
 
   /** Advances the clock and fires the timers that become due. */
@@ -39,9 +39,9 @@ export class ManualClock implements Clock {
     for (;;) {
       const due = this.#findDue(end);
       if (!due) break;
-      this.#elapsed = due.at;
+      this.#elapsed = due.dueAt;
       if (due.every === undefined) this.#timers.delete(due);
-      else due.at += due.every;
+      else due.dueAt += due.every;
       due.run();
     }
     this.#elapsed = end;
@@ -50,23 +50,25 @@ export class ManualClock implements Clock {
   /** Returns the first timer due, up to `end`; of equal timers the oldest. Called millions of times in tests that simulate days. */
   #findDue(end: number): ScheduledTimer | undefined {
     let next: ScheduledTimer | undefined;
-    for (const timer of this.#timers) if (timer.at <= end && (!next || timer.at < next.at)) next = timer;
+    for (const timer of this.#timers) if (timer.dueAt <= end && (!next || timer.dueAt < next.dueAt)) next = timer;
     return next;
   }
 
   /** Jumps ahead in one step, as after a suspend: overdue timers fire once. */
   leap(ms: number): void {
     this.#elapsed += ms;
-    for (const due of [...this.#timers].filter(({ at }) => at <= this.#elapsed).sort((a, b) => a.at - b.at)) {
+    for (const due of [...this.#timers]
+      .filter(({ dueAt }) => dueAt <= this.#elapsed)
+      .sort((a, b) => a.dueAt - b.dueAt)) {
       if (due.every === undefined) this.#timers.delete(due);
-      else due.at = this.#elapsed + due.every;
+      else due.dueAt = this.#elapsed + due.every;
       due.run();
     }
   }
 
   /** Resolves once a timer exists that is due in exactly `ms`. */
   async timerIn(ms: number): Promise<void> {
-    while (![...this.#timers].some(({ at }) => at === this.#elapsed + ms)) {
+    while (![...this.#timers].some(({ dueAt }) => dueAt === this.#elapsed + ms)) {
       await new Promise<void>((resolve) => this.#waiting.push(resolve));
     }
   }

@@ -55,8 +55,8 @@ export const describeTree = (root: string, folder = ""): string[] =>
       const absolutePath = join(root, path);
       const stat = lstatSync(absolutePath);
       const mode = (stat.mode & 0o7777).toString(8);
-      const line = (...more: (string | number)[]): string =>
-        JSON.stringify([path, mode, Math.floor(stat.mtimeMs / 1000), ...more]);
+      const line = (...details: (string | number)[]): string =>
+        JSON.stringify([path, mode, Math.floor(stat.mtimeMs / 1000), ...details]);
       if (stat.isSymbolicLink()) return JSON.stringify([path, "->", readlinkSync(absolutePath)]);
       if (stat.isDirectory()) return [line("folder"), ...describeTree(root, path)];
       return line(

@@ -15,12 +15,12 @@ export const usesPostgres = process.env.SLIPWAY_TEST_DATABASE === "postgres";
 const databases = new Map<string, CreatedDatabase>();
 let prepared: Promise<CreatedDatabase> | undefined;
 
-const open = (url: string): Promise<PgStore> =>
+const openStore = (url: string): Promise<PgStore> =>
   openPgStore({ url, now: Date.now(), fatal: () => {}, sendsNotices: usesStandbyNodes });
 
 const prepare = async (config: Config, password: string): Promise<CreatedDatabase> => {
   const created = await createDatabase();
-  const store = await open(created.url);
+  const store = await openStore(created.url);
   const context = await openContext({ config, store });
   await context[Symbol.asyncDispose]();
   const hash = await Bun.password.hash(password, CHEAP_HASH);
@@ -36,7 +36,7 @@ export const openServersStore = async (
   { config, password, isUsual }: { config: Config; password: string; isUsual: boolean },
 ) => {
   const database = await serversDatabase(directory, { config, password, isUsual });
-  const store = await open(database);
+  const store = await openStore(database);
   return { store, sharedBlobs: new DatabaseBlobs(store), database };
 };
 

@@ -127,7 +127,7 @@ const isUsual = ({ clock, directory, env = {} }: TestServerOptions): boolean =>
   clock === undefined && directory === undefined && !Object.keys(env).some((name) => name.startsWith("SLIPWAY_ADMIN_"));
 
 const startInProcess = async (directory: string, options: TestServerOptions) => {
-  if (usesPostgres && usesActiveNodes) return startThree(directory, options);
+  if (usesPostgres && usesActiveNodes) return startThreeNodes(directory, options);
   const proxy = usesPostgres && usesStandbyNodes ? startProxy() : undefined;
   const env = { ...(proxy ? { SLIPWAY_ACCESS_URL: proxy.url.href } : {}), ...options.env };
   const { config, sources } = loadTestConfig(directory, { ...options, env });
@@ -163,17 +163,17 @@ const startInProcess = async (directory: string, options: TestServerOptions) => 
       await context[Symbol.asyncDispose]();
       const [nonJson] = takeNonJsonValues();
       if (nonJson) throw new Error(`a message to an actor, or its reply, is not JSON: ${nonJson}`);
-      const [first] = context.requests.mismatches.kept;
-      if (first && !options.allowMismatches)
+      const [firstMismatch] = context.requests.mismatches.kept;
+      if (firstMismatch && !options.allowMismatches)
         throw new Error(
-          `${context.requests.mismatches.count} responses did not match their schemas: ${JSON.stringify(first)}`,
+          `${context.requests.mismatches.count} responses did not match their schemas: ${JSON.stringify(firstMismatch)}`,
         );
     },
   };
 };
 
 /** Starts three active nodes. */
-const startThree = async (directory: string, options: TestServerOptions) => {
+const startThreeNodes = async (directory: string, options: TestServerOptions) => {
   const { clock, models, environment } = options;
   const loadNodeConfig = (access: URL): LoadedConfig =>
     loadTestConfig(directory, { ...options, env: { SLIPWAY_ACCESS_URL: access.href, ...options.env } });
@@ -193,9 +193,9 @@ const startThree = async (directory: string, options: TestServerOptions) => {
       await stop();
       const [nonJson] = takeNonJsonValues();
       if (nonJson) throw new Error(`a message to an actor, or its reply, is not JSON: ${nonJson}`);
-      const first = contexts.flatMap(({ requests }) => requests.mismatches.kept)[0];
-      if (first && !options.allowMismatches)
-        throw new Error(`responses did not match their schemas: ${JSON.stringify(first)}`);
+      const firstMismatch = contexts.flatMap(({ requests }) => requests.mismatches.kept)[0];
+      if (firstMismatch && !options.allowMismatches)
+        throw new Error(`responses did not match their schemas: ${JSON.stringify(firstMismatch)}`);
     },
   };
 };

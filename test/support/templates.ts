@@ -54,7 +54,7 @@ export const importVersion = async (
   return client.get<TemplateVersion>(`/api/v2/templateversions/${created.id}`);
 };
 
-let created = 0;
+let templateCount = 0;
 
 /** Creates a template with this manifest, ready for use. */
 export const makeTemplate = async (
@@ -64,9 +64,9 @@ export const makeTemplate = async (
 ): Promise<Template> => {
   const version = await importVersion(client, files);
   if (version.job.status !== "succeeded") throw new Error(`the import has failed: ${version.job.error}`);
-  created += 1;
+  templateCount += 1;
   return client.post<Template>("/api/v2/organizations/default/templates", {
-    name: `template-${created}`,
+    name: `template-${templateCount}`,
     template_version_id: version.id,
     ...body,
   });

@@ -1,5 +1,5 @@
 // The only helper that polls, for conditions without an event. Everything else awaits an event, a signal of the test or a clock.
-import { setTimeout as rest } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { scaleTimeout } from "./pace.ts";
 
 type Truthy<T> = T extends false | 0 | "" | null | undefined ? never : T;
@@ -33,6 +33,6 @@ export const until = async <T>(poll: () => T | Promise<T>, options: UntilOptions
     const waitedMs = performance.now() - startedAt;
     pauseMs = Math.min(pauseMs, isBrief ? BRIEF_MAX_PAUSE_MS : Math.max(BRIEF_MAX_PAUSE_MS, waitedMs * PAUSE_SHARE));
     if (waitedMs > timeoutMs) throw new Error(`timed out after ${timeoutMs} ms: ${what}`);
-    await rest(pauseMs);
+    await sleep(pauseMs);
   }
 };

@@ -111,8 +111,8 @@ export const openWorld = async (options: TestServerOptions = {}): Promise<World>
 };
 
 /** Creates a workspace of the caller and returns it with its build queued. */
-export const createWorkspace = (client: Client, template_id: string, name = "dev", more: object = {}) =>
-  client.post<Workspace>("/api/v2/users/me/workspaces", { name, template_id, ...more });
+export const createWorkspace = (client: Client, template_id: string, name = "dev", fields: object = {}) =>
+  client.post<Workspace>("/api/v2/users/me/workspaces", { name, template_id, ...fields });
 
 /** Watches a workspace until `when` holds, and returns it. */
 export const awaitWorkspace = async (
@@ -139,8 +139,8 @@ const FINAL = ["running", "stopped", "deleted", "failed", "canceled"];
 export const awaitBuild = (client: Client, id: string): Promise<Workspace> =>
   awaitWorkspace(client, id, ({ latest_build }) => FINAL.includes(latest_build.status));
 
-export const createBuild = (client: Client, id: string, transition: string, more: object = {}): Promise<Build> =>
-  client.post<Build>(`/api/v2/workspaces/${id}/builds`, { transition, ...more });
+export const createBuild = (client: Client, id: string, transition: string, fields: object = {}): Promise<Build> =>
+  client.post<Build>(`/api/v2/workspaces/${id}/builds`, { transition, ...fields });
 
 /** Returns all text messages until the socket closes, and the reason it closed. */
 export const drainSocket = async (

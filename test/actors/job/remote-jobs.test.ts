@@ -128,7 +128,7 @@ const createCluster = (names: readonly string[], slots = 1) => {
   };
 };
 
-test("[CP-60] a job that needs a worker runs on a worker of the first node, whichever node owns it, and leaves the queue when it ends", async () => {
+test("[CP-60] a job runs on a worker of the first node, whichever node owns it, and then leaves the queue", async () => {
   const { nodeOfShard, node, submit, start, runningJobs, owners, advanceUntil } = createCluster(["a", "b"]);
   nodeOfShard.set(0, "a").set(1, "b");
   start();

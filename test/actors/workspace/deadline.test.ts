@@ -18,7 +18,7 @@ const workspaceWith = (ttl_ms: number | null, autostart_schedule: string | null 
   owner_id,
 });
 
-test("[TI-4] the first deadline is the end of the start plus the time to live; without a time to live there is no deadline", () => {
+test("[TI-4] the first deadline is the end of the start plus the time to live; without one there is no deadline", () => {
   expect(initialDeadlines(workspaceWith(2 * HOUR), createRules(), START)).toEqual({
     deadline: START + 2 * HOUR,
     max_deadline: null,

@@ -50,18 +50,18 @@ const openRunner = () => {
   return {
     clock,
     runner,
-    seen: lines,
-    saw: waitForLine,
+    lines,
+    waitForLine,
     finish: (snapshot_id: string) => gates.get(snapshot_id)?.resolve({ method: "volume", bytes: 1 }),
     fail: (snapshot_id: string, error: Error) => gates.get(snapshot_id)?.reject(error),
-    reach: (isReachable: boolean) => {
+    setReachable: (isReachable: boolean) => {
       isUnreachable = !isReachable;
     },
   };
 };
 
 test("[SN-21] removes a snapshot before or after the workspace's next capture, never during it", async () => {
-  const { runner, seen: lines, saw: waitForLine, finish } = openRunner();
+  const { runner, lines, waitForLine, finish } = openRunner();
   runner.capture(createSubmitted("w", "new"));
   runner.discard(createSubmitted("w", "old"));
   runner.discard(createSubmitted("other", "of-other"));
@@ -74,7 +74,7 @@ test("[SN-21] removes a snapshot before or after the workspace's next capture, n
 });
 
 test("[SN-20] retries removing a failed copy's leftovers and deleted snapshots until it succeeds", async () => {
-  const { clock, runner, seen: lines, saw: waitForLine, fail, reach: setReachable } = openRunner();
+  const { clock, runner, lines, waitForLine, fail, setReachable } = openRunner();
   setReachable(false);
   runner.capture(createSubmitted("w", "new"));
   runner.discard(createSubmitted("other", "old"));
@@ -93,7 +93,7 @@ test("[SN-20] retries removing a failed copy's leftovers and deleted snapshots u
 });
 
 test("[SN-22] a node that hands over a workspace stops its snapshot work without reporting it", async () => {
-  const { clock, runner, seen: lines, reach: setReachable } = openRunner();
+  const { clock, runner, lines, setReachable } = openRunner();
   setReachable(false);
   runner.capture(createSubmitted("w", "leaving", 1));
   runner.discard(createSubmitted("w", "waiting", 1));

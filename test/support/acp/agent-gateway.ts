@@ -70,13 +70,13 @@ export const openAgentGateway = async ({ env = {}, server: settings = {}, chats 
   };
 };
 
-/** Enables a built-in coding agent, with the administrator's changes in `more`. */
+/** Enables a built-in coding agent, with the administrator's changes in `overrides`. */
 export const enablePreset = async (
   admin: Client,
   name: string,
-  more: Partial<CodingAgentInput> = {},
+  overrides: Partial<CodingAgentInput> = {},
 ): Promise<void> => {
   const { agents } = await admin.get<CodingAgents>("/api/v2/ai/agents");
-  const { name: _, is_preset: __, ...preset } = agents.find((agent) => agent.name === name) as CodingAgent;
-  await admin.put<unknown>(`/api/v2/ai/agents/${name}`, Object.assign(preset, { enabled: true }, more));
+  const { name: _, is_preset: _isPreset, ...preset } = agents.find((agent) => agent.name === name) as CodingAgent;
+  await admin.put<unknown>(`/api/v2/ai/agents/${name}`, Object.assign(preset, { enabled: true }, overrides));
 };

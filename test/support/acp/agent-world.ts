@@ -26,11 +26,11 @@ export const TEST_AGENT: CodingAgentInput = {
 export const configureAgent = async (
   world: Pick<ToolWorld, "server">,
   name: string,
-  more: Partial<CodingAgentInput> = {},
+  overrides: Partial<CodingAgentInput> = {},
 ): Promise<void> => {
   const { token } = await seedUser(world.server, { roles: ["owner"] });
   const admin = new Client(world.server.url, token);
-  const body: CodingAgentInput = Object.assign({}, TEST_AGENT, more);
+  const body: CodingAgentInput = Object.assign({}, TEST_AGENT, overrides);
   await admin.put<unknown>(`/api/v2/ai/agents/${name}`, body);
 };
 
@@ -43,8 +43,12 @@ export const openAgentWorld = async (options: Parameters<typeof openToolWorld>[0
 export type AgentWorld = Pick<ToolWorld, "owner" | "organization_id" | "seeded" | "home">;
 
 /** Creates a chat with the agent in the world's workspace. */
-export const startAgentChat = (world: AgentWorld, text: string, more: Record<string, unknown> = {}): Promise<Chat> =>
-  createChat(world, text, Object.assign({ workspace_id: world.seeded.workspace_id, coding_agent: "test" }, more));
+export const startAgentChat = (
+  world: AgentWorld,
+  text: string,
+  overrides: Record<string, unknown> = {},
+): Promise<Chat> =>
+  createChat(world, text, Object.assign({ workspace_id: world.seeded.workspace_id, coding_agent: "test" }, overrides));
 
 /** Returns the log of a chat's agent. */
 export const readAgentLog = (world: Pick<AgentWorld, "home">, chat_id: string): string[] => {
@@ -89,7 +93,7 @@ export const killAgents = (id: string): void => {
   }
 };
 
-/** Returns what a person does with the chats of the world's owner. */
+/** Returns the actions of a person in the chats of the world's owner. */
 export const makeChatSteps = ({ owner }: Pick<AgentWorld, "owner">) => ({
   waitForStatus: (id: string, status: string) =>
     until(async () => (await owner.get<Chat>(`/api/v2/chats/${id}`)).status === status, { what: `${status} of ${id}` }),
@@ -99,12 +103,12 @@ export const makeChatSteps = ({ owner }: Pick<AgentWorld, "owner">) => ({
         `${role}: ${content.map((part) => part.text ?? (part.type === "tool-result" ? JSON.stringify(part.result) : part.tool_name)).join("|")}`,
     ),
   /** Answers the first call that waits for approval. */
-  answer: async (id: string, decision: "allow" | "deny", more: object = {}): Promise<void> => {
+  answer: async (id: string, decision: "allow" | "deny", overrides: object = {}): Promise<void> => {
     const [call] = await until(async () => {
       const calls = await listPendingCalls(owner, id);
       return calls.length > 0 && calls;
     });
-    const permissionAnswer = Object.assign({ tool_call_id: call?.tool_call_id, decision }, more);
+    const permissionAnswer = Object.assign({ tool_call_id: call?.tool_call_id, decision }, overrides);
     await owner.post<unknown>(`/api/v2/chats/${id}/permissions`, { answers: [permissionAnswer] });
   },
 });

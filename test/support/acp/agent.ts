@@ -47,8 +47,8 @@ const CAPABILITIES = process.env.TEST_AGENT_READS_TEXT === "1" ? {} : { image: t
 const log = (line: string): void => appendFileSync(join(HOME, "agent.log"), `${line}\n`);
 const toRecordPath = (session: string): string => join(HOME, "sessions", `${session}.jsonl`);
 
-let count = 0;
-const cancelled = new Map<string, () => void>();
+let callCount = 0;
+const cancelCallbacks = new Map<string, () => void>();
 
 const record = (session: string, update: object): void => {
   mkdirSync(join(HOME, "sessions"), { recursive: true });
@@ -78,8 +78,8 @@ class Turn {
   }
 
   async call(call: Omit<ToolCallUpdate, "toolCallId">, asks: boolean, work: () => Promise<string>): Promise<void> {
-    count += 1;
-    const toolCallId = `call-${process.pid}-${count}`;
+    callCount += 1;
+    const toolCallId = `call-${process.pid}-${callCount}`;
     await this.sendUpdate({ sessionUpdate: "tool_call", toolCallId, status: "pending", ...call });
     if (asks) {
       const { outcome } = await this.#client.request("session/request_permission", {
@@ -114,15 +114,15 @@ class Turn {
   run(command: string, asks: boolean): Promise<void> {
     return this.call({ title: `\`${command}\``, kind: "execute", rawInput: { command } }, asks, async () => {
       const child = Bun.spawn(["sh", "-c", command], { cwd: this.#cwd, stdout: "pipe", stderr: "inherit" });
-      cancelled.set(this.#session, () => child.kill());
+      cancelCallbacks.set(this.#session, () => child.kill());
       return await new Response(child.stdout).text();
     });
   }
 
   async terminal(command: string, { waits = false, folder = "" } = {}): Promise<void> {
     const sessionId = this.#session;
-    count += 1;
-    const toolCallId = `terminal-call-${process.pid}-${count}`;
+    callCount += 1;
+    const toolCallId = `terminal-call-${process.pid}-${callCount}`;
     const env = command.startsWith("printenv") ? [{ name: "GIVEN", value: "a b" }] : [];
     const terminalRequest = { sessionId, command, env, cwd: join(this.#cwd, folder), outputByteLimit: 16 };
     const created = await this.#client
@@ -316,40 +316,40 @@ agent({ name: "test-agent" })
     const stopped = Promise.withResolvers<void>();
     const turn = new Turn(client, sessionId, folders.get(sessionId) ?? ".", stopped.promise);
     record(sessionId, { sessionUpdate: "user_message_chunk", content: { type: "text", text } });
-    cancelled.set(sessionId, stopped.resolve);
+    cancelCallbacks.set(sessionId, stopped.resolve);
     for (const line of (text.split("</conversation>").at(-1) ?? "").split("\n")) {
-      const [verb = "", first = "", ...rest] = line.trim().split(" ");
-      const tail = [first, ...rest].join(" ");
+      const [verb = "", argument = "", ...remaining] = line.trim().split(" ");
+      const tail = [argument, ...remaining].join(" ");
       if (verb === "say") await turn.sendText("agent_message_chunk", tail);
       if (verb === "ramble")
         for (let n = 0; n < Number(tail); n++) await turn.sendText("agent_message_chunk", "word ".repeat(200_000));
       if (verb === "think") await turn.sendText("agent_thought_chunk", tail);
       if (verb === "edit" || verb === "through") {
-        await turn.edit(first, `${rest.join(" ")}\n`, verb === "through");
+        await turn.edit(argument, `${remaining.join(" ")}\n`, verb === "through");
       }
       if (verb === "run" || verb === "free") await turn.run(tail, verb === "run");
-      if (verb === "write") await turn.write(join(folders.get(sessionId) ?? ".", first));
-      if (verb === "put") await turn.write(first);
+      if (verb === "write") await turn.write(join(folders.get(sessionId) ?? ".", argument));
+      if (verb === "put") await turn.write(argument);
       if (verb === "same") for (const command of tail.split("; ")) await turn.ask("fixed", command);
       if (verb === "apart") for (const command of tail.split("; ")) await turn.ask(`of ${command}`, command);
       if (verb === "together") await Promise.all(tail.split("; ").map((command) => turn.ask("fixed", command)));
-      if (verb === "foreign") await turn.foreign(first);
+      if (verb === "foreign") await turn.foreign(argument);
       if (verb === "pending") {
-        for (let n = 1; n <= Number(first); n++) {
-          const more = { toolCallId: `pending-${n}`, status: "pending", title: "pending", rawInput: { n } };
-          await turn.sendUpdate({ sessionUpdate: "tool_call", ...more });
+        for (let n = 1; n <= Number(argument); n++) {
+          const call = { toolCallId: `pending-${n}`, status: "pending", title: "pending", rawInput: { n } };
+          await turn.sendUpdate({ sessionUpdate: "tool_call", ...call });
         }
       }
       if (verb.startsWith("bulky")) {
-        const rawInput = { values: Array.from({ length: Number(first) }, () => 0) };
+        const rawInput = { values: Array.from({ length: Number(argument) }, () => 0) };
         await turn.call({ title: "bulky", kind: "other", rawInput }, verb === "bulkyask", async () => "done");
       }
       if (verb.startsWith("diffs")) {
         const diff = { type: "diff" as const, path: "a.txt", oldText: "a", newText: "b" };
-        const content = Array.from({ length: Number(first) }, () => diff);
+        const content = Array.from({ length: Number(argument) }, () => diff);
         await turn.call({ title: "diffs", kind: "edit", content }, verb === "diffsask", async () => "done");
       }
-      if (verb === "huge") await turn.sendText("agent_message_chunk", "x".repeat(Number(first) * 1024 ** 2));
+      if (verb === "huge") await turn.sendText("agent_message_chunk", "x".repeat(Number(argument) * 1024 ** 2));
       if (verb === "stubborn") {
         await turn.sendText("agent_message_chunk", "busy");
         await new Promise(() => {});
@@ -359,10 +359,10 @@ agent({ name: "test-agent" })
         await turn.sendText("agent_message_chunk", tools.map(({ name }) => name).join(" ") || "none");
       }
       if (verb === "use" || verb === "asked") {
-        const rawInput = JSON.parse(rest.join(" ")) as object;
-        const title = `mcp__slipway__${first}`;
+        const rawInput = JSON.parse(remaining.join(" ")) as object;
+        const title = `mcp__slipway__${argument}`;
         await turn.call({ title, kind: "other", rawInput }, verb === "asked", async () => {
-          const { content } = (await requestMcp("tools/call", { name: first, arguments: rawInput })) as {
+          const { content } = (await requestMcp("tools/call", { name: argument, arguments: rawInput })) as {
             content: { text: string }[];
           };
           return content.map(({ text }) => text).join();
@@ -372,13 +372,13 @@ agent({ name: "test-agent" })
         const call = { title: tail, kind: "execute" as const, rawInput: { command: tail } };
         await turn.call(call, true, async () => "approved");
       }
-      if (verb === "termin") await turn.terminal(tail.slice(first.length + 1), { folder: first });
+      if (verb === "termin") await turn.terminal(tail.slice(argument.length + 1), { folder: argument });
       else if (verb.startsWith("term")) await turn.terminal(tail, { waits: verb === "termwait" });
-      if (verb === "home") await turn.sendText("agent_message_chunk", readFileSync(join(HOME, first), "utf8"));
-      if (verb === "leave") await turn.sendUpdate({ sessionUpdate: "current_mode_update", currentModeId: first });
+      if (verb === "home") await turn.sendText("agent_message_chunk", readFileSync(join(HOME, argument), "utf8"));
+      if (verb === "leave") await turn.sendUpdate({ sessionUpdate: "current_mode_update", currentModeId: argument });
       if (verb === "die") process.exit(7);
       if (verb === "fail") throw new RequestError(-32_000, "No model", { message: tail });
-      if (verb === "call" && !(await turn.callModel(first === "" ? undefined : Number(first))))
+      if (verb === "call" && !(await turn.callModel(argument === "" ? undefined : Number(argument))))
         return { stopReason: "cancelled" };
       if (verb === "plan") {
         await turn.sendUpdate({
@@ -397,12 +397,12 @@ agent({ name: "test-agent" })
         await turn.sendText("agent_message_chunk", "waiting");
         await turn.wait();
         log("cancelled");
-        if (first !== "") await turn.sendText("agent_message_chunk", `, ${tail}`);
+        if (argument !== "") await turn.sendText("agent_message_chunk", `, ${tail}`);
         return { stopReason: "cancelled" };
       }
     }
     await turn.sendUpdate({ sessionUpdate: "usage_update", used: 1_234, size: 200_000 });
     return { stopReason: "end_turn" };
   })
-  .onNotification("session/cancel", ({ params }) => cancelled.get(params.sessionId)?.())
+  .onNotification("session/cancel", ({ params }) => cancelCallbacks.get(params.sessionId)?.())
   .connect(ndJsonStream(Writable.toWeb(process.stdout), Readable.toWeb(process.stdin) as ReadableStream<Uint8Array>));

@@ -37,7 +37,7 @@ export class AgentStory {
   }
 
   /** Creates a chat with a request to write a file into the repository. */
-  static async begin(world: StoryWorld, name: string, more: Record<string, unknown> = {}): Promise<AgentStory> {
+  static async begin(world: StoryWorld, name: string, fields: Record<string, unknown> = {}): Promise<AgentStory> {
     const { owner, organization_id, workspace_id, repository } = world;
     const file = `${repository}/proof-${name}.txt`;
     const permissions = { default: "ask_changes", rules: [] };
@@ -48,7 +48,7 @@ export class AgentStory {
       permissions,
       content: toTextContent(`Write ${file}`),
     };
-    const { id } = await owner.post<Chat>("/api/v2/chats", Object.assign(request, more));
+    const { id } = await owner.post<Chat>("/api/v2/chats", Object.assign(request, fields));
     return new AgentStory(world, name, { id, file });
   }
 
@@ -106,8 +106,8 @@ export class AgentStory {
   /** The first message is edited, and the files are restored to their earlier state. */
   async undo(): Promise<void> {
     const { owner, read, status } = this.#world;
-    const first = (await this.messages()).find(({ role }) => role === "user");
-    const path = `/api/v2/chats/${this.id}/messages/${first?.id}`;
+    const firstMessage = (await this.messages()).find(({ role }) => role === "user");
+    const path = `/api/v2/chats/${this.id}/messages/${firstMessage?.id}`;
     const { warnings = [] } = await owner.patch<EditedMessage>(path, {
       content: toTextContent("Answer me."),
       restore_files: true,

@@ -7,12 +7,12 @@ export const FINAL_TEXT = "The file is written, as you asked.";
 export const PARTIAL_TEXT = "I am looking into it.";
 
 type Json = Record<string, unknown>;
-type Use = { readonly name: string; readonly args: Json };
+type ToolUse = { readonly name: string; readonly args: Json };
 type Event = { readonly event?: string; readonly data: unknown };
 /** The model's action: a tool call or a text, after which it ends or pauses. */
-type Action = { readonly use: Use | undefined; readonly text: string; readonly id: string };
+type Action = { readonly use: ToolUse | undefined; readonly text: string; readonly id: string };
 /** The events of a stream, and the number of events up to the model's first text. */
-type Answer = { readonly events: readonly Event[]; readonly heldAfter: number };
+type Answer = { readonly events: readonly Event[]; readonly pauseAfter: number };
 
 export class AgentUpstream implements AsyncDisposable {
   readonly #server: Bun.Server<undefined>;
@@ -70,10 +70,10 @@ export class AgentUpstream implements AsyncDisposable {
   }
 
   /** Sends the answer up to the model's first text. */
-  #hold({ signal }: Request, holder: string, { events, heldAfter }: Answer): Response {
+  #hold({ signal }: Request, holder: string, { events, pauseAfter }: Answer): Response {
     this.held.push(holder);
     signal.addEventListener("abort", () => this.held.splice(this.held.indexOf(holder), 1));
-    const started = new TextEncoder().encode(formatEvents(events.slice(0, heldAfter)));
+    const started = new TextEncoder().encode(formatEvents(events.slice(0, pauseAfter)));
     return new Response(new ReadableStream({ start: (controller) => controller.enqueue(started) }), {
       headers: STREAM,
     });
@@ -88,10 +88,10 @@ const PROMPTS = /Write (?<path>\/[\w/.-]*proof-[a-z-]+\.txt)|Hold on, (?<holder>
 const RESULTS = ['"tool_result"', '"function_call_output"', '"role":"tool"', '"functionResponse"'];
 
 /** Returns the call that writes the file; undefined if the agent asks for something else or offers no suitable tool. */
-const chooseCall = (path: string | undefined, names: readonly string[]): Use | undefined => {
+const chooseCall = (path: string | undefined, names: readonly string[]): ToolUse | undefined => {
   if (path === undefined) return undefined;
   const command = `printf '%s' '${FILE_CONTENT}' > ${path}`;
-  const uses: readonly Use[] = [
+  const uses: readonly ToolUse[] = [
     { name: "Write", args: { file_path: path, content: FILE_CONTENT } },
     { name: "write_file", args: { file_path: path, content: FILE_CONTENT } },
     { name: "write", args: { filePath: path, content: FILE_CONTENT } },
@@ -107,8 +107,8 @@ const toList = (value: unknown): readonly Json[] => (Array.isArray(value) ? (val
 /** Returns the names of the offered tools, in any dialect. */
 const listToolNames = ({ tools }: Json): string[] =>
   toList(tools).flatMap(({ name, function: built, functionDeclarations }) => [
-    ...[name, (built as Json | undefined)?.name].filter((one) => typeof one === "string"),
-    ...toList(functionDeclarations).map((one) => String(one.name)),
+    ...[name, (built as Json | undefined)?.name].filter((name) => typeof name === "string"),
+    ...toList(functionDeclarations).map((declaration) => String(declaration.name)),
   ]);
 
 const createStream = (pathname: string, body: Json, action: Action): Answer | Response | undefined => {
@@ -146,7 +146,7 @@ const streamAnthropic = (body: Json, { use, text, id }: Action): Answer => {
     ? { type: "input_json_delta", partial_json: JSON.stringify(use.args) }
     : { type: "text_delta", text };
   const end = { stop_reason: use ? "tool_use" : "end_turn", stop_sequence: null };
-  const all = [
+  const events = [
     { type: "message_start", message },
     { type: "content_block_start", index: 0, content_block: block },
     { type: "content_block_delta", index: 0, delta },
@@ -154,7 +154,7 @@ const streamAnthropic = (body: Json, { use, text, id }: Action): Answer => {
     { type: "message_delta", delta: end, usage: { output_tokens: 7 } },
     { type: "message_stop" },
   ];
-  return { events: all.map((data) => ({ event: data.type, data })), heldAfter: 3 };
+  return { events: events.map((data) => ({ event: data.type, data })), pauseAfter: 3 };
 };
 
 const streamResponses = ({ model }: Json, { use, text, id }: Action): Answer => {
@@ -184,19 +184,19 @@ const streamResponses = ({ model }: Json, { use, text, id }: Action): Answer => 
   };
   const completed = Object.assign({}, response, { status: "completed", output: [item], usage });
   const started = Object.assign({}, item, use ? { arguments: "" } : { content: [] });
-  const all = [
+  const events = [
     { type: "response.created", response },
     { type: "response.output_item.added", output_index: 0, item: started },
     ...(use ? [] : [answer]),
     { type: "response.output_item.done", output_index: 0, item },
     { type: "response.completed", response: completed },
   ];
-  return { events: all.map((data) => ({ event: data.type, data })), heldAfter: 3 };
+  return { events: events.map((data) => ({ event: data.type, data })), pauseAfter: 3 };
 };
 
 const streamCompletions = ({ model }: Json, { use, text, id }: Action): Answer => {
-  const chunk = (choices: unknown[], more: Json = {}): Event => ({
-    data: Object.assign({ id: "c1", object: "chat.completion.chunk", created: 1, model, choices }, more),
+  const chunk = (choices: unknown[], fields: Json = {}): Event => ({
+    data: Object.assign({ id: "c1", object: "chat.completion.chunk", created: 1, model, choices }, fields),
   });
   const call = use && {
     index: 0,
@@ -205,13 +205,13 @@ const streamCompletions = ({ model }: Json, { use, text, id }: Action): Answer =
     function: { name: use.name, arguments: JSON.stringify(use.args) },
   };
   const delta = call ? { role: "assistant", tool_calls: [call] } : { role: "assistant", content: text };
-  const all = [
+  const events = [
     chunk([{ index: 0, delta, finish_reason: null }]),
     chunk([{ index: 0, delta: {}, finish_reason: use ? "tool_calls" : "stop" }]),
     chunk([], { usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 } }),
     { data: "[DONE]" },
   ];
-  return { events: all, heldAfter: 1 };
+  return { events, pauseAfter: 1 };
 };
 
 const streamGemini = ({ generationConfig }: Json, { use, text }: Action, isStream: boolean): Answer | Response => {
@@ -227,13 +227,13 @@ const streamGemini = ({ generationConfig }: Json, { use, text }: Action, isStrea
   const answer = { text: wantsJson ? JSON.stringify(choice) : text };
   const part = use ? { functionCall: { name: use.name, args: use.args } } : answer;
   const usageMetadata = { promptTokenCount: 10, candidatesTokenCount: 5, totalTokenCount: 15 };
-  const message = (more: Json): Json => ({
-    candidates: [Object.assign({ content: { role: "model", parts: [part] }, index: 0 }, more)],
+  const message = (fields: Json): Json => ({
+    candidates: [Object.assign({ content: { role: "model", parts: [part] }, index: 0 }, fields)],
     usageMetadata,
   });
   const complete = message({ finishReason: "STOP" });
   if (!isStream) return Response.json(complete);
   return text === PARTIAL_TEXT
-    ? { events: [{ data: message({}) }], heldAfter: 1 }
-    : { events: [{ data: complete }], heldAfter: 1 };
+    ? { events: [{ data: message({}) }], pauseAfter: 1 }
+    : { events: [{ data: complete }], pauseAfter: 1 };
 };

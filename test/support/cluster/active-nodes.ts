@@ -35,12 +35,12 @@ export const startActiveNodes = async (
     return { membership, open: () => openContext({ ...options, config, membership }) };
   };
   const serve = (context: Context) => startServer(context, { checkAnswers: true });
-  const first = await join(0);
+  const firstNode = await join(0);
   // The first node creates the encryption key that the others check theirs against.
-  const firstContext = await first.open();
-  const others = await Promise.all([1, 2].map(join));
-  const distributed = distributeShards(database, [first, ...others]);
-  const otherContexts = await Promise.all(others.map(({ open }) => open()));
+  const firstContext = await firstNode.open();
+  const otherNodes = await Promise.all([1, 2].map(join));
+  const distributed = distributeShards(database, [firstNode, ...otherNodes]);
+  const otherContexts = await Promise.all(otherNodes.map(({ open }) => open()));
   const otherServers = await Promise.all(otherContexts.map(serve));
   // From here on, moving a shard would need a handover.
   await distributed;

@@ -37,44 +37,48 @@ const SHARED: Partial<Record<keyof Context, Readonly<Record<string, CombineMode>
 
 /** Returns the first context with combined members for what each node has of its own. */
 export const combineNodes = (contexts: readonly [Context, ...Context[]]): Context => {
-  const [first] = contexts;
+  const [firstContext] = contexts;
   const overrides = new Map<PropertyKey, unknown>([["topics", combineTopics(contexts)]]);
   for (const [name, modes] of Object.entries(SHARED))
-    overrides.set(name, combineMembers(contexts.map((one) => one[name as keyof Context]) as object[], modes));
-  return overrideMembers(first, (name) => overrides.get(name));
+    overrides.set(name, combineMembers(contexts.map((context) => context[name as keyof Context]) as object[], modes));
+  return overrideMembers(firstContext, (name) => overrides.get(name));
 };
 
-const combineMembers = (all: readonly object[], modes: Readonly<Record<string, CombineMode>>): object => {
-  const [first] = all as [object];
-  return overrideMembers(first, (name) => {
+const combineMembers = (objects: readonly object[], modes: Readonly<Record<string, CombineMode>>): object => {
+  const [firstObject] = objects as [object];
+  return overrideMembers(firstObject, (name) => {
     const mode = modes[String(name)];
     if (mode === undefined) return undefined;
-    const members = () => all.map((one) => Reflect.get(one, name, one) as unknown);
+    const members = () => objects.map((object) => Reflect.get(object, name, object) as unknown);
     if (mode === "sum") return (members() as number[]).reduce((a, b) => a + b);
-    if (mode === "owner") return (...args: unknown[]) => callOwner(all, name, args);
-    const callAll = (args: unknown[]) => all.map((one, i) => (members()[i] as Member).apply(one, args));
+    if (mode === "owner") return (...args: unknown[]) => callOwner(objects, name, args);
+    const callAll = (args: unknown[]) => objects.map((object, i) => (members()[i] as Member).apply(object, args));
     if (mode === "any") return (...args: unknown[]) => callAll(args).some(Boolean);
     return (...args: unknown[]) => Promise.all(callAll(args));
   });
 };
 
-const callOwner = async ([first, ...rest]: readonly object[], name: PropertyKey, args: unknown[]): Promise<unknown> => {
-  const one = first as object;
+const callOwner = async (
+  [firstObject, ...others]: readonly object[],
+  name: PropertyKey,
+  args: unknown[],
+): Promise<unknown> => {
+  const object = firstObject as object;
   try {
-    return await (Reflect.get(one, name, one) as Member).apply(one, args);
+    return await (Reflect.get(object, name, object) as Member).apply(object, args);
   } catch (error) {
-    if (!isMoved(error) || rest.length === 0) throw error;
-    return await callOwner(rest, name, args);
+    if (!isMoved(error) || others.length === 0) throw error;
+    return await callOwner(others, name, args);
   }
 };
 
 /** Subscribes on each node to events that are not sent to other nodes. */
 const combineTopics = (contexts: readonly [Context, ...Context[]]): Context["topics"] => {
-  const [{ topics: first }] = contexts;
-  const isForwarded = (kind: keyof Events) => EVENTS_FOR_ACTIVE_NODES.some((one) => one === kind);
+  const [{ topics: firstTopics }] = contexts;
+  const isForwarded = (kind: keyof Events) => EVENTS_FOR_ACTIVE_NODES.some((event) => event === kind);
   const overrides: Pick<Context["topics"], "subscribe" | "hasListeners"> = {
     subscribe(kind, id, listener) {
-      if (isForwarded(kind)) return first.subscribe(kind, id, listener);
+      if (isForwarded(kind)) return firstTopics.subscribe(kind, id, listener);
       const stops = contexts.map(({ topics }) => topics.subscribe(kind, id, listener));
       return () => {
         for (const stop of stops) stop();
@@ -82,7 +86,7 @@ const combineTopics = (contexts: readonly [Context, ...Context[]]): Context["top
     },
     hasListeners: (kind, id) => contexts.some(({ topics }) => topics.hasListeners(kind, id)),
   };
-  return overrideMembers(first, (name) => Reflect.get(overrides, name) as unknown);
+  return overrideMembers(firstTopics, (name) => Reflect.get(overrides, name) as unknown);
 };
 
 /** Returns the object with some members replaced. */

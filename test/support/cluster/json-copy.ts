@@ -21,12 +21,12 @@ export const copyAsJson = <T>(value: T): T => {
 export const findProblems = (value: unknown, path: string): string[] => {
   if (value === null || typeof value === "string" || typeof value === "boolean") return [];
   if (typeof value === "number") return Number.isFinite(value) ? [] : [`${path}: ${value}`];
-  if (Array.isArray(value)) return value.flatMap((one, index) => findProblems(one, `${path}[${index}]`));
+  if (Array.isArray(value)) return value.flatMap((element, index) => findProblems(element, `${path}[${index}]`));
   if (typeof value !== "object") return [`${path}: ${typeof value}`];
   const prototype = Object.getPrototypeOf(value);
   if (prototype !== Object.prototype && prototype !== null) return [`${path}: ${value.constructor?.name}`];
   if ("toJSON" in value) return [`${path}: toJSON`];
-  return Object.entries(value).flatMap(([name, one]) =>
-    one === undefined ? [] : findProblems(one, `${path}.${name}`),
+  return Object.entries(value).flatMap(([name, member]) =>
+    member === undefined ? [] : findProblems(member, `${path}.${name}`),
   );
 };

@@ -57,15 +57,15 @@ export const makeNetworks = (): Networks => {
       return { address, through: ["ip", "netns", "exec", name] };
     },
     cut(from, to, { both = false } = {}) {
-      for (const [here, there] of both ? [[from, to] as const, [to, from] as const] : [[from, to] as const]) {
-        const name = here.through.at(-1);
+      for (const [source, target] of both ? [[from, to] as const, [to, from] as const] : [[from, to] as const]) {
+        const name = source.through.at(-1);
         const route = name === undefined ? ["route"] : ["-n", name, "route"];
-        ip(...route, "add", "blackhole", `${there.address}/32`);
-        cuts.push([...route, "del", "blackhole", `${there.address}/32`]);
+        ip(...route, "add", "blackhole", `${target.address}/32`);
+        cuts.push([...route, "del", "blackhole", `${target.address}/32`]);
       }
     },
     heal() {
-      for (const one of cuts.splice(0)) ip(...one);
+      for (const route of cuts.splice(0)) ip(...route);
     },
     [Symbol.dispose]() {
       ip("link", "del", veth);

@@ -20,7 +20,7 @@ export const usesStandbyNodes = process.env.SLIPWAY_TEST_NODES === "3";
 const STATE = { node: "spare", lease: "elsewhere", database: "answers", standby: "not required" } as const;
 
 type ProxySide = {
-  readonly other: Promise<Socket<ProxySide>>;
+  readonly peer: Promise<Socket<ProxySide>>;
   /** Serializes writes to the other side. */
   waiting: Promise<unknown>;
   /** Resumes after backpressure, or when the socket is closed. */
@@ -30,20 +30,20 @@ type ProxySide = {
 /** Starts a proxy that forwards each connection to the next target. */
 export const startProxy = () => {
   const targets: number[] = [];
-  let next = 0;
+  let nextTarget = 0;
   const listener = Bun.listen<ProxySide>({
     hostname: "127.0.0.1",
     port: 0,
     socket: {
       open(client) {
-        const port = targets[next++ % targets.length] as number;
-        const other = Bun.connect<ProxySide>({
+        const port = targets[nextTarget++ % targets.length] as number;
+        const peer = Bun.connect<ProxySide>({
           hostname: "127.0.0.1",
           port,
-          data: { other: Promise.resolve(client), waiting: Promise.resolve() },
+          data: { peer: Promise.resolve(client), waiting: Promise.resolve() },
           socket: PIPE,
         });
-        client.data = { other, waiting: Promise.resolve() };
+        client.data = { peer, waiting: Promise.resolve() };
       },
       ...PIPE,
     },
@@ -57,13 +57,13 @@ const PIPE = {
     const side = socket.data;
     const copy = Buffer.from(bytes);
     side.waiting = side.waiting.then(async () => {
-      const other = await side.other;
-      for (let offset = 0; other.readyState === 1; ) {
-        offset += Math.max(0, other.write(copy.subarray(offset)));
+      const peer = await side.peer;
+      for (let offset = 0; peer.readyState === 1; ) {
+        offset += Math.max(0, peer.write(copy.subarray(offset)));
         if (offset === copy.length) break;
         socket.pause();
         await new Promise<void>((resolve) => {
-          other.data.resume = resolve;
+          peer.data.resume = resolve;
         });
       }
       socket.resume();
@@ -74,7 +74,7 @@ const PIPE = {
   },
   close({ data: side }: Socket<ProxySide>): void {
     side.resume?.();
-    side.waiting = side.waiting.then(async () => void (await side.other).end());
+    side.waiting = side.waiting.then(async () => void (await side.peer).end());
   },
   error(): void {},
 };

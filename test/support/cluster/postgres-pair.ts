@@ -116,7 +116,7 @@ export class PostgresServer {
   #pids(): number[] {
     const file = join(this.data, "postmaster.pid");
     if (!existsSync(file)) return [];
-    const first = Number(readFileSync(file, "utf8").split("\n")[0]);
+    const serverPid = Number(readFileSync(file, "utf8").split("\n")[0]);
     const children = readdirSync("/proc").filter((name) => {
       if (!/^\d+$/.test(name)) return false;
       try {
@@ -125,13 +125,13 @@ export class PostgresServer {
             readFileSync(`/proc/${name}/stat`, "latin1")
               .replace(/^.*\) /s, "")
               .split(" ")[1],
-          ) === first
+          ) === serverPid
         );
       } catch {
         return false;
       }
     });
-    return [first, ...children.map(Number)];
+    return [serverPid, ...children.map(Number)];
   }
 }
 
@@ -207,7 +207,7 @@ const newServer = async (folder: string, name: string, location: ServerPlace): P
 };
 
 const removeServers = async (temp: Disposable, servers: readonly PostgresServer[]): Promise<void> => {
-  for (const one of servers) one.kill();
+  for (const server of servers) server.kill();
   await until(() => {
     try {
       temp[Symbol.dispose]();

@@ -1,7 +1,7 @@
 // A database proxy whose connections can go silent: they stay open but carry nothing more, as if the other machine had failed.
 import type { Socket } from "bun";
 
-type ProxySide = { readonly other: Promise<Socket<ProxySide>>; isSilent(): boolean; waiting: Promise<unknown> };
+type ProxySide = { readonly peer: Promise<Socket<ProxySide>>; isSilent(): boolean; waiting: Promise<unknown> };
 
 export const startSilentProxy = (target: URL) => {
   let silencedCount = 0;
@@ -10,10 +10,10 @@ export const startSilentProxy = (target: URL) => {
   const pipe = {
     data({ data: side }: Socket<ProxySide>, bytes: Buffer): void {
       const copy = Buffer.from(bytes);
-      side.waiting = side.waiting.then(async () => side.isSilent() || (await side.other).write(copy));
+      side.waiting = side.waiting.then(async () => side.isSilent() || (await side.peer).write(copy));
     },
     close({ data: side }: Socket<ProxySide>): void {
-      side.waiting = side.waiting.then(async () => side.isSilent() || (await side.other).end());
+      side.waiting = side.waiting.then(async () => side.isSilent() || (await side.peer).end());
     },
     error(): void {},
   };
@@ -23,8 +23,8 @@ export const startSilentProxy = (target: URL) => {
     socket: {
       open(client) {
         const connectionNumber = ++openedCount;
-        const createSide = (other: Promise<Socket<ProxySide>>): ProxySide => ({
-          other,
+        const createSide = (peer: Promise<Socket<ProxySide>>): ProxySide => ({
+          peer,
           isSilent: () => connectionNumber <= silencedCount,
           waiting: Promise.resolve(),
         });

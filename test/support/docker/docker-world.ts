@@ -66,9 +66,9 @@ export const findAgent = ({ latest_build }: Workspace) =>
 
 /** Returns the workspace once its daemon is connected and its scripts have run. Throws the build's error. */
 export const awaitAgent = async (client: Client, id: string): Promise<{ agent_id: string; workspace: Workspace }> => {
-  const workspace = await awaitWorkspace(client, id, (one) => {
-    if (one.latest_build.status === "failed") throw new Error(one.latest_build.job.error);
-    return findAgent(one)?.lifecycle_state === "ready" && findAgent(one)?.status === "connected";
+  const workspace = await awaitWorkspace(client, id, (current) => {
+    if (current.latest_build.status === "failed") throw new Error(current.latest_build.job.error);
+    return findAgent(current)?.lifecycle_state === "ready" && findAgent(current)?.status === "connected";
   });
   return { agent_id: findAgent(workspace)?.id ?? "", workspace };
 };
@@ -83,8 +83,8 @@ export const runInTerminal = async (owner: Client, agent_id: string, command: st
 /** Deletes a workspace and asserts that none of its resources are left in the engine. */
 export const deleteCompletely = async ({ admin, countResources }: DockerWorld, id: string): Promise<void> => {
   await createBuild(admin, id, "delete", { permanent: true });
-  const { latest_build } = await awaitWorkspace(admin, id, (one) =>
-    ["deleted", "failed"].includes(one.latest_build.status),
+  const { latest_build } = await awaitWorkspace(admin, id, (workspace) =>
+    ["deleted", "failed"].includes(workspace.latest_build.status),
   );
   expect([latest_build.status, latest_build.job.error]).toEqual(["deleted", undefined]);
   expect(await countResources(id)).toEqual([0, 0, 0]);

@@ -28,15 +28,17 @@ const hasProgram = ({ body }: FakeExec): boolean => Bun.which(body.Cmd[0] ?? "")
 const toEnvironment = ({ Env = [] }: FakeExec["body"]): Record<string, string> => ({
   PATH: process.env.PATH ?? "",
   HOME: "/",
-  ...Object.fromEntries(Env.map((one) => [one.slice(0, one.indexOf("=")), one.slice(one.indexOf("=") + 1)])),
+  ...Object.fromEntries(
+    Env.map((variable) => [variable.slice(0, variable.indexOf("=")), variable.slice(variable.indexOf("=") + 1)]),
+  ),
 });
 
 /** Listens on `outer`; serves connections that will be hijacked, and forwards all others to `inner`. */
 export const listenInFront = (outer: string, inner: string, execs: ReadonlyMap<string, FakeExec>): Server => {
   const server = createServer({ allowHalfOpen: true }, (client) => {
     client.on("error", () => {});
-    client.once("data", (first: Buffer) => {
-      const head = first.toString("latin1");
+    client.once("data", (firstChunk: Buffer) => {
+      const head = firstChunk.toString("latin1");
       const [, id = ""] = /^POST \/v[\d.]+\/exec\/([^/ ]+)\/start HTTP/.exec(head) ?? [];
       const exec = /^upgrade: tcp\r$/im.test(head) ? execs.get(id) : undefined;
       if (exec) {
@@ -47,7 +49,7 @@ export const listenInFront = (outer: string, inner: string, execs: ReadonlyMap<s
       engine.on("error", () => client.destroy());
       client.on("close", () => engine.destroy());
       engine.on("close", () => client.destroy());
-      engine.write(first);
+      engine.write(firstChunk);
       client.pipe(engine);
       engine.pipe(client);
     });

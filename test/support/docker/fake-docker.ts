@@ -50,7 +50,7 @@ export class FakeDocker implements AsyncDisposable {
   readonly execs = new Map<string, FakeExec>();
   readonly #server: Bun.Server<undefined>;
   readonly #front: Server;
-  #next = 1;
+  #nextId = 1;
 
   constructor(directory: string) {
     const socket = join(directory, "docker.sock");
@@ -68,10 +68,10 @@ export class FakeDocker implements AsyncDisposable {
 
   /** Adds a container created by someone else. */
   put(name: string, options: Partial<Omit<FakeContainer, "name" | "body">> & { labels?: Record<string, string> } = {}) {
-    const { labels = {}, ...rest } = options;
-    const id = `c${this.#next++}`;
+    const { labels = {}, ...fields } = options;
+    const id = `c${this.#nextId++}`;
     const body = { Image: "dev:latest", Env: [], Labels: labels, HostConfig: {} };
-    const container = { id, name, body, running: true, uploaded: 0, file: "", created: nowSeconds(), ...rest };
+    const container = { id, name, body, running: true, uploaded: 0, file: "", created: nowSeconds(), ...fields };
     this.containers.set(container.id, container);
     return container;
   }
@@ -158,11 +158,11 @@ export class FakeDocker implements AsyncDisposable {
       if (!this.images.has(withTag(body.Image))) {
         return toErrorResponse(404, `No such image: ${body.Image}`);
       }
-      if ([...this.containers.values()].some((one) => one.name === name)) {
+      if ([...this.containers.values()].some((existing) => existing.name === name)) {
         return toErrorResponse(409, `Conflict. The container name "/${name}" is already in use`);
       }
       const container = {
-        id: `c${this.#next++}`,
+        id: `c${this.#nextId++}`,
         name,
         body,
         running: false,
@@ -178,7 +178,7 @@ export class FakeDocker implements AsyncDisposable {
     if (action === "exec") {
       if (!container.running) return toErrorResponse(409, `container ${container.id} is not running`);
       const body = (await request.json()) as FakeExec["body"];
-      const exec: FakeExec = { id: `e${this.#next++}`, container: container.name, body, exit_code: null };
+      const exec: FakeExec = { id: `e${this.#nextId++}`, container: container.name, body, exit_code: null };
       this.execs.set(exec.id, exec);
       return Response.json({ Id: exec.id }, { status: 201 });
     }
@@ -251,12 +251,12 @@ export class FakeDocker implements AsyncDisposable {
 const nowSeconds = (): number => Math.floor(Date.now() / 1000);
 
 const upload = async (container: FakeContainer, request: Request): Promise<Response> => {
-  let first: Uint8Array | undefined;
+  let firstChunk: Uint8Array | undefined;
   for await (const chunk of request.body ?? []) {
-    first ??= chunk as Uint8Array;
+    firstChunk ??= chunk as Uint8Array;
     container.uploaded += (chunk as Uint8Array).length;
   }
-  container.file = new TextDecoder().decode(first?.slice(0, 100)).replace(/\0.*$/s, "");
+  container.file = new TextDecoder().decode(firstChunk?.slice(0, 100)).replace(/\0.*$/s, "");
   return new Response(null, { status: 200 });
 };
 

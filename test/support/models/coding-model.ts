@@ -94,13 +94,13 @@ export class CodingModel implements AsyncDisposable {
     const name = /Fix ([\w-]+)/.exec(prompt)?.[1] ?? "nothing";
     const steps = buildSteps(this.#origin, name);
     this.#check(`${name}, step ${step}`, steps[step - 1]?.expected ?? [], answers);
-    const next = steps[step];
-    return next ? sayAndCall(step, next.calls) : [{ text: "It adds " }, { text: "now." }, { finish: "stop" }];
+    const nextStep = steps[step];
+    return nextStep ? sayAndCall(step, nextStep.calls) : [{ text: "It adds " }, { text: "now." }, { finish: "stop" }];
   }
 
   #check(step: string, expected: readonly string[], history: readonly ChatMessage[]): void {
-    const last = history.findLastIndex(({ role }) => role === "assistant");
-    const results = history.slice(last + 1).map(({ content }) => String(content));
+    const lastAnswerIndex = history.findLastIndex(({ role }) => role === "assistant");
+    const results = history.slice(lastAnswerIndex + 1).map(({ content }) => String(content));
     if (results.length === expected.length && expected.every((text, index) => results[index]?.includes(text))) return;
     this.problems.push(`${step}: ${JSON.stringify(results)} instead of ${JSON.stringify(expected)}`);
   }

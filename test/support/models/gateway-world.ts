@@ -8,10 +8,10 @@ import { type ModelWorld, openModelWorld } from "./model-world.ts";
 
 export const GATEWAY_SETTINGS = "/api/v2/ai/settings";
 
-/** Enables the gateway with default settings, except for those in `more`. Replaces all earlier settings. */
-export const putGatewaySettings = async (owner: Client, more: Partial<GatewaySettings> = {}): Promise<void> => {
+/** Enables the gateway with default settings, except for those in `overrides`. Replaces all earlier settings. */
+export const putGatewaySettings = async (owner: Client, overrides: Partial<GatewaySettings> = {}): Promise<void> => {
   const settings: GatewaySettings = { enabled: true, in_workspaces: true, names: [], default_names: {} };
-  await owner.put(GATEWAY_SETTINGS, Object.assign(settings, more));
+  await owner.put(GATEWAY_SETTINGS, Object.assign(settings, overrides));
 };
 
 /** Returns a new API key that may only call models, unless other scopes are given. */
@@ -47,8 +47,8 @@ export const USAGE = {
 };
 
 /** Formats an event of a stream of chat completions. */
-export const chunk = (more: object): string =>
-  `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", created: 1, model: "test-model", ...more })}\n\n`;
+export const chunk = (fields: object): string =>
+  `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", created: 1, model: "test-model", ...fields })}\n\n`;
 export const delta = (content: string): string =>
   chunk({ choices: [{ index: 0, delta: { content }, finish_reason: null }] });
 

@@ -8,7 +8,7 @@ import type { OutputItem } from "./model-frames.ts";
 // biome-ignore format: a list
 export const DIALECTS = ["vllm", "ollama", "llamacpp", "deepseek", "mistral", "kimi", "qwen", "zai", "xai", "groq", "lmstudio", "tgi"] as const;
 export type Dialect = (typeof DIALECTS)[number];
-export const isDialect = (protocol: string): protocol is Dialect => DIALECTS.some((one) => one === protocol);
+export const isDialect = (protocol: string): protocol is Dialect => DIALECTS.some((dialect) => dialect === protocol);
 
 const HEADS: Partial<Record<Dialect, Record<string, unknown>>> = {
   vllm: { id: "chatcmpl-vllm", object: "chat.completion.chunk", created: 1, model: "m" },
@@ -92,9 +92,11 @@ const toCallFrames = (
   }
   const half = Math.ceil(args.length / 2);
   const toArgumentFrame = (text: string) => chunk(dialect, { tool_calls: [{ index, function: { arguments: text } }] });
-  const first = { ...base, function: { name, arguments: "" } };
+  const firstCall = { ...base, function: { name, arguments: "" } };
   return (
-    chunk(dialect, { tool_calls: [first] }) + toArgumentFrame(args.slice(0, half)) + toArgumentFrame(args.slice(half))
+    chunk(dialect, { tool_calls: [firstCall] }) +
+    toArgumentFrame(args.slice(0, half)) +
+    toArgumentFrame(args.slice(half))
   );
 };
 
@@ -123,8 +125,8 @@ const toEndFrames = (dialect: Dialect, { finish, usage }: Extract<OutputItem, { 
     tgi: { choices: [], usage: counts },
     mistral: { choices: [], usage: counts },
   };
-  const last = byDialect[dialect] ?? { choices: [], usage: { ...counts, ...details } };
-  return `${end}${data({ ...toHead(dialect), ...last })}data: [DONE]\n\n`;
+  const lastChunk = byDialect[dialect] ?? { choices: [], usage: { ...counts, ...details } };
+  return `${end}${data({ ...toHead(dialect), ...lastChunk })}data: [DONE]\n\n`;
 };
 
 /** Returns what the server sends for an error in the middle of a stream. */
@@ -156,7 +158,7 @@ export const toPromptTooLong = (dialect: Dialect): { status: number; body: unkno
   return { status, body: { error } };
 };
 
-type PromptError = { readonly status?: number; readonly message: string; readonly [more: string]: unknown };
+type PromptError = { readonly status?: number; readonly message: string; readonly [name: string]: unknown };
 const PROMPT_ERRORS: Readonly<Record<Dialect, PromptError>> = {
   vllm: {
     message: "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens.",

@@ -6,7 +6,7 @@ export type Protocol = "openai" | "responses" | "anthropic" | "google" | Dialect
 
 /** Returns the protocol at this path of the model server. */
 export const findProtocol = (path: string): Protocol => {
-  const dialect = DIALECTS.find((one) => path.startsWith(`/${one}/`));
+  const dialect = DIALECTS.find((name) => path.startsWith(`/${name}/`));
   if (dialect) return dialect;
   if (path.includes("/messages")) return "anthropic";
   if (path.includes("/responses")) return "responses";
@@ -107,17 +107,17 @@ const toItemEvents = (
   sse({ type: "response.output_item.done", output_index: index, item: done });
 
 const responsesFrame = (outputItem: OutputItem, index: number): string => {
-  const at = { item_id: `item_${index}`, output_index: index };
-  const id = at.item_id;
+  const location = { item_id: `item_${index}`, output_index: index };
+  const id = location.item_id;
   if ("text" in outputItem) {
     return toItemEvents(
       index,
       { type: "message", id },
-      sse({ type: "response.output_text.delta", ...at, delta: outputItem.text }),
+      sse({ type: "response.output_text.delta", ...location, delta: outputItem.text }),
     );
   }
   if ("reasoning" in outputItem) {
-    const part = { ...at, summary_index: 0 };
+    const part = { ...location, summary_index: 0 };
     const deltas =
       sse({ type: "response.reasoning_summary_part.added", ...part }) +
       sse({ type: "response.reasoning_summary_text.delta", ...part, delta: outputItem.reasoning }) +
@@ -127,7 +127,7 @@ const responsesFrame = (outputItem: OutputItem, index: number): string => {
   }
   if ("call" in outputItem) {
     const call = { type: "function_call", id, call_id: outputItem.call.id, name: outputItem.call.name };
-    const deltas = sse({ type: "response.function_call_arguments.delta", ...at, delta: outputItem.call.args });
+    const deltas = sse({ type: "response.function_call_arguments.delta", ...location, delta: outputItem.call.args });
     return toItemEvents(index, { ...call, arguments: "" }, deltas, {
       ...call,
       arguments: outputItem.call.args,
@@ -183,8 +183,8 @@ const anthropicFrame = (outputItem: OutputItem, index: number): string => {
   }
   if ("search" in outputItem) {
     const { id, query, url, title } = outputItem.search;
-    const found = { type: "web_search_result", url, title, encrypted_content: "sealed-page", page_age: null };
-    const content_block = { type: "web_search_tool_result", tool_use_id: id, content: [found] };
+    const foundPage = { type: "web_search_result", url, title, encrypted_content: "sealed-page", page_age: null };
+    const content_block = { type: "web_search_tool_result", tool_use_id: id, content: [foundPage] };
     return (
       block(
         index,
@@ -203,8 +203,8 @@ const anthropicFrame = (outputItem: OutputItem, index: number): string => {
 };
 
 const googleFrame = (outputItem: OutputItem): string => {
-  const chunk = (parts: unknown[], more: Record<string, unknown> = {}) =>
-    sse({ candidates: [{ index: 0, content: { role: "model", parts }, ...more }] });
+  const chunk = (parts: unknown[], fields: Record<string, unknown> = {}) =>
+    sse({ candidates: [{ index: 0, content: { role: "model", parts }, ...fields }] });
   if ("text" in outputItem) return chunk([{ text: outputItem.text }]);
   if ("reasoning" in outputItem)
     return chunk([{ text: outputItem.reasoning, thought: true, thoughtSignature: "signed" }]);

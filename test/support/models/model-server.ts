@@ -23,10 +23,10 @@ export class ModelCall {
   #blocks = 0;
 
   constructor(socket: Socket, gone: Promise<void>, head: string, body: string) {
-    const [first = "", ...lines] = head.split("\r\n");
+    const [requestLine = "", ...lines] = head.split("\r\n");
     this.#socket = socket;
     this.gone = gone;
-    this.path = first.split(" ")[1] ?? "";
+    this.path = requestLine.split(" ")[1] ?? "";
     this.headers = new Map(
       lines.map((line) => [line.slice(0, line.indexOf(":")).toLowerCase(), line.slice(line.indexOf(":") + 1).trim()]),
     );
@@ -52,8 +52,8 @@ export class ModelCall {
     return this;
   }
 
-  say(...all: OutputItem[]): this {
-    for (const item of all) this.sendRaw(frame(this.protocol, item, this.#blocks++));
+  say(...items: OutputItem[]): this {
+    for (const item of items) this.sendRaw(frame(this.protocol, item, this.#blocks++));
     return this;
   }
 
@@ -78,9 +78,9 @@ export class ModelCall {
   #begin(): void {
     if (this.#hasHead) return;
     this.#hasHead = true;
-    const last = this.#isLast ? { connection: "close" } : undefined;
+    const closeHeader = this.#isLast ? { connection: "close" } : undefined;
     const head = { "content-type": "text/event-stream", "transfer-encoding": "chunked" };
-    this.#socket.write(formatHead(200, Object.assign(head, last)));
+    this.#socket.write(formatHead(200, Object.assign(head, closeHeader)));
     this.sendRaw(toOpening(this.protocol));
   }
 }
@@ -179,8 +179,8 @@ export class ModelServer implements AsyncDisposable {
     socket.on("error", () => {});
     let text = "";
     socket.setEncoding("latin1");
-    socket.on("data", (more: string) => {
-      text += more;
+    socket.on("data", (received: string) => {
+      text += received;
       for (;;) {
         const end = text.indexOf("\r\n\r\n");
         if (end < 0) return;
@@ -208,19 +208,19 @@ const readSizedBody = (text: string, head: string, from: number): ParsedBody => 
 /** Reads chunks with size prefixes up to an empty one; skips trailers. */
 const readChunkedBody = (text: string, from: number): ParsedBody => {
   let body = "";
-  for (let at = from; ; ) {
-    const line = text.indexOf("\r\n", at);
+  for (let offset = from; ; ) {
+    const line = text.indexOf("\r\n", offset);
     if (line < 0) return undefined;
-    const size = Number.parseInt(text.slice(at, line), 16);
-    if (!Number.isSafeInteger(size)) throw new Error(`invalid chunk size: ${text.slice(at, line)}`);
+    const size = Number.parseInt(text.slice(offset, line), 16);
+    if (!Number.isSafeInteger(size)) throw new Error(`invalid chunk size: ${text.slice(offset, line)}`);
     const begin = line + 2;
     if (size === 0) {
       // Without trailers, the line of the last size is followed by an empty line.
-      const last = text.indexOf("\r\n\r\n", line);
-      return last < 0 ? undefined : { body, next: last + 4 };
+      const trailersEnd = text.indexOf("\r\n\r\n", line);
+      return trailersEnd < 0 ? undefined : { body, next: trailersEnd + 4 };
     }
     if (text.length < begin + size + 2) return undefined;
     body += text.slice(begin, begin + size);
-    at = begin + size + 2;
+    offset = begin + size + 2;
   }
 };

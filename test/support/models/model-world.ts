@@ -39,7 +39,7 @@ export type ModelWorld = Awaited<ReturnType<typeof openModelWorld>>;
 export const addModel = async (
   { owner, upstream }: Pick<ModelWorld, "owner" | "upstream">,
   kind: ProviderKind = "openai-compat",
-  more: Record<string, unknown> = {},
+  fields: Record<string, unknown> = {},
   display_name = `My ${kind}`,
   base = BASES[kind],
 ): Promise<{ provider: ModelProvider; model: ModelConfig }> => {
@@ -54,7 +54,7 @@ export const addModel = async (
     model: "test-model",
     is_default: true,
     context_limit: 64_000,
-    ...more,
+    ...fields,
   });
   return { provider, model };
 };

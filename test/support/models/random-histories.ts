@@ -19,7 +19,7 @@ const NAMES = [
 ] as const;
 const TEXTS = ["hello", "please run the tests", "", " ", "\n\n", "a\u2028b", "  done  "] as const;
 
-const text = fc.constantFrom(...TEXTS).map((one): MessagePart => ({ type: "text", text: one }));
+const text = fc.constantFrom(...TEXTS).map((value): MessagePart => ({ type: "text", text: value }));
 const metadata = fc.constantFrom<ProviderMetadata | undefined>(
   { anthropic: { signature: "signed" } },
   { openai: { itemId: "rs_1", reasoningEncryptedContent: "sealed" } },
@@ -55,9 +55,9 @@ const providerCall = fc
   });
 const answer = fc.array(
   fc.oneof(
-    { weight: 3, arbitrary: text.map((one) => [one]) },
-    { weight: 2, arbitrary: reasoning.map((one) => [one]) },
-    { weight: 4, arbitrary: call.map((one) => [one]) },
+    { weight: 3, arbitrary: text.map((part) => [part]) },
+    { weight: 2, arbitrary: reasoning.map((part) => [part]) },
+    { weight: 4, arbitrary: call.map((part) => [part]) },
     { weight: 1, arbitrary: providerCall },
   ),
   { maxLength: 5 },
@@ -83,10 +83,20 @@ const messageGroup = fc.oneof(
         const content = parts.flat();
         const calls = content.filter(({ type, provider_executed }) => type === "tool-call" && !provider_executed);
         const answers = calls.flatMap(({ tool_call_id, tool_name }, index): MessagePart[] => {
-          const one: MessagePart = { type: "tool-result", tool_call_id, tool_name, result, is_error: index % 2 === 1 };
-          return outcomes[index] === "lost" ? [] : outcomes[index] === "twice" ? [one, one] : [one];
+          const toolResult: MessagePart = {
+            type: "tool-result",
+            tool_call_id,
+            tool_name,
+            result,
+            is_error: index % 2 === 1,
+          };
+          return outcomes[index] === "lost"
+            ? []
+            : outcomes[index] === "twice"
+              ? [toolResult, toolResult]
+              : [toolResult];
         });
-        const rows = isTogether ? [answers] : answers.map((one) => [one]);
+        const rows = isTogether ? [answers] : answers.map((answer) => [answer]);
         return [{ role: "assistant", content }, ...rows.map((row): PromptMessage => ({ role: "tool", content: row }))];
       }),
   },
@@ -110,8 +120,8 @@ export const histories: fc.Arbitrary<readonly PromptMessage[]> = fc
   )
   .map(([groups, system, skipped, cut]) => {
     const messages = groups.flat();
-    const kept = messages.slice(Math.min(skipped, messages.length - 1), Math.max(1, messages.length - cut));
-    return [{ role: "system", content: [{ type: "text", text: system }] }, ...kept];
+    const selected = messages.slice(Math.min(skipped, messages.length - 1), Math.max(1, messages.length - cut));
+    return [{ role: "system", content: [{ type: "text", text: system }] }, ...selected];
   });
 
 const leaf = fc.constantFrom<unknown>(
@@ -141,11 +151,19 @@ const tree = { type: "object", properties: { name: { type: "string" }, inside: {
 const schema = fc.oneof(
   fc
     .tuple(properties, fc.constantFrom<unknown>(["path"], ["nowhere"], true, null, undefined))
-    .map(([given, required]): unknown => ({ type: "object", properties: given, required, $defs: { tree } })),
-  fc.tuple(properties, properties).map(([one, other]): unknown => ({
+    .map(([schemaProperties, required]): unknown => ({
+      type: "object",
+      properties: schemaProperties,
+      required,
+      $defs: { tree },
+    })),
+  fc.tuple(properties, properties).map(([rootProperties, branchProperties]): unknown => ({
     type: "object",
-    properties: one,
-    oneOf: [{ required: Object.keys(one) }, { properties: other, required: Object.keys(other) }],
+    properties: rootProperties,
+    oneOf: [
+      { required: Object.keys(rootProperties) },
+      { properties: branchProperties, required: Object.keys(branchProperties) },
+    ],
   })),
   fc.constantFrom<unknown>(
     {},
@@ -169,12 +187,12 @@ const schema = fc.oneof(
 /** No tools, some, or more than any server accepts. */
 export const toolSets: fc.Arbitrary<readonly ToolDefinition[]> = fc
   .tuple(fc.array(fc.tuple(fc.constantFrom(...NAMES), schema), { maxLength: 6 }), fc.constantFrom(0, 0, 0, 0, 150))
-  .map(([some, more]) => [
-    ...some.map(
+  .map(([definitions, extraCount]) => [
+    ...definitions.map(
       ([name, input_schema]): ToolDefinition => ({ name, description: "Does it.", input_schema, server: "Wild" }),
     ),
-    ...Array.from({ length: more }, (_, at): ToolDefinition => {
+    ...Array.from({ length: extraCount }, (_, index): ToolDefinition => {
       const input_schema = { type: "object", properties: {} };
-      return { name: `many__${at}`, description: "One of many.", input_schema, server: "Many" };
+      return { name: `many__${index}`, description: "One of many.", input_schema, server: "Many" };
     }),
   ]);

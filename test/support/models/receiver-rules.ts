@@ -37,19 +37,20 @@ type Message = {
     readonly function: { readonly name: string; readonly arguments: string };
   }[];
   readonly tool_call_id?: string;
-  readonly [more: string]: unknown;
+  readonly [name: string]: unknown;
 };
-type Block = { readonly type: string; readonly [more: string]: unknown };
+type Block = { readonly type: string; readonly [name: string]: unknown };
 
 const listMessages = (body: Json): readonly Message[] => list<Message>(body.messages);
+
 // Chat completions.
 
 const callsAreAnswered: Check = (body) => {
   const messages = listMessages(body);
-  return findFirstProblem(messages, (message, at) => {
+  return findFirstProblem(messages, (message, index) => {
     const calls = list<{ id: string }>(message.tool_calls).map(({ id }) => id);
     if (message.role === "tool") {
-      let callIndex = at - 1;
+      let callIndex = index - 1;
       while (messages[callIndex]?.role === "tool") callIndex -= 1;
       const ids = list<{ id: string }>(messages[callIndex]?.tool_calls).map(({ id }) => id);
       return ids.includes(message.tool_call_id ?? "")
@@ -57,7 +58,8 @@ const callsAreAnswered: Check = (body) => {
         : "messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.";
     }
     const answered: unknown[] = [];
-    for (let next = at + 1; messages[next]?.role === "tool"; next += 1) answered.push(messages[next]?.tool_call_id);
+    for (let answerIndex = index + 1; messages[answerIndex]?.role === "tool"; answerIndex += 1)
+      answered.push(messages[answerIndex]?.tool_call_id);
     return calls.every((id) => answered.includes(id)) && answered.length === calls.length
       ? undefined
       : "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'.";
@@ -81,9 +83,9 @@ const argumentsAreObjects: Check = (body) =>
     ),
   );
 const rejectBlank =
-  (message: (role: string, at: number) => string): Check =>
+  (message: (role: string, index: number) => string): Check =>
   (body) =>
-    findFirstProblem(listMessages(body), ({ role, content, tool_calls }, at) => {
+    findFirstProblem(listMessages(body), ({ role, content, tool_calls }, index) => {
       const texts = Array.isArray(content)
         ? content.map(({ type, text }) => (type === "text" ? text : "x"))
         : [content];
@@ -92,19 +94,19 @@ const rejectBlank =
         role === "assistant" &&
         tool_calls !== undefined &&
         (content === null || content === undefined || content === "");
-      return isBlank && !mayBeEmpty ? message(role, at) : undefined;
+      return isBlank && !mayBeEmpty ? message(role, index) : undefined;
     });
 
 /** As in chat templates of open models: one system message first, then user and model alternate. */
 const rolesAlternate: Check = (body) => {
   const roles = listMessages(body)
     .map(({ role }) => role)
-    .filter((role, at) => !(role === "system" && at === 0));
+    .filter((role, index) => !(role === "system" && index === 0));
   if (roles.includes("system")) return "System message must be at the beginning.";
   const spoken = roles.filter((role) => role !== "tool");
   if (spoken[0] !== "user") return "Conversation roles must alternate user/assistant/user/assistant/...";
-  return findFirstProblem(roles, (role, at) =>
-    role === roles[at - 1] && role !== "tool"
+  return findFirstProblem(roles, (role, index) =>
+    role === roles[index - 1] && role !== "tool"
       ? "After the optional system message, conversation roles must alternate user and assistant roles except for tool calls and results."
       : undefined,
   );
@@ -115,7 +117,7 @@ const rejectLastAssistant: Check = (body) =>
     : undefined;
 const rejectUserAfterTool: Check = (body) => {
   const roles = listMessages(body).map(({ role }) => role);
-  return roles.some((role, at) => role === "user" && roles[at - 1] === "tool")
+  return roles.some((role, index) => role === "user" && roles[index - 1] === "tool")
     ? "Unexpected role 'user' after role 'tool'"
     : undefined;
 };
@@ -162,8 +164,10 @@ const toBlocks = (content: unknown): readonly Block[] =>
 const anthropicBlocks =
   (problem: (block: Block, path: string, role: string) => string | undefined): Check =>
   (body) =>
-    findFirstProblem(listMessages(body), ({ role, content }, at) =>
-      findFirstProblem(toBlocks(content), (block, index) => problem(block, `messages.${at}.content.${index}`, role)),
+    findFirstProblem(listMessages(body), ({ role, content }, index) =>
+      findFirstProblem(toBlocks(content), (block, blockIndex) =>
+        problem(block, `messages.${index}.content.${blockIndex}`, role),
+      ),
     );
 
 const anthropic: readonly Rule[] = [
@@ -199,15 +203,15 @@ const anthropic: readonly Rule[] = [
       const messages = listMessages(body);
       const ids = (message: Message | undefined, type: string, name: string): unknown[] =>
         toBlocks(message?.content).flatMap((block) => (block.type === type ? [block[name]] : []));
-      return findFirstProblem(messages, (message, at) => {
+      return findFirstProblem(messages, (message, index) => {
         const calls = ids(message, "tool_use", "id");
-        const results = ids(messages[at + 1], "tool_result", "tool_use_id");
+        const results = ids(messages[index + 1], "tool_result", "tool_use_id");
         if (calls.some((id) => !results.includes(id)))
-          return `messages.${at}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after`;
+          return `messages.${index}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after`;
         const given = ids(message, "tool_result", "tool_use_id");
-        const requested = ids(messages[at - 1], "tool_use", "id");
+        const requested = ids(messages[index - 1], "tool_use", "id");
         if (given.some((id) => !requested.includes(id)) || new Set(given).size !== given.length)
-          return `messages.${at}: unexpected \`tool_use_id\` found in \`tool_result\` blocks`;
+          return `messages.${index}: unexpected \`tool_use_id\` found in \`tool_result\` blocks`;
         const kinds = toBlocks(message.content).map(({ type }) => type === "tool_result");
         return kinds.lastIndexOf(true) >= kinds.filter(Boolean).length
           ? "tool_result blocks must come first"
@@ -233,8 +237,8 @@ const anthropic: readonly Rule[] = [
   {
     source: "platform.claude.com/docs/en/api/messages",
     check: (body) =>
-      findFirstProblem(listMessages(body), ({ content }, at) =>
-        toBlocks(content).length === 0 ? `messages.${at}: all messages must have non-empty content` : undefined,
+      findFirstProblem(listMessages(body), ({ content }, index) =>
+        toBlocks(content).length === 0 ? `messages.${index}: all messages must have non-empty content` : undefined,
       ),
   },
   {
@@ -255,19 +259,19 @@ const anthropic: readonly Rule[] = [
   {
     source: `${THREAD}github.com/tailcallhq/forgecode/issues/3071`,
     check: (body) =>
-      findFirstProblem(listMessages(body), ({ role, content }, at) =>
+      findFirstProblem(listMessages(body), ({ role, content }, index) =>
         role === "assistant" && ["thinking", "redacted_thinking"].includes(toBlocks(content).at(-1)?.type ?? "")
-          ? `messages.${at}: The final block in an assistant message cannot be \`thinking\`.`
+          ? `messages.${index}: The final block in an assistant message cannot be \`thinking\`.`
           : undefined,
       ),
   },
   {
     source: "platform.claude.com/docs/en/build-with-claude/extended-thinking",
     check: (body) =>
-      findFirstProblem(listMessages(body), ({ content }, at) => {
+      findFirstProblem(listMessages(body), ({ content }, index) => {
         const types = toBlocks(content).map(({ type }) => type);
         return types.includes("thinking") && types[0] !== "thinking" && types[0] !== "redacted_thinking"
-          ? `messages.${at}.content.0: If an assistant message contains any thinking blocks, the first block must be \`thinking\``
+          ? `messages.${index}.content.0: If an assistant message contains any thinking blocks, the first block must be \`thinking\``
           : undefined;
       }),
   },
@@ -298,32 +302,33 @@ const responses: readonly Rule[] = [
   {
     source: "github.com/openai/openai-openapi/blob/main/openapi.yaml: FunctionCallOutputItemParam.call_id, maxLength",
     check: (body) =>
-      findFirstProblem(listItems(body), ({ call_id }, at) =>
+      findFirstProblem(listItems(body), ({ call_id }, index) =>
         call_id === undefined || /^.{1,64}$/.test(String(call_id))
           ? undefined
-          : `Invalid 'input[${at}].call_id': string too long. Expected a string with maximum length 64`,
+          : `Invalid 'input[${index}].call_id': string too long. Expected a string with maximum length 64`,
       ),
   },
   {
     source: "platform.openai.com/docs/guides/function-calling",
     check: (body) => {
-      const ids = (type: string) => listItems(body).flatMap((one) => (one.type === type ? [one.call_id] : []));
+      const ids = (type: string) => listItems(body).flatMap((item) => (item.type === type ? [item.call_id] : []));
       const outputs = ids("function_call_output");
       const calls = ids("function_call");
-      const lost = calls.find((id) => !outputs.includes(id));
-      if (lost !== undefined) return `No tool output found for function call ${lost}.`;
+      const unanswered = calls.find((id) => !outputs.includes(id));
+      if (unanswered !== undefined) return `No tool output found for function call ${unanswered}.`;
       if (new Set(calls).size !== calls.length) return "Duplicate function call id.";
-      const odd = outputs.find((id) => !calls.includes(id));
-      return odd === undefined ? undefined : `No tool call found for function call output with call_id ${odd}.`;
+      const orphan = outputs.find((id) => !calls.includes(id));
+      return orphan === undefined ? undefined : `No tool call found for function call output with call_id ${orphan}.`;
     },
   },
   {
     source: "platform.openai.com/docs/guides/conversation-state",
     check: (body) =>
-      findFirstProblem(listItems(body), (item, at) => {
-        const next = listItems(body)[at + 1];
+      findFirstProblem(listItems(body), (item, index) => {
+        const following = listItems(body)[index + 1];
         const isFollowed =
-          next?.role === "assistant" || ["function_call", "reasoning", "web_search_call"].includes(next?.type ?? "");
+          following?.role === "assistant" ||
+          ["function_call", "reasoning", "web_search_call"].includes(following?.type ?? "");
         return item.type === "reasoning" && !isFollowed
           ? "Item 'rs_1' of type 'reasoning' was provided without its required following item."
           : undefined;
@@ -348,11 +353,11 @@ const google: readonly Rule[] = [
   {
     source: "ai.google.dev/gemini-api/docs/function-calling; github.com/google-gemini/gemini-cli/issues/26486",
     check: (body) =>
-      findFirstProblem(listContents(body), ({ role, parts }, at) => {
+      findFirstProblem(listContents(body), ({ role, parts }, index) => {
         const calls = parts.filter((part) => "functionCall" in part).length;
         const answers = parts.filter((part) => "functionResponse" in part).length;
-        const before = listContents(body)[at - 1];
-        const after = listContents(body)[at + 1];
+        const before = listContents(body)[index - 1];
+        const after = listContents(body)[index + 1];
         if (calls > 0 && (role !== "model" || before?.role !== "user"))
           return "Please ensure that function call turn comes immediately after a user turn or after a function response turn.";
         if (calls > 0 && list(after?.parts).filter((part) => "functionResponse" in part).length !== calls)
@@ -400,12 +405,12 @@ const google: readonly Rule[] = [
   { source: "ai.google.dev/api/caching#Schema: items", check: arraysHaveItems },
 ];
 
-const formatEmptyError = (role: string, at: number): string =>
-  `Invalid request: the message at position ${at} with role '${role}' must not be empty`;
+const formatEmptyError = (role: string, index: number): string =>
+  `Invalid request: the message at position ${index} with role '${role}' must not be empty`;
 const rejectImages: Check = (body) =>
-  findFirstProblem(listMessages(body), ({ content }, at) =>
+  findFirstProblem(listMessages(body), ({ content }, index) =>
     Array.isArray(content) && content.some(({ type }) => type === "image_url")
-      ? `Failed to deserialize the JSON body into the target type: messages[${at}]: unknown variant \`image_url\`, expected \`text\``
+      ? `Failed to deserialize the JSON body into the target type: messages[${index}]: unknown variant \`image_url\`, expected \`text\``
       : undefined,
   );
 
@@ -440,7 +445,7 @@ export const RECEIVERS = {
     {
       source: "api-docs.deepseek.com/guides/thinking_mode",
       check: (body) =>
-        listMessages(body).some((one) => one.tool_calls !== undefined && !one.reasoning_content)
+        listMessages(body).some((message) => message.tool_calls !== undefined && !message.reasoning_content)
           ? "The `reasoning_content` in the thinking mode must be passed back to the API."
           : undefined,
     },
@@ -482,9 +487,9 @@ export const RECEIVERS = {
     {
       source: "console.groq.com/docs/reasoning",
       check: (body) =>
-        findFirstProblem(listMessages(body), (one, at) =>
-          "reasoning_content" in one
-            ? `'messages.${at}' : for 'role:assistant' the following must be satisfied[('messages.${at}' : property 'reasoning_content' is unsupported)]`
+        findFirstProblem(listMessages(body), (message, index) =>
+          "reasoning_content" in message
+            ? `'messages.${index}' : for 'role:assistant' the following must be satisfied[('messages.${index}' : property 'reasoning_content' is unsupported)]`
             : undefined,
         ),
     },

@@ -22,8 +22,8 @@ export class ScriptedCall {
 
   /** The text of the last user message. */
   get prompt(): string {
-    const last = this.request.messages.findLast(({ role }) => role === "user");
-    return (last?.content ?? []).map(({ text = "" }) => text).join("");
+    const lastUserMessage = this.request.messages.findLast(({ role }) => role === "user");
+    return (lastUserMessage?.content ?? []).map(({ text = "" }) => text).join("");
   }
 
   push(...events: (ModelEvent | Error)[]): this {
@@ -74,7 +74,7 @@ export class ScriptedCall {
 }
 
 export class ScriptedModels implements LanguageModels {
-  /** Returns true if titles and summaries are also requested. */
+  /** True if titles and summaries are also requested. */
   readonly #hasSide: boolean;
   /** All calls so far. */
   readonly calls: ScriptedCall[] = [];

@@ -16,13 +16,13 @@ const classifyCall = ({ request }: ScriptedCall): CallKind => {
 
 /** Returns a function that waits for the next call of a kind; other calls stay queued. */
 export const createCallWaiter = (models: Pick<ScriptedModels, "next">) => {
-  const held: ScriptedCall[] = [];
+  const queued: ScriptedCall[] = [];
   return async (kind: CallKind): Promise<ScriptedCall> => {
     for (;;) {
-      const index = held.findIndex((call) => classifyCall(call) === kind);
-      const [found] = index < 0 ? [] : held.splice(index, 1);
+      const index = queued.findIndex((call) => classifyCall(call) === kind);
+      const [found] = index < 0 ? [] : queued.splice(index, 1);
       if (found) return found;
-      held.push(await models.next());
+      queued.push(await models.next());
     }
   };
 };

@@ -10,12 +10,12 @@ export const isObject = (value: unknown): value is Json =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 export const findFirstProblem = <T>(
-  all: Iterable<T>,
-  problem: (one: T, at: number) => string | undefined,
+  items: Iterable<T>,
+  problem: (item: T, index: number) => string | undefined,
 ): string | undefined => {
-  let at = 0;
-  for (const one of all) {
-    const found = problem(one, at++);
+  let index = 0;
+  for (const item of items) {
+    const found = problem(item, index++);
     if (found !== undefined) return found;
   }
   return undefined;
@@ -28,13 +28,16 @@ const listTools = (body: Json): readonly Tool[] =>
     if (call) return [{ name: String(call.name), schema: call.parameters as Json }];
     const declared = list(tool.functionDeclarations);
     if (declared.length > 0)
-      return declared.map((one) => ({ name: String(one.name), schema: one.parametersJsonSchema as Json }));
+      return declared.map((declaration) => ({
+        name: String(declaration.name),
+        schema: declaration.parametersJsonSchema as Json,
+      }));
     if (isObject(tool.input_schema)) return [{ name: String(tool.name), schema: tool.input_schema }];
     return tool.type === "function" ? [{ name: String(tool.name), schema: tool.parameters as Json }] : [];
   });
 
 const tools =
-  (problem: (tool: Tool, at: number) => string | undefined): Check =>
+  (problem: (tool: Tool, index: number) => string | undefined): Check =>
   (body) =>
     findFirstProblem(listTools(body), problem);
 
@@ -42,17 +45,17 @@ const tools =
 function* schemasIn(schema: unknown, path = "$"): Iterable<readonly [Json, string]> {
   if (!isObject(schema)) return;
   yield [schema, path];
-  for (const [name, one] of Object.entries(isObject(schema.properties) ? schema.properties : {}))
-    yield* schemasIn(one, `${path}.${name}`);
+  for (const [name, propertySchema] of Object.entries(isObject(schema.properties) ? schema.properties : {}))
+    yield* schemasIn(propertySchema, `${path}.${name}`);
   for (const name of ["items", "additionalProperties", "not", "if"]) yield* schemasIn(schema[name], `${path}.${name}`);
   for (const name of ["anyOf", "oneOf", "allOf", "prefixItems"])
-    for (const [at, one] of list(schema[name]).entries()) yield* schemasIn(one, `${path}.${name}.${at}`);
+    for (const [index, branch] of list(schema[name]).entries()) yield* schemasIn(branch, `${path}.${name}.${index}`);
 }
 
 const checkSchemas = (problem: (schema: Json, path: string) => string | undefined): Check =>
   tools(({ name, schema }) =>
-    findFirstProblem(schemasIn(schema), ([one, path]) => {
-      const found = problem(one, path);
+    findFirstProblem(schemasIn(schema), ([nested, path]) => {
+      const found = problem(nested, path);
       return found && `Invalid schema for function '${name}': In context=${path}, ${found}`;
     }),
   );
@@ -60,9 +63,9 @@ const checkSchemas = (problem: (schema: Json, path: string) => string | undefine
 export const rootIsObject = tools(({ name, schema }) =>
   schema?.type === "object" ? undefined : `Invalid schema for function '${name}': schema must be of type "object"`,
 );
-export const rootHasNoCombinators = tools(({ schema }, at) =>
+export const rootHasNoCombinators = tools(({ schema }, index) =>
   ["oneOf", "anyOf", "allOf", "enum", "not"].some((name) => name in schema)
-    ? `tools.${at}.custom.input_schema: input_schema does not support oneOf, allOf, or anyOf at the top level`
+    ? `tools.${index}.custom.input_schema: input_schema does not support oneOf, allOf, or anyOf at the top level`
     : undefined,
 );
 export const arraysHaveItems = checkSchemas(({ type, items }) =>
@@ -94,10 +97,10 @@ export const keysMatch = (pattern: RegExp): Check =>
     return invalidName === undefined ? undefined : `Property keys should match pattern '${pattern.source}'`;
   });
 export const namesMatch = (pattern: RegExp): Check =>
-  tools(({ name }, at) =>
+  tools(({ name }, index) =>
     pattern.test(name)
       ? undefined
-      : `Invalid 'tools[${at}].function.name': string does not match pattern '${pattern.source}'.`,
+      : `Invalid 'tools[${index}].function.name': string does not match pattern '${pattern.source}'.`,
   );
 export const namesAreUnique: Check = (body) => {
   const names = listTools(body).map(({ name }) => name);

@@ -9,12 +9,12 @@ export async function* readEvents<T = unknown>(response: Response): AsyncGenerat
   for await (const chunk of response.body) {
     text += decoder.decode(chunk, { stream: true });
     for (let end = text.indexOf("\n\n"); end >= 0; end = text.indexOf("\n\n")) {
-      const [first = "", second, ...more] = text.slice(0, end).split("\n");
+      const [eventLine = "", dataLine, ...extraLines] = text.slice(0, end).split("\n");
       text = text.slice(end + 2);
-      const event = /^event: (data|ping|error|end)$/.exec(first)?.[1];
-      if (!event || more.length > 0) throw new Error(`not an event: ${first}`);
-      if (second !== undefined && !second.startsWith("data: ")) throw new Error(`not data: ${second}`);
-      yield { event, ...(second === undefined ? {} : { data: JSON.parse(second.slice(6)) }) };
+      const event = /^event: (data|ping|error|end)$/.exec(eventLine)?.[1];
+      if (!event || extraLines.length > 0) throw new Error(`not an event: ${eventLine}`);
+      if (dataLine !== undefined && !dataLine.startsWith("data: ")) throw new Error(`not data: ${dataLine}`);
+      yield { event, ...(dataLine === undefined ? {} : { data: JSON.parse(dataLine.slice(6)) }) };
     }
   }
 }

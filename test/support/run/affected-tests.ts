@@ -46,11 +46,11 @@ export const findAffectedTests = (root: string, files: readonly string[], change
     for (const target of findDependencies(root, file, text))
       usedBy.set(target, (usedBy.get(target) ?? new Set()).add(file));
   }
-  const reached = new Set<string>(changed);
+  const affected = new Set<string>(changed);
   // A document is used by every file that names it.
   for (const path of changed.filter((file) => !/\.tsx?$/.test(file))) {
-    for (const [file, text] of texts) if (text.includes(basename(path))) reached.add(file);
+    for (const [file, text] of texts) if (text.includes(basename(path))) affected.add(file);
   }
-  for (const file of reached) for (const user of usedBy.get(file) ?? []) reached.add(user);
-  return tests.filter((file) => reached.has(file) || ALWAYS.test(file));
+  for (const file of affected) for (const user of usedBy.get(file) ?? []) affected.add(user);
+  return tests.filter((file) => affected.has(file) || ALWAYS.test(file));
 };

@@ -17,12 +17,12 @@ export const formatCost = ({ seconds, processor }: Cost): string =>
 
 /** Returns the `count` slowest files of a step, one line each. */
 export const formatSlowest = (cases: readonly TestCase[], count: number): string[] =>
-  listSlowestFiles(cases, count).map(([file, took]) => `        ${took.toFixed(1).padStart(6)} s  ${file}`);
+  listSlowestFiles(cases, count).map(([file, seconds]) => `        ${seconds.toFixed(1).padStart(6)} s  ${file}`);
 
-const sumTimes = (processors: readonly Pick<CpuInfo, "times">[]): { all: number; idle: number } => {
-  const times = processors.map((one) => one.times);
-  const all = times.flatMap((one) => Object.values(one)).reduce((a, b) => a + b, 0);
-  return { all, idle: times.reduce((sum, { idle }) => sum + idle, 0) };
+const sumTimes = (processors: readonly Pick<CpuInfo, "times">[]): { total: number; idle: number } => {
+  const times = processors.map((processor) => processor.times);
+  const total = times.flatMap((processorTimes) => Object.values(processorTimes)).reduce((a, b) => a + b, 0);
+  return { total, idle: times.reduce((sum, { idle }) => sum + idle, 0) };
 };
 
 /**
@@ -34,6 +34,6 @@ export const formatBusyShare = (
   after: readonly Pick<CpuInfo, "times">[],
 ): string => {
   const [start, end] = [sumTimes(before), sumTimes(after)];
-  const share = 1 - (end.idle - start.idle) / Math.max(1, end.all - start.all);
+  const share = 1 - (end.idle - start.idle) / Math.max(1, end.total - start.total);
   return `        processors: ${Math.round(100 * share)} % busy`;
 };

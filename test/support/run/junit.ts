@@ -43,8 +43,8 @@ function parseFailureReason(body: string): Pick<TestCase, "reason"> {
 function parseAttribute(text: string, name: string): string {
   const raw = new RegExp(`(?:^|\\s)${name}="([^"]*)"`).exec(text)?.[1] ?? "";
   const entities: Record<string, string> = { lt: "<", gt: ">", quot: '"', apos: "'", amp: "&" };
-  return raw.replace(/&(#x[\da-f]+|#\d+|[a-z]+);/gi, (whole, code: string) => {
+  return raw.replace(/&(#x[\da-f]+|#\d+|[a-z]+);/gi, (entity, code: string) => {
     if (code.startsWith("#x")) return String.fromCodePoint(Number.parseInt(code.slice(2), 16));
-    return code.startsWith("#") ? String.fromCodePoint(Number(code.slice(1))) : (entities[code] ?? whole);
+    return code.startsWith("#") ? String.fromCodePoint(Number(code.slice(1))) : (entities[code] ?? entity);
   });
 }

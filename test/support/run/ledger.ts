@@ -31,6 +31,8 @@ export const describeLocation = (location: string): string => {
   const [, file = "", line = "0"] = /^(.*):(\d+)$/.exec(location) ?? [];
   if (!existsSync(file)) return location;
   const above = readFileSync(file, "utf8").split("\n").slice(0, Number(line)).reverse();
-  const title = above.map((text) => /"((?:\[[A-Z]+-\d+\] ?)+[^"]*)"/.exec(text)?.[1]).find((one) => one !== undefined);
+  const title = above
+    .map((text) => /"((?:\[[A-Z]+-\d+\] ?)+[^"]*)"/.exec(text)?.[1])
+    .find((candidate) => candidate !== undefined);
   return title === undefined ? location : `${location} ${title}`;
 };

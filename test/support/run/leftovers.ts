@@ -20,7 +20,7 @@ export const findLeftovers = (mark: string, folders: readonly NotedFolder[] = []
   return pids.flatMap((pid) => {
     try {
       const environment = readFileSync(`/proc/${pid}/environ`, "latin1").split("\0");
-      const home = environment.find((one) => one.startsWith("HOME="))?.slice("HOME=".length) ?? "";
+      const home = environment.find((variable) => variable.startsWith("HOME="))?.slice("HOME=".length) ?? "";
       const paths = [home, readlinkSync(`/proc/${pid}/cwd`)].map((path) => `${path}/`);
       const noted = folders.find(({ folder }) => paths.some((path) => path.startsWith(`${folder}/`)));
       if (!noted && !environment.includes(`${RUN_MARK}=${mark}`)) return [];

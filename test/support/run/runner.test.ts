@@ -22,20 +22,20 @@ const createCase = (file: string, title: string, outcome: TestCase["outcome"], s
   seconds,
 });
 
-test("[RP-14] a test that fails and then passes on the rerun makes its file flaky, with counts and the seed; other failures remain", () => {
-  const first = [
+test("[RP-14] a test that fails and passes on the rerun makes its file flaky; other failures remain", () => {
+  const firstRun = [
     createCase("a.test.ts", "x (seed 1)", "failed"),
     createCase("a.test.ts", "y", "passed"),
     createCase("b.test.ts", "x", "failed"),
     createCase("b.test.ts", "y", "failed"),
     createCase("c.test.ts", "gone", "failed"),
   ];
-  const second = [
+  const secondRun = [
     createCase("a.test.ts", "x (seed 2)", "passed"),
     createCase("b.test.ts", "x", "passed"),
     createCase("b.test.ts", "y", "failed"),
   ];
-  const { cases, unsteady } = judgeRetries(first, second);
+  const { cases, unsteady } = judgeRetries(firstRun, secondRun);
   expect(cases.map(({ outcome }) => outcome)).toEqual(["passed", "passed", "passed", "failed", "failed"]);
   expect(unsteady).toEqual([{ file: "a.test.ts", failures: [{ title: "x (seed 1)", reason: undefined }], tests: 2 }]);
   expect(formatUnsteady(unsteady[0]!, 7)[0]).toContain(
@@ -44,11 +44,11 @@ test("[RP-14] a test that fails and then passes on the rerun makes its file flak
 });
 
 test("[RP-43] an expected file that is missing from the report is a separate failure, which other files cannot hide", () => {
-  const all = ["test/a/x.test.ts", "test/a/y.test.ts", "test/ab/x.test.ts", "test/b.test.ts"];
+  const allFiles = ["test/a/x.test.ts", "test/a/y.test.ts", "test/ab/x.test.ts", "test/b.test.ts"];
   const listExpected = (paths: string[], ignored: string[] = []): string[] =>
-    listExpectedFiles(all, { paths, ignored });
-  expect(listExpected([])).toEqual(all);
-  expect(listExpected([], ["test/b.test.ts"])).toEqual(all.slice(0, 3));
+    listExpectedFiles(allFiles, { paths, ignored });
+  expect(listExpected([])).toEqual(allFiles);
+  expect(listExpected([], ["test/b.test.ts"])).toEqual(allFiles.slice(0, 3));
   expect(listExpected(["test/a", "./test/b.test.ts"])).toEqual([
     "test/a/x.test.ts",
     "test/a/y.test.ts",
@@ -58,28 +58,28 @@ test("[RP-43] an expected file that is missing from the report is a separate fai
   expect(listExpected(["test/moved.test.ts"])).toEqual(["test/moved.test.ts"]);
 
   const reported = [createCase("test/a/x.test.ts", "x", "failed"), createCase("test/a/y.test.ts", "y", "skipped")];
-  const first = withUnreported(reported, ["test/a/x.test.ts", "test/a/y.test.ts", "test/b.test.ts"]);
-  expect(first.slice(0, 2)).toEqual(reported);
-  expect(listFailedFiles(first)).toEqual(["test/a/x.test.ts", "test/b.test.ts"]);
+  const firstRun = withUnreported(reported, ["test/a/x.test.ts", "test/a/y.test.ts", "test/b.test.ts"]);
+  expect(firstRun.slice(0, 2)).toEqual(reported);
+  expect(listFailedFiles(firstRun)).toEqual(["test/a/x.test.ts", "test/b.test.ts"]);
   const repaired = [createCase("test/a/x.test.ts", "x", "passed")];
-  expect(listFailedFiles(judgeRetries(first, repaired).cases)).toEqual(["test/b.test.ts"]);
+  expect(listFailedFiles(judgeRetries(firstRun, repaired).cases)).toEqual(["test/b.test.ts"]);
   expect(
-    listFailedFiles(judgeRetries(first, [...repaired, createCase("test/b.test.ts", "b", "failed")]).cases),
+    listFailedFiles(judgeRetries(firstRun, [...repaired, createCase("test/b.test.ts", "b", "failed")]).cases),
   ).toEqual(["test/b.test.ts"]);
 });
 
 test("[RP-43] a file without results in the first run is judged by the second", () => {
-  const first = [
+  const firstRun = [
     ...withUnreported([], ["late.test.ts"]),
     createCase("hook.test.ts", "(unnamed)", "failed"),
     createCase("crash.test.ts", "(worker crashed)", "failed"),
   ];
-  const second = ["late", "hook", "crash"].flatMap((name) => [
+  const secondRun = ["late", "hook", "crash"].flatMap((name) => [
     createCase(`${name}.test.ts`, "x", "passed"),
     createCase(`${name}.test.ts`, "y", name === "crash" ? "failed" : "passed"),
   ]);
-  const { cases, unsteady } = judgeRetries(first, second);
-  expect(cases).toEqual(second);
+  const { cases, unsteady } = judgeRetries(firstRun, secondRun);
+  expect(cases).toEqual(secondRun);
   expect(unsteady).toEqual([
     { file: "late.test.ts", failures: [{ title: NOT_LOADED_TITLE, reason: undefined }], tests: 2 },
     { file: "hook.test.ts", failures: [{ title: "(unnamed)", reason: undefined }], tests: 2 },
@@ -110,7 +110,7 @@ test("[RP-43] Bun reports no test of a file that fails to load, and reports skip
   ]);
 });
 
-test("[RP-44] a file that needs a program still being built waits for it, and is skipped if the build failed", async () => {
+test("[RP-44] a file that needs an unfinished program waits for it, and is skipped if the build failed", async () => {
   using temp = tempDirectory();
   const script = `const { listMissingNeeds, needs } = await import("${import.meta.dir}/../needs.ts");
     const isMissed = (variable) => listMissingNeeds().join().includes(variable);

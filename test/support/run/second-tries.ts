@@ -27,33 +27,33 @@ const toStableName = ({ file, title }: TestCase): string => `${file} ${title.rep
 const HIDING_TITLES: readonly string[] = [NOT_LOADED_TITLE, "(unnamed)", "(worker crashed)"];
 
 /** Returns the first run's cases. If a failure has hidden tests of a file, the file's cases are those of the second run. */
-const mergeCases = (first: readonly TestCase[], second: readonly TestCase[]): TestCase[] => {
-  const rerunFiles = new Set(second.map(({ file }) => file));
+const mergeCases = (firstRun: readonly TestCase[], secondRun: readonly TestCase[]): TestCase[] => {
+  const rerunFiles = new Set(secondRun.map(({ file }) => file));
   const hidden = new Set(
-    first
+    firstRun
       .filter(
         ({ file, title, outcome }) => outcome === "failed" && HIDING_TITLES.includes(title) && rerunFiles.has(file),
       )
       .map(({ file }) => file),
   );
-  return [...first.filter(({ file }) => !hidden.has(file)), ...second.filter(({ file }) => hidden.has(file))];
+  return [...firstRun.filter(({ file }) => !hidden.has(file)), ...secondRun.filter(({ file }) => hidden.has(file))];
 };
 
 /** Combines both runs. A test that failed first and then passed counts as passed, and its file is reported as flaky. */
-export const judgeRetries = (first: readonly TestCase[], second: readonly TestCase[]): RetryVerdict => {
+export const judgeRetries = (firstRun: readonly TestCase[], secondRun: readonly TestCase[]): RetryVerdict => {
   const passedOnRetry = (testCase: TestCase): boolean => {
-    const tries = second.filter((retry) => toStableName(retry) === toStableName(testCase));
+    const tries = secondRun.filter((retry) => toStableName(retry) === toStableName(testCase));
     return testCase.outcome === "failed" && tries.length > 0 && tries.every(({ outcome }) => outcome === "passed");
   };
-  const cases = mergeCases(first, second).map(
+  const cases = mergeCases(firstRun, secondRun).map(
     (testCase): TestCase => (passedOnRetry(testCase) ? { ...testCase, outcome: "passed" } : testCase),
   );
   const stillFailed = new Set(listFailedFiles(cases));
-  const unsteady = listFailedFiles(first)
+  const unsteady = listFailedFiles(firstRun)
     .filter((file) => !stillFailed.has(file))
     .map((file) => ({
       file,
-      failures: first
+      failures: firstRun
         .filter((testCase) => testCase.file === file && testCase.outcome === "failed")
         .map(({ title, reason }) => ({ title, reason })),
       tests: cases.filter((testCase) => testCase.file === file).length,

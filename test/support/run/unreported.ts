@@ -9,16 +9,16 @@ export const NOT_LOADED_TITLE = "(no test was reported: the file failed to load,
 export type Selection = { readonly paths: readonly string[]; readonly ignored: readonly string[] };
 
 /**
- * Returns the files of `all` that a run of `selection` must report, in order. A selected path that matches no file is returned unchanged:
- * the test was moved, and nothing would run in its place.
+ * Returns the files of `allFiles` that a run of `selection` must report, in order. A selected path that matches no file is returned
+ * unchanged: the test was moved, and nothing would run in its place.
  */
-export const listExpectedFiles = (all: readonly string[], { paths, ignored }: Selection): string[] => {
-  const kept = all.filter((file) => !ignored.includes(file));
-  if (paths.length === 0) return kept;
+export const listExpectedFiles = (allFiles: readonly string[], { paths, ignored }: Selection): string[] => {
+  const included = allFiles.filter((file) => !ignored.includes(file));
+  if (paths.length === 0) return included;
   const normalized = paths.map((path) => path.replace(/^\.\//, ""));
   const isIn = (file: string, path: string): boolean => file === path || file.startsWith(`${path}/`);
-  const moved = normalized.filter((path) => !all.some((file) => isIn(file, path)));
-  return [...kept.filter((file) => normalized.some((path) => isIn(file, path))), ...moved];
+  const moved = normalized.filter((path) => !allFiles.some((file) => isIn(file, path)));
+  return [...included.filter((file) => normalized.some((path) => isIn(file, path))), ...moved];
 };
 
 /** Returns the cases of a report, with a failed case for each expected file that has none. */
