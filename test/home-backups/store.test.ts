@@ -176,7 +176,7 @@ test("[HB-1][HB-2][HB-3][HB-7] a backup without restic is restored from a folder
   await checkRestore({ SLIPWAY_HOME_BACKUP_DIR: temp.path, SLIPWAY_HOME_BACKUP_ENGINE: "archive" }, temp.path);
 });
 
-test("[HB-2][HB-4] an unchanged home adds almost no data, an inserted byte adds little, and a damaged backup is no base", async () => {
+test("[HB-2][HB-4] an unchanged home adds almost no data, an inserted byte adds little, and a damaged backup is never a base", async () => {
   using temp = tempDirectory();
   using home = tempDirectory();
   const parts = Array.from({ length: 256 }, () => crypto.getRandomValues(new Uint8Array(65_536)));

@@ -252,7 +252,7 @@ test("[CB-3] suggestions while typing: commands at the start, files after an @",
   ]);
 });
 
-test("[CB-13] the always-allow button names the rules that the server would add, and is hidden if there are none", () => {
+test("[CB-13] the always-allow button names the rules that the server would add, and is hidden without rules", () => {
   const makeLabel = (command: string) =>
     formatAlwaysLabel(makeRules({ tool_name: "execute", args: { command } }, "allow"));
   expect(makeLabel("git status -s")).toBe("Always allow git status");
