@@ -5,7 +5,7 @@ import { open } from "node:fs/promises";
 import { join } from "node:path";
 import type { Chat } from "#schema/chats/chat.ts";
 import {
-  ASKS,
+  ASK_BEFORE_CHANGES,
   listPendingCalls,
   makeChatSteps,
   openAgentWorld,
@@ -42,7 +42,7 @@ test("[CA-3] rules apply first: allowed calls run without a question, denied one
 });
 
 test("[CA-2] a denied call is reported to the agent as an error, and an always answer becomes a rule", async () => {
-  const { id } = await startAgentChat(world, "run echo one\nrun echo two three\nsay done", ASKS);
+  const { id } = await startAgentChat(world, "run echo one\nrun echo two three\nsay done", ASK_BEFORE_CHANGES);
   await answer(id, "deny");
   await answer(id, "allow", { scope: "always" });
   await waitForStatus(id, "waiting");
@@ -54,7 +54,7 @@ test("[CA-2] a denied call is reported to the agent as an error, and an always a
 });
 
 test("[CA-4] files that the agent writes through its client require approval like its own edits", async () => {
-  const { id } = await startAgentChat(world, "write through", ASKS);
+  const { id } = await startAgentChat(world, "write through", ASK_BEFORE_CHANGES);
   await answer(id, "allow");
   await waitForStatus(id, "waiting");
   expect(readFileSync(join(home, "through"), "utf8")).toBe("by the client");
@@ -67,7 +67,7 @@ test("[CA-4] files that the agent writes through its client require approval lik
 
 test("[CA-18] an approval applies to the command that the person saw, even when the agent reuses the call's ID", async () => {
   for (const verb of ["same", "together"]) {
-    const { id } = await startAgentChat(world, `${verb} ls; rm -rf /home`, ASKS);
+    const { id } = await startAgentChat(world, `${verb} ls; rm -rf /home`, ASK_BEFORE_CHANGES);
     const expectQuestion = async (command: string) => {
       const calls = await until(async () => {
         const pending = await listPendingCalls(world.owner, id);
@@ -87,7 +87,7 @@ test("[CA-18] an approval applies to the command that the person saw, even when 
 });
 
 test("[CA-31] asks about a second call while the first, allowed one has no result yet", async () => {
-  const { id } = await startAgentChat(world, "apart ls; rm -rf /home\nsay done", ASKS);
+  const { id } = await startAgentChat(world, "apart ls; rm -rf /home\nsay done", ASK_BEFORE_CHANGES);
   const path = `/api/v2/chats/${id}/permissions`;
   type Calls = { readonly calls: readonly { readonly tool_call_id: string; readonly args: string }[] };
   for (const [command, decision] of [
@@ -107,7 +107,7 @@ test("[CA-31] asks about a second call while the first, allowed one has no resul
 });
 
 test("[CA-18] asks again when the next turn reuses an ID, and cancels requests that it cannot show", async () => {
-  const { id } = await startAgentChat(world, "same ls", ASKS);
+  const { id } = await startAgentChat(world, "same ls", ASK_BEFORE_CHANGES);
   await answer(id, "allow");
   await waitForStatus(id, "waiting");
   await sendMessage(world, id, "same whoami\nforeign hidden\nsay done");
@@ -120,7 +120,7 @@ test("[CA-18] asks again when the next turn reuses an ID, and cancels requests t
 
 test("[CA-4] an approved edit lets the agent write the content that the question showed, once; a denied edit allows no write", async () => {
   const toPrompt = (content: string) => `edit seen ${content}\nwrite seen`;
-  const denied = await startAgentChat(world, toPrompt("one"), ASKS);
+  const denied = await startAgentChat(world, toPrompt("one"), ASK_BEFORE_CHANGES);
   await answer(denied.id, "deny");
   await until(async () =>
     (await listPendingCalls(world.owner, denied.id)).some(({ tool_name }) => tool_name === "write_file"),
@@ -128,7 +128,7 @@ test("[CA-4] an approved edit lets the agent write the content that the question
   await answer(denied.id, "deny");
   await waitForStatus(denied.id, "waiting");
   expect(existsSync(join(home, "seen"))).toBe(false);
-  const allowed = await startAgentChat(world, toPrompt("one"), ASKS);
+  const allowed = await startAgentChat(world, toPrompt("one"), ASK_BEFORE_CHANGES);
   await answer(allowed.id, "allow");
   await until(async () => {
     const [call] = await listPendingCalls(world.owner, allowed.id);
@@ -137,7 +137,7 @@ test("[CA-4] an approved edit lets the agent write the content that the question
   await answer(allowed.id, "deny");
   await waitForStatus(allowed.id, "waiting");
   expect(readFileSync(join(home, "seen"), "utf8")).toBe("one\n");
-  const written = await startAgentChat(world, "through seen two", ASKS);
+  const written = await startAgentChat(world, "through seen two", ASK_BEFORE_CHANGES);
   await answer(written.id, "allow");
   await waitForStatus(written.id, "waiting");
   expect(readFileSync(join(home, "seen"), "utf8")).toBe("two\n");

@@ -104,7 +104,7 @@ const waitForStatus = (chat: DrivenChat, wanted: string) =>
       if (last_error) throw new Error(JSON.stringify(last_error));
       return status === wanted;
     },
-    { what: `${wanted} of ${chat.driver.name}`, patience: 120_000 },
+    { what: `${wanted} of ${chat.driver.name}`, timeoutMs: 120_000 },
   );
 const listMessages = async ({ path }: DrivenChat): Promise<ChatMessage[]> =>
   (await owner.get<MessagePage>(`${path}/messages?limit=200`)).messages.reverse();
@@ -120,7 +120,7 @@ const allowPendingCall = async (chat: DrivenChat): Promise<void> => {
 const sendAndExpect = async (chat: DrivenChat, prompt: string, text: string): Promise<void> => {
   const countBefore = (await listMessages(chat)).length;
   await sendMessage({ owner }, chat.id, prompt);
-  await until(async () => (await listMessages(chat)).length > countBefore + 1, { patience: 120_000 });
+  await until(async () => (await listMessages(chat)).length > countBefore + 1, { timeoutMs: 120_000 });
   await waitForStatus(chat, "waiting");
   expect(await getLastText(chat)).toContain(text);
 };
@@ -236,7 +236,7 @@ const FEATURES: readonly (readonly [feature: string, run: (chat: DrivenChat) => 
       await sendMessage({ owner }, chat.id, chat.driver.answer);
       await follower.until(({ queue }) => queue.length === 1);
       await owner.post<unknown>(`${chat.path}/queue/${follower.queue[0]?.id}/promote`, {});
-      await until(async () => (await listMessages(chat)).length >= countBefore + 3, { patience: 120_000 });
+      await until(async () => (await listMessages(chat)).length >= countBefore + 3, { timeoutMs: 120_000 });
       await waitForStatus(chat, "waiting");
       expect(await getLastText(chat)).toContain(FINAL_TEXT);
       if (chat.driver === SCRIPTED) {
@@ -278,7 +278,7 @@ const FEATURES: readonly (readonly [feature: string, run: (chat: DrivenChat) => 
       const body = { content: toTextContent(chat.driver.answer), restore_files: true };
       const { warnings } = await owner.patch<EditedMessage>(`${chat.path}/messages/${firstMessage?.id}`, body);
       expect([warnings, existsSync(chat.file)]).toEqual([[], false]);
-      await until(async () => (await listMessages(chat)).length === 2, { patience: 120_000 });
+      await until(async () => (await listMessages(chat)).length === 2, { timeoutMs: 120_000 });
       await waitForStatus(chat, "waiting");
       expect(await getLastText(chat)).toContain(FINAL_TEXT);
     },

@@ -12,7 +12,7 @@ import { enablePreset, openAgentGateway } from "#test/support/acp/agent-gateway.
 import { configureAgent, readAgentLog, startAgentChat } from "#test/support/acp/agent-world.ts";
 import { sendMessage } from "#test/support/chats.ts";
 import { forFile } from "#test/support/for-file.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { listGatewayCalls } from "#test/support/models/gateway-world.ts";
 import { needs } from "#test/support/needs.ts";
 import { scaleTimeout } from "#test/support/pace.ts";
@@ -69,7 +69,7 @@ test(
         const chats = await listChats();
         return chats.every(({ status }) => status !== "running") && chats;
       },
-      { patience: 30_000 * CHAT_COUNT },
+      { timeoutMs: 30_000 * CHAT_COUNT },
     );
     const askingChats = pausedChats.filter(({ status }) => status === "requires_action");
     expect(pausedChats.flatMap(({ last_error }) => last_error ?? [])).toEqual([]);
@@ -79,7 +79,7 @@ test(
     const pausedAfterMs = performance.now() - startedAt;
     await admin.post<unknown>(`/api/v2/ai/budgets/${budget.id}/raise`, { amount: 1_000 * amount });
     await until(async () => (await listChats()).every(({ status }) => status === "waiting"), {
-      patience: 30_000 * CHAT_COUNT,
+      timeoutMs: 30_000 * CHAT_COUNT,
     });
     expect((await listChats()).flatMap(({ last_error }) => last_error ?? [])).toEqual([]);
     const { total } = await admin.get<AiUsage>("/api/v2/ai/usage?by=kind");
@@ -148,7 +148,7 @@ test("[CA-13] the chat's token is hidden from the chat and revoked with it", asy
   expect(await fetchStatus(token)).toBe(401);
 });
 
-testInside(
+testInProcess(
   "[CA-13] [GW-16] a guest's chat can call models only during a turn, while the guest has access to the workspace",
   async () => {
     const guest = await seedUser(server, { organization_id: world.organization_id });

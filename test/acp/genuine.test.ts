@@ -65,7 +65,7 @@ const runStory = async (name: string): Promise<void> => {
     read: async (path: string) => (existsSync(path) ? readFileSync(path, "utf8") : undefined),
     status: async () => repository.git("status", "--porcelain"),
   });
-  const story = await AgentStory.begin(storyWorld, name, {
+  const story = await AgentStory.start(storyWorld, name, {
     mcp_server_ids,
     system_prompt: EXPECTED_CONTEXT[0],
   });

@@ -4,8 +4,8 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Chat } from "#schema/chats/chat.ts";
 import {
+  ALLOW_EVERYTHING,
   configureAgent,
-  FREE,
   killAgents,
   makeChatSteps,
   openAgentWorld,
@@ -25,7 +25,7 @@ const waitForLastMessage = (id: string, message: string) =>
   until(async () => (await describeMessages(id)).at(-1) === message);
 
 test("[CA-5] an interruption cancels the agent's turn and keeps its output; the next message goes to the same agent", async () => {
-  const { id } = await startAgentChat(world, "wait until stopped", FREE);
+  const { id } = await startAgentChat(world, "wait until stopped", ALLOW_EVERYTHING);
   await waitForPrompt(id);
   await interrupt(id);
   await waitForStatus(id, "waiting");
@@ -42,7 +42,7 @@ test("[CA-5] an interruption cancels the agent's turn and keeps its output; the 
 });
 
 test("[CA-5] keeps output from the first second after an interruption, even if the agent takes longer to stop", async () => {
-  const { id } = await startAgentChat(world, "linger late words", FREE);
+  const { id } = await startAgentChat(world, "linger late words", ALLOW_EVERYTHING);
   await waitForPrompt(id);
   await interrupt(id);
   await waitForStatus(id, "waiting");
@@ -71,7 +71,7 @@ test("[CA-5] [CA-10] an interruption ends a turn that waits for an installation;
 
 test("[CA-24] an interruption ends the commands that the client runs for the agent", async () => {
   const command = `sleep ${60_000 + process.pid}`;
-  const { id } = await startAgentChat(world, `termwait ${command}`, FREE);
+  const { id } = await startAgentChat(world, `termwait ${command}`, ALLOW_EVERYTHING);
   const isCommandRunning = () => Bun.spawnSync(["pgrep", "-fx", command]).stdout.toString().trim() !== "";
   await until(isCommandRunning);
   await interrupt(id);
@@ -80,7 +80,7 @@ test("[CA-24] an interruption ends the commands that the client runs for the age
 });
 
 test("[CA-5] a chat continues after its agent is killed while ignoring an interruption", async () => {
-  const { id } = await startAgentChat(world, "stubborn", FREE);
+  const { id } = await startAgentChat(world, "stubborn", ALLOW_EVERYTHING);
   await waitForPrompt(id);
   await interrupt(id);
   killAgents(id);

@@ -5,9 +5,9 @@ import { join } from "node:path";
 import type { Chat } from "#schema/chats/chat.ts";
 import { startAgentProcess } from "#test/api/agents/reach.ts";
 import {
-  ASKS,
+  ALLOW_EVERYTHING,
+  ASK_BEFORE_CHANGES,
   configureAgent,
-  FREE,
   findAgentProcesses,
   killAgents,
   listPendingCalls,
@@ -34,7 +34,7 @@ const killAndAwaitEnd = async (id: string): Promise<void> => {
 };
 
 test("[CA-6] a killed agent is restarted and loads its session; nothing is stored twice", async () => {
-  const { id } = await startAgentChat(world, "say first", FREE);
+  const { id } = await startAgentChat(world, "say first", ALLOW_EVERYTHING);
   await waitForStatus(id, "waiting");
   await killAndAwaitEnd(id);
   await sendMessage(world, id, "say second");
@@ -51,7 +51,7 @@ test("[CA-6] a killed agent is restarted and loads its session; nothing is store
 });
 
 test("[CA-6] an agent that dies while a call waits is restarted; the call returns an error, and the agent continues", async () => {
-  const { id } = await startAgentChat(world, "run echo lost", ASKS);
+  const { id } = await startAgentChat(world, "run echo lost", ASK_BEFORE_CHANGES);
   await waitForPendingCall(id);
   await killAndAwaitEnd(id);
   await answer(id, "allow");
@@ -62,7 +62,7 @@ test("[CA-6] an agent that dies while a call waits is restarted; the call return
 
 test("[CA-6] an agent that is killed while it answers or runs a command is restarted, and continues", async () => {
   for (const text of ["wait", "free touch begun; sleep 60"]) {
-    const { id } = await startAgentChat(world, text, FREE);
+    const { id } = await startAgentChat(world, text, ALLOW_EVERYTHING);
     await waitForPrompt(id);
     if (text !== "wait") await until(() => existsSync(join(home, "begun")));
     killAgents(id);
@@ -96,7 +96,7 @@ test("[CA-7] an agent that cannot load its session receives the conversation as 
 });
 
 test("[CA-8] an edited message starts a new session with the earlier messages and without the replaced one", async () => {
-  const { id } = await startAgentChat(world, "say one", FREE);
+  const { id } = await startAgentChat(world, "say one", ALLOW_EVERYTHING);
   await waitForStatus(id, "waiting");
   await sendMessage(world, id, "say two");
   await waitForLastMessage(id, "assistant: two");
@@ -111,7 +111,7 @@ test("[CA-8] an edited message starts a new session with the earlier messages an
 });
 
 test("[CA-6] a restarted server asks the same question; a call that the restarted agent does not know returns an error", async () => {
-  const { id } = await startAgentChat(world, "run echo kept", ASKS);
+  const { id } = await startAgentChat(world, "run echo kept", ASK_BEFORE_CHANGES);
   await waitForPendingCall(id);
   await world.restart();
   await answer(id, "allow");
@@ -125,7 +125,7 @@ test("[CA-6] a server that restarts during a turn or an installation continues i
   await configureAgent(world, "later", { install_script: script });
   const installingChat = await startAgentChat(world, "say installed", { coding_agent: "later", permissions: null });
   await until(() => existsSync(join(home, "later")));
-  const { id } = await startAgentChat(world, "wait", FREE);
+  const { id } = await startAgentChat(world, "wait", ALLOW_EVERYTHING);
   await waitForPrompt(id);
   const oldPids = findAgentProcesses(id);
   expect(oldPids.length).toBeGreaterThan(0);
@@ -139,9 +139,9 @@ test("[CA-6] a server that restarts during a turn or an installation continues i
 });
 
 test("[CA-6] agents end with their killed daemon, and the next daemon's agent continues the turn", async () => {
-  const { id } = await startAgentChat(world, "wait", FREE);
+  const { id } = await startAgentChat(world, "wait", ALLOW_EVERYTHING);
   await waitForPrompt(id);
-  const askingChat = await startAgentChat(world, "run echo asked", ASKS);
+  const askingChat = await startAgentChat(world, "run echo asked", ASK_BEFORE_CHANGES);
   await waitForPendingCall(askingChat.id);
   const findAllProcesses = () => [...findAgentProcesses(id), ...findAgentProcesses(askingChat.id)];
   const oldPids = findAllProcesses();

@@ -4,8 +4,8 @@ import { existsSync, mkdirSync, readFileSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import type { Chat } from "#schema/chats/chat.ts";
 import {
+  ALLOW_EVERYTHING,
   configureAgent,
-  FREE,
   findAgentProcesses,
   killAgents,
   makeChatSteps,
@@ -91,7 +91,7 @@ test("[CA-17] each message sets the agent's mode to the chat's, even if the agen
 });
 
 test("[CA-23] a chosen mode and model apply from the next message on, even after the agent restarts", async () => {
-  const { id } = await startAgentChat(world, "say one", FREE);
+  const { id } = await startAgentChat(world, "say one", ALLOW_EVERYTHING);
   await waitForStatus(id, "waiting");
   const path = `/api/v2/chats/${id}`;
   const listOptions = async () => {
@@ -134,7 +134,7 @@ test("[CA-23] [TO-21] masks secrets in an agent's options", async () => {
   const secret = "SuperSecretValue-77123";
   await world.owner.post("/api/v2/users/me/secrets", { name: "model", value: secret });
   await configureAgent(world, "leaky", { variables: { TEST_AGENT_MODEL: secret } });
-  const { id } = await startAgentChat(world, "say one", { ...FREE, coding_agent: "leaky" });
+  const { id } = await startAgentChat(world, "say one", { ...ALLOW_EVERYTHING, coding_agent: "leaky" });
   await waitForStatus(id, "waiting");
   const { agent_options = [] } = await world.owner.get<Chat>(`/api/v2/chats/${id}`);
   const model = agent_options.find((option) => option.id === "model");
@@ -147,7 +147,7 @@ test("[CA-23] [TO-21] masks secrets in an agent's options", async () => {
 
 test("[CA-14] removes the agent's home with its chat, or within a day if the workspace was unreachable", async () => {
   const homesFolder = join(home, ".local/state/slipway/coding-agents/homes");
-  const { id } = await startAgentChat(world, "wait", FREE);
+  const { id } = await startAgentChat(world, "wait", ALLOW_EVERYTHING);
   await until(() => readAgentLog(world, id).some((line) => line.startsWith("prompt")));
   await world.owner.post<unknown>(`/api/v2/chats/${id}/interrupt`, {});
   await waitForStatus(id, "waiting");
@@ -158,7 +158,7 @@ test("[CA-14] removes the agent's home with its chat, or within a day if the wor
   mkdirSync(deletedHome);
   const yesterday = new Date(Date.now() - 25 * 3_600_000);
   utimesSync(join(home, ".local/state/slipway/checkpoints/tidied"), yesterday, yesterday);
-  const otherChat = await startAgentChat(world, "say x", FREE);
+  const otherChat = await startAgentChat(world, "say x", ALLOW_EVERYTHING);
   await until(() => !existsSync(deletedHome));
   expect(existsSync(join(homesFolder, otherChat.id))).toBe(true);
 });
@@ -167,7 +167,7 @@ test(
   "[CA-9] a refused prompt, a failed installation and a missing program fail the turn with an explanation",
   async () => {
     const runFailingChat = async (text: string, settings: object = {}) => {
-      const { id } = await startAgentChat(world, text, Object.assign({}, FREE, settings));
+      const { id } = await startAgentChat(world, text, Object.assign({}, ALLOW_EVERYTHING, settings));
       await waitForStatus(id, "error");
       return (await world.owner.get<Chat>(`/api/v2/chats/${id}`)).last_error;
     };
@@ -191,7 +191,7 @@ test(
 );
 
 test("[CA-9] a message from the agent above 32 MiB fails the turn with that limit", async () => {
-  const { id } = await startAgentChat(world, "huge 33", FREE);
+  const { id } = await startAgentChat(world, "huge 33", ALLOW_EVERYTHING);
   await waitForStatus(id, "error");
   expect((await world.owner.get<Chat>(`/api/v2/chats/${id}`)).last_error?.detail).toContain("longer than 32 MiB");
 });
@@ -224,7 +224,7 @@ test("[CH-54] a prompt waits for its owner's share of memory and releases it onc
   const { callMemory } = getContext(world.server);
   const reservation = await callMemory.take("others", Number.MAX_SAFE_INTEGER, new AbortController().signal);
   const largeFile = await uploadFile("large.txt", "text/plain", "x".repeat(9 * 1024 * 1024));
-  const { id } = await startAgentChat(world, "say ready", FREE);
+  const { id } = await startAgentChat(world, "say ready", ALLOW_EVERYTHING);
   await waitForStatus(id, "waiting");
   const listPrompts = () => readAgentLog(world, id).filter((line) => line.startsWith("prompt"));
   const content = [{ type: "text", text: "wait bye" }, largeFile];

@@ -8,7 +8,7 @@ import type { AgentLog } from "#schema/agents/agent-log.ts";
 import type { Build } from "#schema/workspaces/build.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Client, ClientSocket } from "#src/client.ts";
-import { ServerPlace } from "#test/crash/server.ts";
+import { ServerSlot } from "#test/crash/server.ts";
 import { isAlive } from "#test/daemon/support/daemon.ts";
 import { testSingleServer } from "#test/support/one-server.ts";
 import { ADMIN } from "#test/support/server.ts";
@@ -26,7 +26,7 @@ const awaitEnd = async (admin: Client, build: Build): Promise<Build> => {
 };
 
 /** Creates a running local workspace whose agent runs this script at startup. */
-const startWorkspace = async (serverPlace: ServerPlace, script: string) => {
+const startWorkspace = async (serverPlace: ServerSlot, script: string) => {
   const admin = await serverPlace.client.signIn(ADMIN.email, ADMIN.password);
   const scripts = [{ display_name: "Count", script, run_on_start: true }];
   const manifest = { provisioner: "local", resources: [{ name: "main", agents: [{ name: "main", scripts }] }] };
@@ -66,7 +66,7 @@ const countScript = (from: number, to: number): string =>
 
 describe("a local workspace", () => {
   test("[DM-17] sends a follower each line of a running script, across a clean restart, and stops the daemon", async () => {
-    await using serverPlace = await ServerPlace.make();
+    await using serverPlace = await ServerSlot.make();
     const server = await serverPlace.start();
     const script = `echo one; ${waitScript("a")}; echo two; ${waitScript("b")}; ${countScript(0, 300)}; ${waitScript("c")}; echo end`;
     const workspace = await startWorkspace(serverPlace, script);
@@ -96,7 +96,7 @@ describe("a local workspace", () => {
   });
 
   test("[DM-18] loses and duplicates no line when the server is killed repeatedly during a script", async () => {
-    await using serverPlace = await ServerPlace.make();
+    await using serverPlace = await ServerSlot.make();
     let server = await serverPlace.start();
     const workspace = await startWorkspace(serverPlace, `${countScript(0, 1500)}; ${waitScript("go")}; echo end`);
     const received: AgentLog[] = [];

@@ -10,7 +10,7 @@ import { Client } from "#src/client.ts";
 import { newPerson } from "#test/api/users/people.ts";
 import { usesActiveNodes } from "#test/support/cluster/active-nodes.ts";
 import { serverForFile } from "#test/support/for-file.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { RawConnection } from "#test/support/net/raw.ts";
 import { getContext } from "#test/support/seed.ts";
 import { ADMIN, startTestServer, tempDirectory } from "#test/support/server.ts";
@@ -125,7 +125,7 @@ describe("the limit of 100 MiB", () => {
     else await expect(read).rejects.toThrow("Request body too large.");
   });
 
-  testInside("[TP-4] stores nothing when the sender disconnects midway", async () => {
+  testInProcess("[TP-4] stores nothing when the sender disconnects midway", async () => {
     const { blobs } = getContext(server);
     const brokenBody = (async function* () {
       yield new Uint8Array(1000);

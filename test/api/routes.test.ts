@@ -6,7 +6,7 @@ import type { Build, CreateBuild } from "#schema/workspaces/build.ts";
 import { Workspace } from "#schema/workspaces/workspace.ts";
 import { operation } from "#src/api/http/operation.ts";
 import type { Client } from "#src/client.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { printRoutes } from "./print-routes.ts";
 
 /** Compiles only if both types are equal. */
@@ -51,7 +51,7 @@ test("[WB-7] prints the type of each call from its route: shapes by their names,
 `);
 });
 
-testInside("[WB-7] resolves a path to its route by names first, then by IDs, and ignores the query", () => {
+testInProcess("[WB-7] resolves a path to its route by names first, then by IDs, and ignores the query", () => {
   const checked = [
     isSameType<AnswerOf<CallAt<"GET", "/workspaces/:workspace">>, Workspace>(true),
     isSameType<AnswerOf<CallAt<"GET", `/workspaces/${string}/builds?limit=${number}`>>, Build[]>(true),
@@ -91,7 +91,7 @@ const checkTypes = async (client: Client, id: string) => {
   return listed;
 };
 
-testInside("[HT-32] a call whose path, method or body the server does not have does not compile", async () => {
+testInProcess("[HT-32] a call whose path, method or body the server does not have does not compile", async () => {
   const requests: string[] = [];
   const client = {
     get: async (path: string) => {

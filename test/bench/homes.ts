@@ -10,7 +10,7 @@ import type { Snapshot, Snapshots } from "#schema/workspaces/snapshot.ts";
 import type { Client } from "#src/client.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { awaitBuild, createWorkspace } from "#test/support/workspaces.ts";
-import { ServerPlace } from "../crash/server.ts";
+import { ServerSlot } from "../crash/server.ts";
 import { signInAdmin } from "../crash/server-world.ts";
 
 const { positionals, values } = parseArgs({
@@ -85,7 +85,7 @@ const createSnapshot = async (admin: Client, id: string): Promise<Snapshot> => {
 };
 
 const measure = async (): Promise<void> => {
-  await using place = await ServerPlace.make();
+  await using place = await ServerSlot.make();
   const { child } = await place.start();
   const { admin } = await signInAdmin(place);
   const template = await makeTemplate(admin, "provisioner: local\nresources: [{name: a, agents: [{name: main}]}]\n");

@@ -127,7 +127,7 @@ testNeeding(
     };
     for (const name of AGENTS) {
       await enablePreset(admin, name);
-      const story = await AgentStory.begin(storyWorld, name);
+      const story = await AgentStory.start(storyWorld, name);
       await story.edit();
       await story.interrupt();
       await story.resume();

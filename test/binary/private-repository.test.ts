@@ -38,12 +38,12 @@ testNeeding(
     await git.publish("dotfiles", { ".marker": "mine\n", ".gitconfig": "[alias]\n\tlast = log -1\n" });
     await using world = await openDockerWorld(env);
     const { admin } = world;
-    const url = host.url(git.bare("app"));
+    const url = host.url(git.getBareFolder("app"));
     const key = await admin.post<DeployKey>("/api/v2/users/me/deploy-keys", { url });
-    host.authorize(key.public_key, git.bare("app"));
+    host.authorize(key.public_key, git.getBareFolder("app"));
     const { public_key } = await admin.get<GitSshKey>("/api/v2/users/me/gitsshkey");
-    host.authorize(public_key, git.bare("dotfiles"));
-    await admin.put("/api/v2/users/me/dotfiles", { url: host.url(git.bare("dotfiles")) });
+    host.authorize(public_key, git.getBareFolder("dotfiles"));
+    await admin.put("/api/v2/users/me/dotfiles", { url: host.url(git.getBareFolder("dotfiles")) });
 
     const { id, template_name } = await admin.post<Workspace>("/api/v2/users/me/workspaces", {
       name: "app",

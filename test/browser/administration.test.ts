@@ -13,7 +13,7 @@ testNeeding(
     const args = [server.url.href, owner.token ?? "", upstream.url];
     type AdministrationResult = { refused: string; secrets: { remaining: string[]; second: string } };
     const running = runStory<AdministrationResult>("administration.mjs", args);
-    upstream.isPolite = false;
+    upstream.answersGreeting = false;
     void upstream.answerAll((call) => {
       if (call.path.endsWith("/models")) call.answer(200, { object: "list", data: [{ id: "qwen3-coder:30b" }] });
       else call.say({ text: "Hello there." }, { finish: "stop", usage: { input: 9, output: 3 } }).end();

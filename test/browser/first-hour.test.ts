@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Workspaces } from "#schema/workspaces/workspace.ts";
 import { startOllama } from "#test/api/administration/model-servers.ts";
-import { ServerPlace } from "#test/crash/server.ts";
+import { ServerSlot } from "#test/crash/server.ts";
 import { openGitWorld, removeWorkspace } from "#test/repositories/world.ts";
 import { serveEditors } from "#test/support/editor-mirror.ts";
 import { BROKEN_SCRIPT, TalkingModel } from "#test/support/models/talking-model.ts";
@@ -45,7 +45,7 @@ type Developer = {
 };
 
 const playDeveloper = async (releases: string, isGenuine: boolean): Promise<{ result: Developer; home: string }> => {
-  await using place = await ServerPlace.make({ isNew: true });
+  await using place = await ServerSlot.make({ isNew: true });
   await using talking = await TalkingModel.start();
   using ollama = startDetectableModel(talking);
   using git = openGitWorld();
@@ -114,7 +114,7 @@ testNeeding(
   ],
   "[WB-94] a team lead invites three people, who each have a running workspace, within 25 clicks",
   async () => {
-    await using place = await ServerPlace.make({ isNew: true });
+    await using place = await ServerSlot.make({ isNew: true });
     const address = `0.0.0.0:${place.port}`;
     const env = { ...WITHOUT_ADMIN, SLIPWAY_ADDRESS: address, SLIPWAY_DOCKER_HOST: needs.docker.file };
     const setup = new URL(await readSetupLink(place.spawn({ env }).child.stdout));

@@ -6,7 +6,7 @@ import { sealRecording } from "#domain/ai/recordings.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { scaleTimeout } from "#test/support/pace.ts";
 import { getContext, seedUser } from "#test/support/seed.ts";
-import { createDrawer, seedBuild, seedSpend } from "#test/support/seed-work.ts";
+import { createRandom, seedBuild, seedSpend } from "#test/support/seed-work.ts";
 import { ADMIN, type TestServer } from "#test/support/server.ts";
 import { openInsights } from "../api/insights/world.ts";
 import { runStory } from "./story.ts";
@@ -43,7 +43,7 @@ testNeeding(
     const { usage } = getContext(server);
     const { workspace_id, agent_id, organization_id, owner_id } = seeded;
     const guest = await seedUser(server, { username: "grace", organization_id });
-    const draw = createDrawer(5);
+    const draw = createRandom(5);
     for (let day = 0; day <= 30; day++) {
       if (day % 7 < 5) {
         usage.note({ workspace_id, agent_id, app: "vscode" });
@@ -61,8 +61,8 @@ testNeeding(
         organization_id,
         build_number: i + 100,
         at,
-        took: 8_000 + draw(90_000),
-        how: outcome,
+        duration_ms: 8_000 + draw(90_000),
+        outcome,
       };
       await seedBuild(store, { ...build, transition: "start" });
     }

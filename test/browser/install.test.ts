@@ -1,6 +1,6 @@
 // The installed app in a real browser, including while its server is down.
 import { expect } from "bun:test";
-import { ServerPlace } from "#test/crash/server.ts";
+import { ServerSlot } from "#test/crash/server.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { scaleTimeout } from "#test/support/pace.ts";
 import { ADMIN } from "#test/support/server.ts";
@@ -10,7 +10,7 @@ testNeeding(
   [needs.chromium, needs.node],
   "[WB-30][WB-4][WB-6] the app can be installed, caches only its own files, and shows an offline page while the server is unreachable",
   async () => {
-    await using place = await ServerPlace.make();
+    await using place = await ServerSlot.make();
     await place.start();
     const args = [place.client.url.href, ADMIN.email, ADMIN.password];
     const result = await runStory("install.mjs", args, {

@@ -2,7 +2,7 @@
 import { expect } from "bun:test";
 import { join } from "node:path";
 import { fetchStatus } from "#test/api/users/people.ts";
-import { ServerPlace } from "#test/crash/server.ts";
+import { ServerSlot } from "#test/crash/server.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { scaleTimeout } from "#test/support/pace.ts";
 import { PushService } from "#test/support/push-service.ts";
@@ -14,7 +14,7 @@ testNeeding(
   [needs.chromium, needs.node, needs.openssl],
   "[WB-61][NO-8] after a user enables push messages, the service verifies and decrypts a message, the worker shows it, and a click opens its page",
   async () => {
-    await using place = await ServerPlace.make();
+    await using place = await ServerSlot.make();
     using service = await PushService.start(place.scratch);
     const env = { SLIPWAY_WEBPUSH_PRIVATE_NETWORKS: "127.0.0.0/8", NODE_EXTRA_CA_CERTS: service.certificate };
     await place.start({ env });

@@ -3,7 +3,7 @@ import { expect } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { startOllama } from "#test/api/administration/model-servers.ts";
-import { ServerPlace } from "#test/crash/server.ts";
+import { ServerSlot } from "#test/crash/server.ts";
 import { BROKEN_SCRIPT, TalkingModel } from "#test/support/models/talking-model.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { scaleTimeout } from "#test/support/pace.ts";
@@ -18,7 +18,7 @@ testNeeding(
   [needs.chromium, needs.node, needs.git],
   "[WB-62][CB-1][CB-2][CB-5][TE-1] a new user goes from the setup link to a chat in a running workspace, uses every main feature, and then continues on a phone",
   async () => {
-    await using place = await ServerPlace.make({ isNew: true });
+    await using place = await ServerSlot.make({ isNew: true });
     await using talking = await TalkingModel.start();
     const forwardRequest = async (request: Request): Promise<Response> =>
       fetch(`${talking.server.url}/v1/chat/completions`, {

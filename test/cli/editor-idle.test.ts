@@ -9,9 +9,9 @@ import { sha256, uuid } from "#base/ids.ts";
 import { run } from "#src/cli/client/network/ssh.ts";
 import type { Streams } from "#src/cli/streams.ts";
 import type { VerbInput } from "#src/cli/verb.ts";
-import { type Clockwork, MINUTE, openClockwork, read } from "#test/api/workspaces/clock-world.ts";
+import { type ClockWorld, MINUTE, openClockWorld, read } from "#test/api/workspaces/clock-world.ts";
 import { startDaemon } from "#test/daemon/support/daemon.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { findFreePort } from "#test/support/net/free-port.ts";
 import { getContext } from "#test/support/seed.ts";
 import { tempDirectory } from "#test/support/server.ts";
@@ -32,7 +32,7 @@ socket.on("close", () => process.exit());
 
 /** Advances time in small steps and lets the effects of each step complete. */
 const passTime = async (
-  { clock, server, admin }: Clockwork,
+  { clock, server, admin }: ClockWorld,
   ms: number,
   everyFiveMinutes = async () => {},
 ): Promise<void> => {
@@ -47,7 +47,7 @@ const passTime = async (
 };
 
 /** Waits for work that needs the clock to advance, like acknowledgments and the pauses between them. */
-const advanceUntilDone = async (clock: Clockwork["clock"], work: Promise<void> | undefined, stepMs = 20) => {
+const advanceUntilDone = async (clock: ClockWorld["clock"], work: Promise<void> | undefined, stepMs = 20) => {
   let isDone = false;
   const ended = Promise.resolve(work).finally(() => {
     isDone = true;
@@ -60,7 +60,7 @@ const advanceUntilDone = async (clock: Clockwork["clock"], work: Promise<void> |
 };
 
 /** Starts a daemon on the test's clock, which advances while the daemon ends. */
-const startDaemonOn = ({ server, clock }: Clockwork, token: string): AsyncDisposable => {
+const startDaemonOn = ({ server, clock }: ClockWorld, token: string): AsyncDisposable => {
   const daemon = startDaemon({ url: server.url, token, clock });
   return {
     async [Symbol.asyncDispose]() {
@@ -70,7 +70,7 @@ const startDaemonOn = ({ server, clock }: Clockwork, token: string): AsyncDispos
 };
 
 /** Runs `slipway ssh ...` for each connection to a socket, on the test's clock. */
-const serveVerb = async (path: string, { server, clock, owner_token }: Clockwork, argv: readonly string[]) => {
+const serveVerb = async (path: string, { server, clock, owner_token }: ClockWorld, argv: readonly string[]) => {
   const codes: Promise<number>[] = [];
   const stopping = new AbortController();
   const listener = createServer({ allowHalfOpen: true }, (socket) => {
@@ -132,10 +132,10 @@ const openForward = async (port: number) => {
   };
 };
 
-testInside.if(Bun.which("ssh") !== null)(
+testInProcess.if(Bun.which("ssh") !== null)(
   "[CN-9] a session with three forwards works after forty minutes; the workspace runs while the editor is used, then stops",
   async () => {
-    await using world = await openClockwork({ template: { activity_bump_ms: 10 * MINUTE } });
+    await using world = await openClockWorld({ template: { activity_bump_ms: 10 * MINUTE } });
     const { server, clock, owner } = world;
     const workspace = await world.make({ ttl_ms: 20 * MINUTE });
     const agent_id = workspace.latest_build.resources[0]?.agents[0]?.id ?? "";

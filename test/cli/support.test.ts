@@ -6,7 +6,7 @@ import { unzipSync } from "fflate";
 import { configureLogging, log, resetLogging } from "#base/log.ts";
 import { redact } from "#base/redact.ts";
 import { Client } from "#src/client.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { ADMIN, readAnnouncedUrl, startTestServer, tempDirectory } from "#test/support/server.ts";
 import { newPerson } from "../api/users/people.ts";
 import { command } from "../crash/server.ts";
@@ -180,7 +180,7 @@ const readLines = (stream: ReadableStream<Uint8Array>) => {
   };
 };
 
-testInside(
+testInProcess(
   "[OP-12] [AD-11] an owner downloads a running server's bundle, without secrets, with the API or the command",
   async () => {
     using temp = tempDirectory();

@@ -29,7 +29,7 @@ const SLOW_BUILD = JSON.stringify({
   resources: [{ name: "main", agents: [{ name: "main" }] }],
 });
 const makeSlowTemplate = (): string => `${uniqueText()}${SLOW_BUILD}`;
-const LONG_WAIT = { patience: 240_000 };
+const LONG_WAIT = { timeoutMs: 240_000 };
 
 testNeeding(
   [needs.postgres, needs.root],

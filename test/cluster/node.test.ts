@@ -79,7 +79,7 @@ describe("the lease", () => {
       const next = second.openStore();
       await next.commit([insertSetting({ key: "after", value: "" })]);
       expect((await next.all(listSettings())).map(({ key }) => key)).toEqual(["after", "before"]);
-      clock.goOn();
+      clock.resume();
       await until(() => fatal.length === 2);
       expect(fatal.map(({ message }) => message)).toEqual([
         "another node has taken over",
@@ -105,7 +105,7 @@ describe("the lease", () => {
       });
       clock.halt();
       await until(() => node.serves_ms <= 0);
-      clock.goOn();
+      clock.resume();
       await until(() => node.serves_ms > 0);
       expect([lapses, fatal.length, node.role]).toEqual([1, 0, "active"]);
       await created.cutConnections();

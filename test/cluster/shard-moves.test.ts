@@ -10,7 +10,7 @@ import { Client } from "#src/client.ts";
 import { openContext } from "#src/context/open.ts";
 import { createChat, Follower } from "#test/support/chats.ts";
 import { MovableShards } from "#test/support/cluster/movable-shards.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { ScriptedModels } from "#test/support/models/scripted-models.ts";
 import { getContext, seedUser } from "#test/support/seed.ts";
 import { tempDirectory, testConfig } from "#test/support/server.ts";
@@ -61,7 +61,7 @@ const seedUserOutside = async (server: Parameters<typeof seedUser>[0], shards: r
   }
 };
 
-testInside(
+testInProcess(
   "[CP-50] when a shard moves, its work ends silently and continues on the new node; everything else is unaffected",
   async () => {
     await using nodes = await openNodes();
@@ -103,7 +103,7 @@ testInside(
   },
 );
 
-testInside(
+testInProcess(
   "[CP-51] a node delivers the timers of its own actors, and the first node also timers that belong to no shard",
   async () => {
     await using nodes = await openNodes();

@@ -8,7 +8,7 @@ import type { Chat } from "#schema/chats/chat.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { createChat, Follower, openChatWorld } from "#test/support/chats.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { getContext } from "#test/support/seed.ts";
 import { importVersion, makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
@@ -21,7 +21,7 @@ const PREBUILD_MANIFEST: Manifest = {
   presets: [{ name: "Small", parameters: { size: "small" }, prebuilds: 1 }],
 };
 
-testInside(
+testInProcess(
   "[CP-1] a workspace belongs to its owner's shard, a prebuild to its template's, also once it is claimed",
   async () => {
     await using world = await openWorld();
@@ -47,7 +47,7 @@ testInside(
   },
 );
 
-testInside(
+testInProcess(
   "[CP-1] a version belongs to its template's shard, or to its own if it is older than the template",
   async () => {
     await using world = await openWorld();
@@ -64,7 +64,7 @@ testInside(
   },
 );
 
-testInside("[CP-1] chats and copies of chats belong to their owner's shard", async () => {
+testInProcess("[CP-1] chats and copies of chats belong to their owner's shard", async () => {
   await using world = await openChatWorld();
   const { store } = getContext(world.server);
   const chat = await createChat(world);

@@ -12,7 +12,7 @@ import type { JobLog } from "#schema/workspaces/job.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Client } from "#src/client.ts";
 import { createChat, Follower, openChatWorld, toTextContent } from "#test/support/chats.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { getContext, seedAgent } from "#test/support/seed.ts";
 import { startTestServer } from "#test/support/server.ts";
 import { ECHO, makeTemplate, uniqueText, uploadFiles } from "#test/support/templates.ts";
@@ -42,7 +42,7 @@ const loseConfirmation = (store: Store, shouldLose: (batch: readonly Statement[]
   };
 };
 
-testInside("[CP-56] a build whose start was not confirmed runs once", async () => {
+testInProcess("[CP-56] a build whose start was not confirmed runs once", async () => {
   await using world = await openWorld({ clock: systemClock });
   const { admin, server } = world;
   const { template_id } = await seedTemplate(server);
@@ -59,7 +59,7 @@ testInside("[CP-56] a build whose start was not confirmed runs once", async () =
   expect(job?.attempts).toBe(1);
 });
 
-testInside("[CP-56] an import whose start was not confirmed runs once", async () => {
+testInProcess("[CP-56] an import whose start was not confirmed runs once", async () => {
   await using world = await openWorld({ clock: systemClock });
   const { store } = getContext(world.server);
   using loss = loseConfirmation(store, async () => {
@@ -71,7 +71,7 @@ testInside("[CP-56] an import whose start was not confirmed runs once", async ()
   expect(loss.lost.count).toBe(1);
 });
 
-testInside("[CP-56] a build and an import that were never announced run automatically", async () => {
+testInProcess("[CP-56] a build and an import that were never announced run automatically", async () => {
   await using world = await openWorld({ clock: systemClock });
   const { admin, server } = world;
   const { template_id, organization_id } = await seedTemplate(server);
@@ -96,7 +96,7 @@ testInside("[CP-56] a build and an import that were never announced run automati
   }
 });
 
-testInside(
+testInProcess(
   "[CP-56] a build log's follower gets each line once, and its end, although they were not confirmed",
   async () => {
     await using world = await openWorld({ clock: systemClock });
@@ -128,7 +128,7 @@ testInside(
   },
 );
 
-testInside("[CP-56] a chat's follower gets a message whose commit was not confirmed", async () => {
+testInProcess("[CP-56] a chat's follower gets a message whose commit was not confirmed", async () => {
   await using world = await openChatWorld({ clock: systemClock });
   const { id } = await createChat(world, "one");
   using follower = await Follower.open(world.owner, id);
@@ -145,7 +145,7 @@ testInside("[CP-56] a chat's follower gets a message whose commit was not confir
   expect(follower.history).toEqual(["user: one", "assistant: a", "user: two", "assistant: b"]);
 });
 
-testInside(
+testInProcess(
   "[CP-56] a follower of an agent's lines is disconnected if stored lines may not have been delivered",
   async () => {
     await using server = await startTestServer({ clock: systemClock });
@@ -175,7 +175,7 @@ testInside(
   },
 );
 
-testInside("[LG-8] a follower that joins while lines are stored but not yet delivered sees them once", async () => {
+testInProcess("[LG-8] a follower that joins while lines are stored but not yet delivered sees them once", async () => {
   await using server = await startTestServer({ clock: systemClock });
   const seeded = await seedAgent(server);
   const owner = new Client(server.url, seeded.owner_token);

@@ -3,13 +3,13 @@
 import { Database } from "bun:sqlite";
 import { expect } from "bun:test";
 import { join } from "node:path";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { tempDirectory } from "#test/support/server.ts";
 
 const ROUNDS = 3;
 const MIN_CHANGES = 400;
 
-testInside(
+testInProcess(
   "[AU-1] after repeated kills, there are as many entries as changes, and no acknowledged change is missing",
   async () => {
     using temp = tempDirectory();

@@ -4,14 +4,14 @@ import { expect } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import type { AgentLog } from "#schema/agents/agent-log.ts";
 import { Client } from "#src/client.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { getContext } from "#test/support/seed.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { awaitBuild, createBuild, createWorkspace, ECHO, seedTemplate } from "#test/support/workspaces.ts";
 
 const DAY_MS = 86_400_000;
 
-testInside("[CR-21] when the clock jumps two days ahead and a week back, everything continues", async () => {
+testInProcess("[CR-21] when the clock jumps two days ahead and a week back, everything continues", async () => {
   let offsetMs = 0;
   const clock = { ...systemClock, now: () => systemClock.now() + offsetMs };
   await using server = await startTestServer({ clock });

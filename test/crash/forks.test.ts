@@ -11,7 +11,7 @@ import { testSingleServer } from "#test/support/one-server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, createWorkspace } from "#test/support/workspaces.ts";
-import { ServerPlace } from "./server.ts";
+import { ServerSlot } from "./server.ts";
 import { signInAdmin } from "./server-world.ts";
 
 const test = testSingleServer("localOfProcess");
@@ -21,7 +21,7 @@ const TEMPLATE = "provisioner: local\nresources: [{name: main, agents: [{name: m
 const POINTS = [...FORK_FAILPOINTS.filter((point) => point !== "fork_chats"), "home_replaced"] as const;
 
 test("[FO-6] killed at each failpoint, a server completes all copies of a fork, each once, and leaves nothing behind", async () => {
-  await using place = await ServerPlace.make();
+  await using place = await ServerSlot.make();
   await place.start();
   const { admin } = await signInAdmin(place);
   const { id } = await createWorkspace(admin, (await makeTemplate(admin, TEMPLATE)).id);

@@ -13,7 +13,7 @@ import { tempDirectory } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, createBuild, createWorkspace } from "#test/support/workspaces.ts";
-import { ServerPlace } from "./server.ts";
+import { ServerSlot } from "./server.ts";
 import { signInAdmin } from "./server-world.ts";
 
 const test = testSingleServer("localOfProcess");
@@ -21,7 +21,7 @@ const test = testSingleServer("localOfProcess");
 const TEMPLATE = "provisioner: local\nresources: [{name: main, agents: [{name: main}]}]\n";
 
 test("[HB-9] killed at each failpoint, a server completes its home backup work, and leaves nothing behind", async () => {
-  await using place = await ServerPlace.make();
+  await using place = await ServerSlot.make();
   using depot = tempDirectory();
   const settings = { SLIPWAY_HOME_BACKUP_DIR: depot.path, SLIPWAY_HOME_BACKUP_ENGINE: "archive" };
   let server = await place.start({ env: settings });
@@ -43,7 +43,7 @@ test("[HB-9] killed at each failpoint, a server completes its home backup work, 
         );
         return isQuiet && backups.length === 1 && backups.every(({ status }) => status === "ready") && backups;
       },
-      { what: "one backup", patience: 40_000 },
+      { what: "one backup", timeoutMs: 40_000 },
     );
   await admin.post(backupsPath, {});
   await awaitBackups();

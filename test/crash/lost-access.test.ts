@@ -9,7 +9,7 @@ import { scaleTimeout } from "#test/support/pace.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, createWorkspace } from "#test/support/workspaces.ts";
-import { command, ServerPlace } from "./server.ts";
+import { command, ServerSlot } from "./server.ts";
 import { signInAdmin } from "./server-world.ts";
 
 const test = testSingleServer("localOfProcess");
@@ -19,7 +19,7 @@ const PASSWORD = "a-long-password-of-bob-1";
 
 /** Opens a server with a running workspace that its owner has shared with the group of `bob`. */
 const openStory = async () => {
-  const place = await ServerPlace.make();
+  const place = await ServerSlot.make();
   await place.start();
   const { admin, organization_id } = await signInAdmin(place);
   const { id: bob } = await admin.post<{ id: string }>("/api/v2/users", {

@@ -1,7 +1,7 @@
 // Setups for readers that stop reading: the server that they call, and the processes whose memory is measured. This file has one server;
 // cluster/server-readers.ts has a spare of a cluster.
 import { residentMiB } from "#test/bench/machine.ts";
-import { ServerPlace } from "./server.ts";
+import { ServerSlot } from "./server.ts";
 import { signInAdmin, type World } from "./server-world.ts";
 
 export type Stage = AsyncDisposable & {
@@ -21,7 +21,7 @@ const SAMPLE_INTERVAL_MS = 20;
 
 /** Starts one server on a new data directory. */
 export const startOneServer = async (): Promise<Stage> => {
-  const place = await ServerPlace.make();
+  const place = await ServerSlot.make();
   const server = await place.start();
   return {
     world: await signInAdmin(place),

@@ -2,7 +2,7 @@
 // answered in the meantime, and no descriptor is left behind.
 import type { Socket } from "bun";
 import { until } from "#test/support/until.ts";
-import { ServerPlace } from "./server.ts";
+import { ServerSlot } from "./server.ts";
 import { assertNoProblems } from "./server-crash.ts";
 import type { Check, CheckOptions } from "./store/store-crash.ts";
 
@@ -39,7 +39,7 @@ const connect = async (url: URL, request = ""): Promise<{ socket: Socket; respon
 
 /** `rounds` thousand connections stay open: half of them have sent nothing, half have been answered once. */
 export const checkIdleConnections = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
-  await using place = await ServerPlace.make();
+  await using place = await ServerSlot.make();
   const server = await place.start();
   const { url } = place.client;
   await measureP99(url);
@@ -56,7 +56,7 @@ export const checkIdleConnections = async ({ rounds, seed, log }: CheckOptions):
     sockets.push(...batch.map(({ socket }) => socket));
   }
   // The kernel accepts a connection before the server does.
-  await until(async () => server.descriptors() - before.descriptors >= sockets.length, { patience: 5_000 }).catch(
+  await until(async () => server.descriptors() - before.descriptors >= sockets.length, { timeoutMs: 5_000 }).catch(
     () => {},
   );
   const openCount = server.descriptors() - before.descriptors;
@@ -80,7 +80,7 @@ const CONNECTIONS_PER_SECOND = 2_000;
 
 /** For `rounds` seconds, 2,000 connections are opened per second, used for one request and closed. */
 export const checkNewConnections = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
-  await using place = await ServerPlace.make();
+  await using place = await ServerSlot.make();
   const server = await place.start();
   const { url } = place.client;
   const visit = async (): Promise<boolean> => {

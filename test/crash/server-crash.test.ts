@@ -8,7 +8,7 @@ import { until } from "#test/support/until.ts";
 import { MANIFESTS } from "./oracle/build-load.ts";
 import { findDatabaseProblems } from "./oracle/database.ts";
 import { LineOracle } from "./oracle/log-lines.ts";
-import { ServerPlace } from "./server.ts";
+import { ServerSlot } from "./server.ts";
 import { checkServerFailpoints, TESTED_FAILPOINTS } from "./server-failpoints.ts";
 import { makeAgents, makeTemplate, makeWorkspace, makeWriters, signInAdmin, waitForBuild } from "./server-world.ts";
 
@@ -22,7 +22,7 @@ test(`[CR-4] killed at each failpoint, a server restarts immediately and has los
 testSingleServer("localOfProcess")(
   "[CR-3] a daemon that a killed server started without a record ends before the next one starts",
   async () => {
-    await using place = await ServerPlace.make();
+    await using place = await ServerSlot.make();
     await place.start();
     const world = await signInAdmin(place);
     const template = await makeTemplate(world, "twice", MANIFESTS.local);
@@ -46,7 +46,7 @@ testSingleServer("localOfProcess")(
 );
 
 test("[CR-5] a batch with a lost response is resent under its key and stored once", async () => {
-  await using place = await ServerPlace.make();
+  await using place = await ServerSlot.make();
   await place.start();
   const world = await signInAdmin(place);
   const [agent] = await makeAgents(world, "again", 1);
@@ -67,7 +67,7 @@ test("[CR-5] a batch with a lost response is resent under its key and stored onc
 });
 
 test("[CR-6] the oracle detects lost, duplicated, changed, reordered and truncated lines", async () => {
-  await using place = await ServerPlace.make();
+  await using place = await ServerSlot.make();
   await place.start();
   const world = await signInAdmin(place);
   const writers = await makeWriters(await makeAgents(world, "oracle", 1), () => 0.5);

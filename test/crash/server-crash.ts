@@ -7,7 +7,7 @@ import { findDatabaseProblems } from "./oracle/database.ts";
 import { LineOracle, listStoredLines } from "./oracle/log-lines.ts";
 import { findDifferences, LogReader } from "./oracle/log-reader.ts";
 import type { LogWriter } from "./oracle/log-writer.ts";
-import { type ServeProcess, ServerPlace, type StartOptions } from "./server.ts";
+import { type ServeProcess, ServerSlot, type StartOptions } from "./server.ts";
 import { CountingDaemons } from "./server-daemons.ts";
 import { makeAgents, makeTemplate, makeWriters, signInAdmin, type World, withTimeout } from "./server-world.ts";
 import type { Check, CheckOptions } from "./store/store-crash.ts";
@@ -21,7 +21,7 @@ export type LoadOptions = { agents: number; builders: number; daemons: number; g
 export class Torture implements AsyncDisposable {
   /** Settings of all servers under load. */
   static readonly env = { SLIPWAY_PROVISIONER_SLOTS: "6" };
-  readonly place: ServerPlace;
+  readonly place: ServerSlot;
   readonly world: World;
   readonly writers: readonly LogWriter[];
   readonly readers: readonly LogReader[];
@@ -48,7 +48,7 @@ export class Torture implements AsyncDisposable {
 
   /** Starts a server on a new directory and creates the load's workspaces. The load starts with `begin`. */
   static async make(seed: number, load: LoadOptions): Promise<Torture> {
-    const place = await ServerPlace.make();
+    const place = await ServerSlot.make();
     try {
       await place.start({ env: Torture.env });
       const world = await signInAdmin(place);

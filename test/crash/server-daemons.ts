@@ -6,7 +6,7 @@ import type { AgentLog } from "#schema/agents/agent-log.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { until } from "#test/support/until.ts";
 import { listStoredLines } from "./oracle/log-lines.ts";
-import type { ServerPlace } from "./server.ts";
+import type { ServerSlot } from "./server.ts";
 import { makeTemplate, makeWorkspace, type World, waitForBuild } from "./server-world.ts";
 
 const SCRIPT = `i=0
@@ -19,20 +19,20 @@ echo "counted $i"
 `;
 
 export class CountingDaemons {
-  readonly #place: ServerPlace;
+  readonly #place: ServerSlot;
   readonly #world: World;
   readonly #workspaces: Workspace[];
   /** Lines of all counters after `finish`. */
   lines = 0;
 
-  private constructor(place: ServerPlace, world: World, workspaces: Workspace[]) {
+  private constructor(place: ServerSlot, world: World, workspaces: Workspace[]) {
     this.#place = place;
     this.#world = world;
     this.#workspaces = workspaces;
   }
 
   /** Starts `count` workspaces, and waits until each has printed its first number. */
-  static async start(place: ServerPlace, world: World, count: number): Promise<CountingDaemons> {
+  static async start(place: ServerSlot, world: World, count: number): Promise<CountingDaemons> {
     const agents = [{ name: "main", scripts: [{ display_name: "Counter", run_on_start: true, script: SCRIPT }] }];
     const template = await makeTemplate(world, "counter", {
       provisioner: "local",

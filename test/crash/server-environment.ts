@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { ENTER, SmallDisk, smallDiskSkipReason } from "./disk/small-disk.ts";
 import { findDatabaseProblems } from "./oracle/database.ts";
 import { listStoredLines } from "./oracle/log-lines.ts";
-import { ServerPlace } from "./server.ts";
+import { ServerSlot } from "./server.ts";
 import { assertNoProblems } from "./server-crash.ts";
 import { type EchoAgent, makeAgents, signInAdmin, type World } from "./server-world.ts";
 import type { Check, CheckOptions } from "./store/store-crash.ts";
@@ -61,7 +61,7 @@ const checkReads = async ({ admin }: World): Promise<string[]> => {
  * it.
  */
 export const checkFullDisk = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
-  await using place = await ServerPlace.make({ isNew: true });
+  await using place = await ServerSlot.make({ isNew: true });
   await using disk = await SmallDisk.mount(place.directory, DISK_MIB);
   const { commandPrefix } = disk;
   const env = { SLIPWAY_AGENT_LOG_LIMIT: String(2 ** 30) };
@@ -125,7 +125,7 @@ const checkWhileLocked = async (disk: SmallDisk, lines: NumberedLines, world: Wo
 type CheckRefusal = (situation: string, pattern: RegExp, commandPrefix?: string[]) => Promise<void>;
 
 /** Returns a check of a start that must fail: it must give the reason in one line, and exit with 1. */
-const makeRefusalCheck = (place: ServerPlace, failures: string[], log: (line: string) => void): CheckRefusal => {
+const makeRefusalCheck = (place: ServerSlot, failures: string[], log: (line: string) => void): CheckRefusal => {
   return async (situation, pattern, commandPrefix = []) => {
     const { code, errors } = await place.spawn({ commandPrefix }).ended;
     const [firstLine = "", ...otherLines] = errors.trim().split("\n");
@@ -137,7 +137,7 @@ const makeRefusalCheck = (place: ServerPlace, failures: string[], log: (line: st
 
 /** Checks that a start on a read-only directory fails with a readable message and changes nothing. */
 export const readOnlyDirectory = async ({ seed, log }: CheckOptions): Promise<string> => {
-  await using place = await ServerPlace.make({ isNew: true });
+  await using place = await ServerSlot.make({ isNew: true });
   mkdirSync(place.directory);
   const failures: string[] = [];
   const checkRefusal = makeRefusalCheck(place, failures, log);
@@ -154,7 +154,7 @@ export const readOnlyDirectory = async ({ seed, log }: CheckOptions): Promise<st
 
 /** Checks that a start waits for a database that another program locks, and then fails with a readable message. */
 export const checkLockedAtStart = async ({ seed, log }: CheckOptions): Promise<string> => {
-  await using place = await ServerPlace.make();
+  await using place = await ServerSlot.make();
   await place.start();
   await place.stop();
   const failures: string[] = [];

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { FAILPOINTS, type Failpoint } from "#base/failpoint.ts";
 import { usesPostgres } from "#test/support/postgres-server.ts";
 import { findDatabaseProblems } from "./oracle/database.ts";
-import { ServerPlace } from "./server.ts";
+import { ServerSlot } from "./server.ts";
 import { assertNoProblems, Torture } from "./server-crash.ts";
 import { signInAdmin, templateTar } from "./server-world.ts";
 import type { Check, CheckOptions } from "./store/store-crash.ts";
@@ -60,7 +60,7 @@ const checkFailpoint = async (torture: Torture, seed: number, point: string): Pr
 
 /** Checks that a server that dies in the first migration of an empty directory completes it at the next start. */
 const checkMigrationFailpoint = async (): Promise<void> => {
-  await using place = await ServerPlace.make({ isNew: true });
+  await using place = await ServerSlot.make({ isNew: true });
   const { signal } = await place.spawn({ env: toFailpointEnv("in_migration") }).ended;
   if (signal !== "SIGKILL") throw new Error("in_migration was not reached");
   await place.start();
@@ -71,7 +71,7 @@ const checkMigrationFailpoint = async (): Promise<void> => {
 
 /** Checks that an upload is never visible, and is removed at the next start, if the server dies before the file gets its name. */
 const checkUploadFailpoint = async (): Promise<void> => {
-  await using place = await ServerPlace.make();
+  await using place = await ServerSlot.make();
   await place.start();
   const { admin } = await signInAdmin(place);
   await place.stop();

@@ -8,7 +8,7 @@ import type { Client } from "#src/client.ts";
 import { randomFrom } from "#test/support/random.ts";
 import { until } from "#test/support/until.ts";
 import { MANIFESTS } from "./oracle/build-load.ts";
-import { ServerPlace } from "./server.ts";
+import { ServerSlot } from "./server.ts";
 import { assertNoProblems } from "./server-crash.ts";
 import { parseResponses, type TracedResponse, traceCommand } from "./server-trace.ts";
 import { makeAgents, makeTemplate, makeWriters, signInAdmin, type World, waitForBuild } from "./server-world.ts";
@@ -104,7 +104,7 @@ const findProblems = (responses: readonly TracedResponse[], isAlone: boolean): s
 
 /** Checks one call of each kind, then `rounds` hundred batches of many concurrent writers. */
 export const serverFlush = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
-  await using place = await ServerPlace.make();
+  await using place = await ServerSlot.make();
   const file = join(place.scratch, "trace.txt");
   await place.start({ commandPrefix: traceCommand(file) });
   const world = await signInAdmin(place);

@@ -2,10 +2,10 @@
 import { expect, test } from "bun:test";
 import type { AgentLog } from "#schema/agents/agent-log.ts";
 import type { Client } from "#src/client.ts";
-import { openStalled, readLogs } from "#test/api/agents/stalled.ts";
+import { openStalledFollower, readLogs } from "#test/api/agents/stalled.ts";
 import { until } from "#test/support/until.ts";
 import { listStoredLines } from "./oracle/log-lines.ts";
-import { ServerPlace } from "./server.ts";
+import { ServerSlot } from "./server.ts";
 import { checkFrozenServer, checkTwoServers, serverStop } from "./server-signals.ts";
 import { checkStalledEvents, checkStalledFollowers } from "./server-slow.ts";
 import { checkDroppedFollowers, checkLogCap, connectionStorm } from "./server-streams.ts";
@@ -49,7 +49,7 @@ test(`[CR-16] concurrent batches never exceed an agent's cap, and acknowledged l
 type FollowerLog = { lines: AgentLog[]; delays: number[] };
 
 test("[CR-13] an early, a late and a slow follower see the same lines; the server closes only the slow one", async () => {
-  await using place = await ServerPlace.make();
+  await using place = await ServerSlot.make();
   await place.start();
   const { admin, organization_id } = await signInAdmin(place);
   const [agent] = await makeAgents({ admin, organization_id }, "story", 1);
@@ -90,7 +90,7 @@ test("[CR-13] an early, a late and a slow follower see the same lines; the serve
   await waitForCount(earlyFollower, writtenCount);
   const delaysWithout = earlyFollower.delays.slice(linesBefore.length).sort((a, b) => a - b);
 
-  await using slowFollower = await openStalled(place.client.url, `${path}&after=${2 ** 40}`, admin.token ?? "");
+  await using slowFollower = await openStalledFollower(place.client.url, `${path}&after=${2 ** 40}`, admin.token ?? "");
   const firstCount = writtenCount;
   await write(220);
   await waitForCount(earlyFollower, writtenCount);

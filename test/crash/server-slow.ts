@@ -3,7 +3,7 @@
 import { connect, type Socket } from "node:net";
 import type { AgentLog } from "#schema/agents/agent-log.ts";
 import type { Client } from "#src/client.ts";
-import { openStalled, readLogs } from "#test/api/agents/stalled.ts";
+import { openStalledFollower, readLogs } from "#test/api/agents/stalled.ts";
 import type { BareSocket } from "#test/support/net/bare-socket.ts";
 import { until } from "#test/support/until.ts";
 import { listStoredLines } from "./oracle/log-lines.ts";
@@ -42,7 +42,7 @@ export const checkStalledFollowers = async (
   const following = healthy.run();
   const token = world.admin.token ?? "";
   const stalled: BareSocket[] = [];
-  for (let i = 0; i < rounds; i++) stalled.push(await openStalled(url, `${path}&after=${after}`, token));
+  for (let i = 0; i < rounds; i++) stalled.push(await openStalledFollower(url, `${path}&after=${after}`, token));
   const growth = await measureGrowth(stage, () => writeBytes(agent, bytes));
   const stored = await listStoredLines(world.admin, agent.agent_id);
   await healthy.waitForLines(stored.length);

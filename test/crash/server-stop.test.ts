@@ -7,13 +7,13 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { testSingleServer } from "#test/support/one-server.ts";
 import { until } from "#test/support/until.ts";
 import { read } from "./oracle/calls.ts";
-import { ServerPlace } from "./server.ts";
+import { ServerSlot } from "./server.ts";
 import { makeTemplate, makeWorkspace, signInAdmin } from "./server-world.ts";
 
 const test = testSingleServer("localOfProcess");
 
 test("[WK-27] [CR-2] killed while a stop waits for its scripts, a server stops the workspace and keeps all script output", async () => {
-  await using place = await ServerPlace.make();
+  await using place = await ServerSlot.make();
   const server = await place.start();
   const world = await signInAdmin(place);
   const { admin } = world;

@@ -10,7 +10,7 @@ import { randomFrom } from "#test/support/random.ts";
 import { until } from "#test/support/until.ts";
 import { read } from "./oracle/calls.ts";
 import { findDatabaseProblems } from "./oracle/database.ts";
-import { ServerPlace } from "./server.ts";
+import { ServerSlot } from "./server.ts";
 import { assertNoProblems } from "./server-crash.ts";
 import { makeWorkspace, signInAdmin, type World } from "./server-world.ts";
 import type { Check, CheckOptions } from "./store/store-crash.ts";
@@ -24,12 +24,12 @@ const STEPS = 8;
  * an administrator before the workspace is created.
  */
 export const openChatServer = async (
-  begin: (place: ServerPlace, stack: AsyncDisposableStack) => Promise<string>,
+  begin: (place: ServerSlot, stack: AsyncDisposableStack) => Promise<string>,
   env: Record<string, string> = STORY_ENV,
   prepare: (world: World) => Promise<void> = async () => {},
 ) => {
   await using stack = new AsyncDisposableStack();
-  const place = stack.use(await ServerPlace.make());
+  const place = stack.use(await ServerSlot.make());
   const base_url = await begin(place, stack);
   await place.start({ env });
   const world = await signInAdmin(place);
@@ -72,7 +72,7 @@ const findLocalTemplate = async ({ admin }: World): Promise<string> => {
 
 export type Story = Awaited<ReturnType<typeof openStory>>;
 
-export const beginChat = ({ world, workspace_id }: Story, text: string): Promise<Chat> => {
+export const startChat = ({ world, workspace_id }: Story, text: string): Promise<Chat> => {
   const { admin, organization_id } = world;
   return admin.post("/api/v2/chats", { organization_id, workspace_id, content: [{ type: "text", text }] });
 };
@@ -135,7 +135,7 @@ export const serverStory = async ({ rounds, seed, log }: CheckOptions): Promise<
         killed.resolve();
       }, delayMs);
     };
-    const { id } = await beginChat(story, `Fix ${name}`);
+    const { id } = await startChat(story, `Fix ${name}`);
     if (fatalStep >= 0) {
       await killed.promise;
       await place.newest.ended;
@@ -143,7 +143,7 @@ export const serverStory = async ({ rounds, seed, log }: CheckOptions): Promise<
       await place.start({ env: STORY_ENV });
       steps.set(fatalStep, (steps.get(fatalStep) ?? 0) + 1);
     }
-    await until(() => isIdle(world, id), { patience: 120_000 });
+    await until(() => isIdle(world, id), { timeoutMs: 120_000 });
     const actualOutline = outlineMessages(await listMessages(world, id)).replace(name, "work");
     if (round === 0) outline = actualOutline;
     log(`kill ${round}: ${delayMs.toFixed(0)} ms into step ${fatalStep}`);

@@ -7,14 +7,14 @@ import { call } from "./oracle/calls.ts";
 import { findDatabaseProblems } from "./oracle/database.ts";
 import { listStoredLines } from "./oracle/log-lines.ts";
 import { findDifferences, LogReader } from "./oracle/log-reader.ts";
-import { ServerPlace } from "./server.ts";
+import { ServerSlot } from "./server.ts";
 import { assertNoProblems } from "./server-crash.ts";
 import { makeAgents, makeWriters, signInAdmin } from "./server-world.ts";
 import type { Check, CheckOptions } from "./store/store-crash.ts";
 
 /** Eight followers are disconnected `rounds` hundred times in total while lines arrive. In the end, each has received every line once. */
 export const checkDroppedFollowers = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
-  await using place = await ServerPlace.make();
+  await using place = await ServerSlot.make();
   await place.start();
   const world = await signInAdmin(place);
   const random = randomFrom(seed);
@@ -58,7 +58,7 @@ const MEMORY_NOISE = 60 * 1024 * 1024;
  * Two hundred followers connect and disconnect each second for `rounds` seconds. Then the server has as many file descriptors as before.
  */
 export const connectionStorm = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
-  await using place = await ServerPlace.make();
+  await using place = await ServerSlot.make();
   const server = await place.start();
   const world = await signInAdmin(place);
   const [writer] = await makeWriters(await makeAgents(world, "storm", 1), randomFrom(seed));
@@ -96,7 +96,7 @@ const LOGS_PATH = "/api/v2/workspaceagents/me/logs";
 
 /** `rounds` agents are filled to their limit by many concurrent batches, next to one agent that stays below it. */
 export const checkLogCap = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
-  await using place = await ServerPlace.make();
+  await using place = await ServerSlot.make();
   await place.start({ env: { SLIPWAY_AGENT_LOG_LIMIT: String(CAP_BYTES) } });
   const world = await signInAdmin(place);
   const random = randomFrom(seed);

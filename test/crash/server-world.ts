@@ -10,7 +10,7 @@ import { ADMIN } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { call, read, retryUntilAnswered } from "./oracle/calls.ts";
 import { LogWriter } from "./oracle/log-writer.ts";
-import type { ServerPlace } from "./server.ts";
+import type { ServerSlot } from "./server.ts";
 
 export type World = {
   admin: Client;
@@ -18,7 +18,7 @@ export type World = {
 };
 
 /** Signs the first user in; sessions survive the server. */
-export const signInAdmin = async (place: Pick<ServerPlace, "client">): Promise<World> => {
+export const signInAdmin = async (place: Pick<ServerSlot, "client">): Promise<World> => {
   const admin = await place.client.signIn(ADMIN.email, ADMIN.password);
   const [organization] = await admin.get<{ id: string }[]>("/api/v2/users/me/organizations");
   if (!organization) throw new Error("the server has no organization");

@@ -40,7 +40,7 @@ export class ServeProcess {
   readonly ended: Promise<ProcessExit>;
   #errors = "";
 
-  constructor(place: ServerPlace, { env = {}, commandPrefix = [] }: StartOptions = {}) {
+  constructor(place: ServerSlot, { env = {}, commandPrefix = [] }: StartOptions = {}) {
     this.child = Bun.spawn([...commandPrefix, ...toProgramCommand(), "serve"], {
       env: {
         PATH: Bun.env.PATH ?? "",
@@ -98,13 +98,13 @@ export class ServeProcess {
 }
 
 /** The places that are not disposed yet: however the tests end, no server or daemon outlives them. */
-const openPlaces = new Set<ServerPlace>();
+const openPlaces = new Set<ServerSlot>();
 process.on("exit", () => {
   for (const place of openPlaces) place.killAll();
 });
 
 /** A data directory and a port on which servers run one after the other; with SLIPWAY_TEST_DATABASE=postgres, also a database. */
-export class ServerPlace implements AsyncDisposable {
+export class ServerSlot implements AsyncDisposable {
   readonly #temp = temporaryDirectory();
   readonly #processes: ServeProcess[] = [];
   readonly directory = join(this.#temp.path, "data");
@@ -123,8 +123,8 @@ export class ServerPlace implements AsyncDisposable {
   }
 
   /** Creates the directory as after a first start with the user ADMIN. With `isNew`, the test runs the first start. */
-  static async make({ isNew = false } = {}): Promise<ServerPlace> {
-    const place = new ServerPlace(await findFreePort());
+  static async make({ isNew = false } = {}): Promise<ServerSlot> {
+    const place = new ServerSlot(await findFreePort());
     if (usesPostgres) place.database = { SLIPWAY_DATABASE_URL: await ensureDatabase(place.directory) };
     else if (!isNew) {
       mkdirSync(place.directory, { mode: 0o700 });

@@ -10,7 +10,7 @@ import { testSingleServer } from "#test/support/one-server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, awaitWorkspace, createBuild, createWorkspace } from "#test/support/workspaces.ts";
-import { ServerPlace } from "./server.ts";
+import { ServerSlot } from "./server.ts";
 import { signInAdmin } from "./server-world.ts";
 
 const test = testSingleServer("localOfProcess");
@@ -50,7 +50,7 @@ const triggerFailpoint = async (client: Client, id: string, point: Failpoint): P
 };
 
 test("[SN-9] killed at each failpoint, a server completes its snapshot work, and leaves nothing behind", async () => {
-  await using place = await ServerPlace.make();
+  await using place = await ServerSlot.make();
   let server = await place.start();
   const { admin } = await signInAdmin(place);
   const { id } = await createWorkspace(admin, (await makeTemplate(admin, TEMPLATE)).id);

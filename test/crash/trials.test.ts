@@ -14,7 +14,7 @@ import { scaleTimeout } from "#test/support/pace.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, createWorkspace } from "#test/support/workspaces.ts";
-import { ServerPlace } from "./server.ts";
+import { ServerSlot } from "./server.ts";
 import { signInAdmin } from "./server-world.ts";
 
 const test = testSingleServer("localOfProcess");
@@ -29,7 +29,7 @@ test(
   "[TY-8] killed at each failpoint, a server prompts and checks each way once, keeps one completely, and leaves nothing behind",
   async () => {
     await using models = await startWritingModel();
-    await using place = await ServerPlace.make();
+    await using place = await ServerSlot.make();
     let server = await place.start({ env: ENV });
     const { admin, organization_id } = await signInAdmin(place);
     await addWritingModel(admin, models);

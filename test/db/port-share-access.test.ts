@@ -9,7 +9,7 @@ import { findSharableBy } from "#db/workspaces/port-shares.ts";
 import { canStartStop, canUseWorkspace } from "#domain/access.ts";
 import { loadCaller } from "#domain/users/as-caller.ts";
 import type { Acl } from "#schema/workspaces/acl.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { getContext, seedAgent } from "#test/support/seed.ts";
 import { startTestServer } from "#test/support/server.ts";
 
@@ -29,7 +29,7 @@ const SHARED_ROLES = [undefined, "use", "admin"] as const;
 const combine = <A, B>(first: readonly A[], second: readonly B[]): [A, B][] =>
   first.flatMap((a) => second.map((b): [A, B] => [a, b]));
 
-testInside(
+testInProcess(
   "[SH-14] the statement allows sharing ports to exactly the people whom the access rules allow it",
   async () => {
     await using server = await startTestServer();

@@ -13,7 +13,7 @@ import { parseWorkspaceFilter } from "#domain/workspaces/search.ts";
 import type { Workspace, Workspaces } from "#schema/workspaces/workspace.ts";
 import type { UserCaller } from "#src/api/http/caller.ts";
 import type { Client } from "#src/client.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { getContext, seedUser } from "#test/support/seed.ts";
 import { type SeededMany, seedMany } from "#test/support/seed-many.ts";
@@ -86,7 +86,7 @@ const makeCaller = (kind: "owner" | "organization_admin" | "member"): UserCaller
   return { user_id: people[kind].id, roles, organizations, groups: [], compat: false } as unknown as UserCaller;
 };
 
-testInside("[WL-1] every list search uses an index, for every caller", () => {
+testInProcess("[WL-1] every list search uses an index, for every caller", () => {
   using db = new Database(join(temp.path, "slipway.db"), { readonly: true });
   const faults: string[] = [];
   for (const kind of ["owner", "organization_admin", "member"] as const) {
@@ -114,7 +114,7 @@ const search = (client: Client, q: string, limit = 0, offset = 0) =>
   client.get<Workspaces>(`/api/v2/workspaces?q=${encodeURIComponent(q)}&limit=${limit}&offset=${offset}`);
 const listIds = (list: readonly Workspace[]): string[] => list.map(({ id }) => id);
 
-testInside("[WL-2] pages follow each other without gaps or duplicates, and the count is their total", async () => {
+testInProcess("[WL-2] pages follow each other without gaps or duplicates, and the count is their total", async () => {
   for (const { client } of [people.owner, people.organization_admin, people.member]) {
     for (const q of ["", "status:running", "status:failed", "name:ws-00", "owner:owner-7", "param:size=big"]) {
       const complete = await search(client, q);
@@ -132,7 +132,7 @@ testInside("[WL-2] pages follow each other without gaps or duplicates, and the c
   }
 });
 
-testInside("[WL-7] cursor pages contain each workspace once, for every caller and search", async () => {
+testInProcess("[WL-7] cursor pages contain each workspace once, for every caller and search", async () => {
   for (const { client } of [people.owner, people.organization_admin, people.member]) {
     for (const q of ["", "status:running", "name:ws-00", "owner:owner-7"]) {
       const complete = await search(client, q);
@@ -151,7 +151,7 @@ testInside("[WL-7] cursor pages contain each workspace once, for every caller an
   }
 });
 
-testInside(
+testInProcess(
   "[WL-3] each caller's list and count contain only visible workspaces, in the same order for everyone",
   async () => {
     const allWorkspaces = (await search(people.owner.client, "")).workspaces;
@@ -175,7 +175,7 @@ testInside(
   },
 );
 
-testInside("[WL-4] a search returns exactly the workspaces that match its terms", async () => {
+testInProcess("[WL-4] a search returns exactly the workspaces that match its terms", async () => {
   const allWorkspaces = (await search(people.owner.client, "")).workspaces;
   const cases: [string, (workspace: Workspace) => boolean][] = [
     ["status:stopped", ({ latest_build }) => latest_build.status === "stopped"],
@@ -197,7 +197,7 @@ testInside("[WL-4] a search returns exactly the workspaces that match its terms"
   }
 });
 
-testInside("[WL-6] rereads only the workspaces of a cached page whose agents have changed since", async () => {
+testInProcess("[WL-6] rereads only the workspaces of a cached page whose agents have changed since", async () => {
   const { client } = people.owner;
   const { store } = getContext(world.server);
   const q = "owner:owner-7";
@@ -224,7 +224,7 @@ testInside("[WL-6] rereads only the workspaces of a cached page whose agents hav
   expect(takeScannedParams().some((param) => param === JSON.stringify(listIds(workspaces)))).toBe(true);
 });
 
-testInside("[WL-5] a cached page is not reused once anything in it has changed", async () => {
+testInProcess("[WL-5] a cached page is not reused once anything in it has changed", async () => {
   const { client } = people.owner;
   const q = "owner:owner-9";
   const [firstWorkspace] = (await search(client, q, 5)).workspaces;

@@ -74,7 +74,8 @@ const arbitraryObject = (schema: Schema): fc.Arbitrary<unknown> => {
 };
 
 /** Returns one valid value, always the same. */
-export const exampleValue = (schema: Schema): unknown => fc.sample(validValues(schema), { numRuns: 1, seed: 42 })[0];
+export const createExampleValue = (schema: Schema): unknown =>
+  fc.sample(validValues(schema), { numRuns: 1, seed: 42 })[0];
 
 /** Values that attackers and broken programs send. */
 export const hostileValues: fc.Arbitrary<unknown> = fc.oneof(

@@ -6,8 +6,8 @@ import { ROOT, readPage } from "#test/support/documents.ts";
 import { TEST_TIMEOUT_MS } from "#test/support/pace.ts";
 import { tempDirectory } from "#test/support/server.ts";
 
-/** `test` with its variants and wrappers (support/needs.ts, support/inside.ts, support/one-server.ts), and hooks. */
-const REGISTRATION = /^(?:test\w*|describe|describeInside|(?:before|after)(?:All|Each))$/;
+/** `test` with its variants and wrappers (support/needs.ts, support/in-process.ts, support/one-server.ts), and hooks. */
+const REGISTRATION = /^(?:test\w*|describe|describeInProcess|(?:before|after)(?:All|Each))$/;
 const LIMIT = /^[\d_]+$|^[A-Z][A-Z_]+$|[*+]/;
 /** A last argument that could be a limit. Only such files are parsed, because parsing all files takes seconds. */
 const CANDIDATE =
@@ -60,7 +60,7 @@ const limits: [call: string, found: number][] = [
   ['testNeeding([needs.git], "a", async () => {}, 300_000)', 1], ['testSingleServer("local")("a", () => {}, 30_000)', 1],
   ["beforeAll(async () => {}, 60_000)", 1], ["afterAll(close, 60_000)", 1], ['test("a", run, scaleTimeout(120_000))', 1],
   ['test("a", run, scaleTimeout(240_000))', 0], ['test("a", run, scaleTimeout(N * 1000))', 0], ["afterAll(() => sleep(60_000))", 0],
-  ['test("a", () => { schedule(end, 60_000); })', 0], ["await until(isDone, { patience: 120_000 })", 0],
+  ['test("a", () => { schedule(end, 60_000); })', 0], ["await until(isDone, { timeoutMs: 120_000 })", 0],
 ];
 test.each(limits)("[RP-48] %s: %i", (call, found) => {
   expect(findLimits("x.ts", call)).toHaveLength(found);

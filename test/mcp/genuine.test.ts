@@ -40,7 +40,7 @@ const openServers = (folder: string, commands: Record<string, readonly string[]>
   return {
     /** Resolves when each server has this status. */
     waitForAll: (status: string) =>
-      until(() => Object.keys(commands).every((name) => find(name)?.status === status), { patience: 90_000 }),
+      until(() => Object.keys(commands).every((name) => find(name)?.status === status), { timeoutMs: 90_000 }),
     getError: (name: string) => find(name)?.error,
     listTools: (name: string) => (find(name)?.tools ?? []).map((tool) => tool.name),
     call: (name: string, tool: string, args: object, silence_ms = 60_000) =>
@@ -161,7 +161,7 @@ const makeRestartableHost = (command: (port: number) => readonly string[]) => {
     port,
     async start(): Promise<void> {
       child = Bun.spawn([...command(port)], { env: { PATH, PORT: `${port}` }, stdout: "ignore", stderr: "ignore" });
-      await until(() => isListening(port), { patience: 90_000 });
+      await until(() => isListening(port), { timeoutMs: 90_000 });
     },
     async kill(): Promise<void> {
       child?.kill("SIGKILL");

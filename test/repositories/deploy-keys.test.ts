@@ -33,7 +33,7 @@ testNeeding(
     using git = openGitWorld(() => false);
     await git.publish("lib", { "lib.txt": "lib" });
     const app = await git.publish("app", { "README.md": "app" });
-    app.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", git.bare("lib"), "lib");
+    app.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", git.getBareFolder("lib"), "lib");
     app.git("config", "-f", ".gitmodules", "submodule.lib.url", "../lib.git");
     app.git("add", ".gitmodules");
     app.git("commit", "-q", "-m", "with a submodule");
@@ -43,7 +43,7 @@ testNeeding(
     const { public_key: accountKey } = await admin.get<GitSshKey>("/api/v2/users/me/gitsshkey");
     using temp = tempDirectory();
     using host = await sshHost(needs.sshd.file, needs.sshKeygen.file, temp.path, "");
-    const url = host.url(git.bare("app"));
+    const url = host.url(git.getBareFolder("app"));
     const readRepository = () => admin.post<RepositoryFound>("/api/v2/repositories/read", { repository: { url } });
 
     expect(await readRepository()).toMatchObject({ may_create_deploy_key: true });
@@ -56,9 +56,9 @@ testNeeding(
     expect(beforeAuthorization.problem).toContain("did not let your deploy key read");
     expect(beforeAuthorization.problem).toContain(new URL(url).host);
 
-    host.authorize(key.public_key, git.bare("app"));
+    host.authorize(key.public_key, git.getBareFolder("app"));
     // The submodule is another repository, which the account's key can read.
-    host.authorize(accountKey, git.bare("lib"));
+    host.authorize(accountKey, git.getBareFolder("lib"));
     const { plan, problem } = await readRepository();
     expect([problem, plan?.ssh_url]).toEqual(["", url]);
     const created = await admin.post<Workspace>("/api/v2/users/me/workspaces", { name: "app", repository: { url } });

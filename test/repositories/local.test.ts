@@ -37,7 +37,7 @@ testNeeding(
     using git = openGitWorld();
     await git.publish("lib", { "lib.txt": "lib" });
     const app = await git.publish("app", { "README.md": "app", ".devcontainer/devcontainer.json": DEVCONTAINER });
-    app.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", git.bare("lib"), "lib");
+    app.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", git.getBareFolder("lib"), "lib");
     app.git("config", "-f", ".gitmodules", "submodule.lib.url", "../lib.git");
     app.git("add", ".gitmodules");
     app.git("commit", "-q", "-m", "with a submodule");

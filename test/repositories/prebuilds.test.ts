@@ -9,7 +9,7 @@ import type { CreatedRepositoryPrebuild, RepositoryPrebuild } from "#schema/temp
 import { DockerProvisioner } from "#src/provisioners/docker/docker.ts";
 import { Engine } from "#src/provisioners/docker/engine.ts";
 import { newPerson } from "#test/api/users/people.ts";
-import { ServerPlace } from "#test/crash/server.ts";
+import { ServerSlot } from "#test/crash/server.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { requireSingleServer } from "#test/support/one-server.ts";
@@ -179,7 +179,7 @@ testNeeding(
   async () => {
     const app = await git.publish("killed", { Dockerfile: "FROM slipway-test:1\n" });
     const url = git.link("killed");
-    await using server = await ServerPlace.make();
+    await using server = await ServerSlot.make();
     await server.start({ env });
     const owner = await server.client.signIn(ADMIN.email, ADMIN.password);
     const { prebuild } = await owner.post<CreatedRepositoryPrebuild>(PATH, { url, keep: 1 });

@@ -14,7 +14,7 @@ export type GitWorld = Disposable & {
   /** Creates a repository with these files on `main`, and returns its clone. */
   readonly publish: (name: string, files: Readonly<Record<string, string>>) => Promise<TestRepository>;
   /** Returns the folder of a hosted repository. */
-  readonly bare: (name: string) => string;
+  readonly getBareFolder: (name: string) => string;
 };
 
 /** Starts a git host. `canRead` accepts tokens; by default, everyone can read. `address` is the address of this machine for containers. */
@@ -26,7 +26,7 @@ export const openGitWorld = (canRead: (token: string) => boolean = () => true, a
   const bare = (name: string): string => join(hosted, `${name}.git`);
   return {
     host,
-    bare,
+    getBareFolder: bare,
     link: (name) => `http://${host}/${name}`,
     async publish(name, files) {
       await createBareRepository(needs.git.file, bare(name));

@@ -5,7 +5,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { TestTerminal } from "#test/api/agents/reach.ts";
 import { forFile } from "#test/support/for-file.ts";
-import { describeInside } from "#test/support/inside.ts";
+import { describeInProcess } from "#test/support/in-process.ts";
 import { until } from "#test/support/until.ts";
 import { callTools, Follower, listMessages, openChat, openToolWorld } from "#test/tools/world.ts";
 
@@ -30,7 +30,7 @@ const expectNoToken = (environment: string): void => {
   expect(readFileSync(file, "utf8").trim()).toBe(world.seeded.agent_token);
 };
 
-describeInside("[DM-20] the agent's token is not in the environment", () => {
+describeInProcess("[DM-20] the agent's token is not in the environment", () => {
   test("[DM-20] of a start script", async () => expectNoToken(await readEnvironment("script")));
 
   test("[DM-20] of a shell in a terminal", async () => {

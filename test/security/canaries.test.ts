@@ -9,7 +9,7 @@ import { Client } from "#src/client.ts";
 import { callAs, getRow } from "#test/api/edge/matrix-call.ts";
 import { CALLERS, type CallerName, type MatrixWorld, openMatrixWorld } from "#test/api/edge/matrix-world.ts";
 import type { Operation } from "#test/fuzz/operations.ts";
-import { describeInside, testInside } from "#test/support/inside.ts";
+import { describeInProcess, testInProcess } from "#test/support/in-process.ts";
 import { scaleTimeout } from "#test/support/pace.ts";
 import { ADMIN } from "#test/support/server.ts";
 
@@ -41,7 +41,7 @@ const MANIFEST: Manifest = {
   ],
 };
 
-describeInside("canaries", () => {
+describeInProcess("canaries", () => {
   let world: MatrixWorld;
   const secrets = new Map<string, string>();
   const responses: { request: string; text: string }[] = [];
@@ -137,7 +137,7 @@ describeInside("canaries", () => {
   const findSecrets = (text: string): string[] =>
     [...secrets].filter(([, secret]) => text.includes(secret)).map(([name]) => name);
 
-  testInside("[SC-4] no response and no stream contains a secret, except where the specification returns it", () => {
+  testInProcess("[SC-4] no response and no stream contains a secret, except where the specification returns it", () => {
     expect(secrets.size).toBeGreaterThan(15);
     expect(responses.length).toBeGreaterThan(world.operations.length * CALLERS.length);
     const leaks = responses.flatMap(({ request, text }) =>
@@ -151,7 +151,7 @@ describeInside("canaries", () => {
     expect(Object.keys(ALLOWED_DISCLOSURES).filter((name) => !disclosed.has(name))).toEqual([]);
   });
 
-  testInside("[SC-4] no log line contains a secret, at the most verbose level", () => {
+  testInProcess("[SC-4] no log line contains a secret, at the most verbose level", () => {
     log("test").info("listening");
     expect(lines.at(-1)).toContain("listening");
     expect([...new Set(lines.flatMap(findSecrets))]).toEqual([]);

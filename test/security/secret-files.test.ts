@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Client } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
-import { describeInside } from "#test/support/inside.ts";
+import { describeInProcess } from "#test/support/in-process.ts";
 import { callTools, Follower, listMessages, openChat, openToolWorld } from "#test/tools/world.ts";
 
 const world = await forFile(openToolWorld());
@@ -21,7 +21,7 @@ const expectHidden = (text: string, lines: readonly string[]): void => {
   for (const line of lines) expect(text).not.toContain(line.slice(0, 24));
 };
 
-describeInside("secrets in files", () => {
+describeInProcess("secrets in files", () => {
   test("[TO-21] no tool shows the lines of a key, whether numbered, prefixed, split, compared or attached", async () => {
     await world.owner.post("/api/v2/users/me/secrets", { name: "deploy", value: KEY });
     await Bun.write(join(world.home, "key"), KEY);

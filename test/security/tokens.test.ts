@@ -8,7 +8,7 @@ import { isSameDigest, sha256 } from "#base/ids.ts";
 import { configureLogging, resetLogging } from "#base/log.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Client } from "#src/client.ts";
-import { describeInside, testInside } from "#test/support/inside.ts";
+import { describeInProcess, testInProcess } from "#test/support/in-process.ts";
 import { getContext } from "#test/support/seed.ts";
 import { ADMIN, startTestServer, type TestServer, tempDirectory } from "#test/support/server.ts";
 import { makeKey } from "#test/support/worker.ts";
@@ -23,7 +23,7 @@ const PLAIN_COMPARISONS: Record<string, string> = {
   "src/api/agents/yamux-socket.ts": "compares how often an agent's token was renewed, not the token",
 };
 
-testInside("[SC-5] input is compared with secrets by hash and in constant time, never with ===", () => {
+testInProcess("[SC-5] input is compared with secrets by hash and in constant time, never with ===", () => {
   const comparison = /\b\w*(?:secret|token|hash|digest|signature|password)\w*\s*[!=]==\s*(?!\s|undefined|null|")/i;
   const offenders = ["src/api", "src/identity", "src/base", "actors", "src/wire"].flatMap((folder) =>
     [...new Bun.Glob("**/*.ts").scanSync({ cwd: join(ROOT, folder) })].flatMap((file) => {
@@ -35,7 +35,7 @@ testInside("[SC-5] input is compared with secrets by hash and in constant time, 
   expect(offenders.filter((path) => !(path in PLAIN_COMPARISONS))).toEqual([]);
 });
 
-testInside(
+testInProcess(
   "[SC-5] digests are compared completely: each wrong byte is rejected, and so are other lengths and invalid hex",
   () => {
     const right = sha256("a secret");
@@ -50,7 +50,7 @@ testInside(
   },
 );
 
-describeInside("the time of a refusal", () => {
+describeInProcess("the time of a refusal", () => {
   let server: TestServer;
   beforeAll(async () => {
     server = await startTestServer();
@@ -85,7 +85,7 @@ const readFiles = (directory: string): { path: string; text: string }[] =>
     .filter((path) => statSync(path).isFile())
     .map((path) => ({ path, text: readFileSync(path, "latin1") }));
 
-testInside(
+testInProcess(
   "[SC-6] no file or log line contains a token, except the record of a local workspace's daemon and its token file",
   async () => {
     using directory = tempDirectory();

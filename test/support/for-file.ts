@@ -13,8 +13,8 @@ export const forFile = async <T extends AsyncDisposable>(opening: Promise<T>): P
 /** Returns a server for all tests of a file, a client without a session, and the administrator's client. */
 export const serverForFile = async (
   options: TestServerOptions = {},
-): Promise<{ server: TestServer; anybody: Client; admin: Client }> => {
+): Promise<{ server: TestServer; anonymous: Client; admin: Client }> => {
   const server = await forFile(startTestServer(options));
   const anybody = new Client(server.url);
-  return { server, anybody, admin: await anybody.signIn(ADMIN.email, ADMIN.password) };
+  return { server, anonymous: anybody, admin: await anybody.signIn(ADMIN.email, ADMIN.password) };
 };

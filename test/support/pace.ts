@@ -4,7 +4,7 @@ import { availableParallelism } from "node:os";
 
 /** The variable that passes the factor from test/run.ts to the tests. */
 export const PACE_VARIABLE = "SLIPWAY_TEST_PACE";
-/** The time limit of a test or hook before scaling. It is longer than the patience of `until`, whose error says what did not happen. */
+/** The time limit of a test or hook before scaling. It is longer than the timeout of `until`, whose error says what did not happen. */
 export const TEST_TIMEOUT_MS = 120_000;
 /** Longer timeouts would hide hangs. */
 const MAX_PACE = 6;

@@ -17,16 +17,16 @@ export type EndedBuild = {
   readonly build_number: number;
   /** When the build ended, and its duration in milliseconds. */
   readonly at: number;
-  readonly took: number;
-  readonly how: "worked" | "failed" | "canceled";
+  readonly duration_ms: number;
+  readonly outcome: "worked" | "failed" | "canceled";
   readonly transition: "start" | "stop";
   readonly isKeptReady?: boolean;
 };
 
 export const seedBuild = async (store: Store, build: EndedBuild): Promise<void> => {
-  const { workspace_id, organization_id, build_number, at, took, how, transition, isKeptReady } = build;
+  const { workspace_id, organization_id, build_number, at, duration_ms, outcome, transition, isKeptReady } = build;
   const job_id = uuid();
-  const times = { created_at: at - took, updated_at: at };
+  const times = { created_at: at - duration_ms, updated_at: at };
   const key = await store.reserve("jobs", 1);
   await store.commit([
     insertJob({
@@ -38,10 +38,10 @@ export const seedBuild = async (store: Store, build: EndedBuild): Promise<void> 
       provisioner: "echo",
       file_id: uuid(),
       input: {},
-      error: how === "worked" ? "" : "no",
-      started_at: at - took,
+      error: outcome === "worked" ? "" : "no",
+      started_at: at - duration_ms,
       completed_at: at,
-      canceled_at: how === "canceled" ? at : null,
+      canceled_at: outcome === "canceled" ? at : null,
       ...times,
     }),
     insertBuild({
@@ -64,7 +64,7 @@ export const seedSpend = (store: Store, rows: readonly Spend[]): Promise<unknown
   store.commit(rows.map((row) => insertSpent(row)));
 
 /** Returns a function that returns reproducible numbers smaller than `below`. */
-export const createDrawer = (seed: number) => {
+export const createRandom = (seed: number) => {
   let state = seed >>> 0 || 1;
   return (below: number): number => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;

@@ -48,7 +48,7 @@ export type TestServerOptions = {
   /** The server's environment variables in addition to settings; the binary always has PATH and HOME. */
   environment?: Record<string, string>;
   /** Uses the real password hashing cost, for tests about it. */
-  dearPasswords?: boolean;
+  usesRealHashCost?: boolean;
   /** For tests about responses that do not match their schema; otherwise a mismatch fails the test. */
   allowMismatches?: boolean;
 };
@@ -138,7 +138,7 @@ const startInProcess = async (directory: string, options: TestServerOptions) => 
     proxy && ({ makeForwardedAddressTaker: (key) => makeForwardedAddressTaker(deriveNodeToken(key)) } as Membership);
   const program = findCompiledProgram();
   const daemon = program ? [program, "agent"] : undefined;
-  const tests = { copyMessages: copyAsJson, daemon, hashCost: options.dearPasswords ? undefined : CHEAP_HASH };
+  const tests = { copyMessages: copyAsJson, daemon, hashCost: options.usesRealHashCost ? undefined : CHEAP_HASH };
   const context = await openContext({
     config,
     sources,
@@ -181,7 +181,7 @@ const startThreeNodes = async (directory: string, options: TestServerOptions) =>
   const setup = { config: testConfig(directory, options), password: ADMIN.password, isUsual: isUsual(options) };
   const program = findCompiledProgram();
   const daemon = program ? [program, "agent"] : undefined;
-  const hashCost = options.dearPasswords ? undefined : CHEAP_HASH;
+  const hashCost = options.usesRealHashCost ? undefined : CHEAP_HASH;
   const shared = { sources, clock, models, environment, copyMessages: copyAsJson, daemon, hashCost };
   const database = await serversDatabase(directory, setup);
   const { url, contexts, stop } = await startActiveNodes(database, (access) => loadNodeConfig(access).config, shared);

@@ -74,5 +74,5 @@ export const startSmtpServer = () => {
       },
     },
   });
-  return { letters, wishes: requests, port: server.port, [Symbol.dispose]: () => server.stop(true) };
+  return { letters, rejections: requests, port: server.port, [Symbol.dispose]: () => server.stop(true) };
 };

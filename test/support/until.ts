@@ -8,7 +8,7 @@ export type UntilOptions = {
   /** Describes the condition, for the error message. */
   readonly what?: string;
   /** Timeout in milliseconds, extended on a slow machine; the test's own timeout should be longer. */
-  readonly patience?: number;
+  readonly timeoutMs?: number;
   /** Set if the condition may hold only briefly: the pause between polls then stays at most 20 ms. */
   readonly isBrief?: boolean;
 };
@@ -25,7 +25,7 @@ const MAX_PAUSE_MS = 60;
  */
 export const until = async <T>(poll: () => T | Promise<T>, options: UntilOptions = {}): Promise<Truthy<T>> => {
   const { what = "what the test waits for", isBrief = false } = options;
-  const timeoutMs = scaleTimeout(options.patience ?? DEFAULT_TIMEOUT_MS);
+  const timeoutMs = scaleTimeout(options.timeoutMs ?? DEFAULT_TIMEOUT_MS);
   const startedAt = performance.now();
   for (let pauseMs = 1; ; pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS)) {
     const result = await poll();

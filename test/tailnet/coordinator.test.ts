@@ -8,7 +8,7 @@ import {
   CoordinateResponse_PeerUpdate_Kind as Kind,
 } from "#src/wire/gen/tailnet_pb.ts";
 import { connectAgent } from "#test/api/agents/rpc-agent.ts";
-import { describeInside, testInside } from "#test/support/inside.ts";
+import { describeInProcess, testInProcess } from "#test/support/in-process.ts";
 import { getContext, type SeededAgent, seedAgent, seedUser, supersedeAgent } from "#test/support/seed.ts";
 import { startTestServer, type TestServer } from "#test/support/server.ts";
 import { connectTailnet, coordinate, RelayPeer } from "./peers.ts";
@@ -55,8 +55,8 @@ const nextUpdate = async (stream: Awaited<ReturnType<typeof coordinate>>): Promi
   return received;
 };
 
-describeInside("connecting peers", () => {
-  testInside(
+describeInProcess("connecting peers", () => {
+  testInProcess(
     "[TL-8] a client and an agent exchange nodes, the agent reports that it is ready, and packets go through the relay",
     async () => {
       await using agentSide = await connectSeededAgent();
@@ -99,7 +99,7 @@ describeInside("connecting peers", () => {
     },
   );
 
-  testInside(
+  testInProcess(
     "[TL-9] a tunnel may be opened before its agent connects; known nodes are not resent; lost differs from disconnected",
     async () => {
       await using clientSide = await connectClient();
@@ -141,7 +141,7 @@ describeInside("connecting peers", () => {
     },
   );
 
-  testInside("[TL-14] a peer's new stream replaces the old one and gets the same nodes", async () => {
+  testInProcess("[TL-14] a peer's new stream replaces the old one and gets the same nodes", async () => {
     await using clientSide = await connectClient();
     const clientStream = await coordinate(clientSide.tailnet);
     await clientStream.send({ ...makeUpdate(uuid(), { id: 2n }), ...makeTunnel(seeded.agent_id) });
@@ -159,8 +159,8 @@ describeInside("connecting peers", () => {
   });
 });
 
-describeInside("permissions of peers", () => {
-  testInside(
+describeInProcess("permissions of peers", () => {
+  testInProcess(
     "[TL-10] invalid versions, tokens and resume tokens are refused with the messages that clients expect",
     async () => {
       const requestUpgrade = async (path: string, token: string) => {
@@ -192,7 +192,7 @@ describeInside("permissions of peers", () => {
     },
   );
 
-  testInside(
+  testInProcess(
     "[TL-11] an agent may use only its own addresses and open no tunnels; a violation ends its stream, not its connection",
     async () => {
       await using agentSide = await connectSeededAgent();
@@ -226,7 +226,7 @@ describeInside("permissions of peers", () => {
     },
   );
 
-  testInside("[TL-11] an agent's addresses are derived from its ID", () => {
+  testInProcess("[TL-11] an agent's addresses are derived from its ID", () => {
     const [first, second] = listAgentAddresses("00112233-4455-6677-8899-aabbccddeeff");
     expect([first, second]).toEqual([
       "[fd7a:115c:a1e0:6677:8899:aabb:ccdd:eeff]",
@@ -237,24 +237,27 @@ describeInside("permissions of peers", () => {
       expect(parseSingleAddress(invalid)).toBeUndefined();
   });
 
-  testInside("[TL-12] a client of one agent opens tunnels only to that agent, and reports no readiness", async () => {
-    const otherAgent = await seedAgent(server);
-    const problems: [object, string][] = [
-      [makeTunnel(otherAgent.agent_id), "for one agent only"],
-      [{ addTunnel: { id: new Uint8Array(3) } }, "no valid id"],
-      [makeReady(seeded.agent_id), "only agents"],
-      [makeUpdate(uuid(), { addresses: ["fd7a::/64"] }), "invalid address bits"],
-    ];
-    await using connection = await connectClient();
-    for (const [request, reason] of problems) {
-      const stream = await coordinate(connection.tailnet);
-      await stream.send(request);
-      expect(await stream.next()).toContain(reason);
-      expect(await stream.next()).toBe("end");
-    }
-  });
+  testInProcess(
+    "[TL-12] a client of one agent opens tunnels only to that agent, and reports no readiness",
+    async () => {
+      const otherAgent = await seedAgent(server);
+      const problems: [object, string][] = [
+        [makeTunnel(otherAgent.agent_id), "for one agent only"],
+        [{ addTunnel: { id: new Uint8Array(3) } }, "no valid id"],
+        [makeReady(seeded.agent_id), "only agents"],
+        [makeUpdate(uuid(), { addresses: ["fd7a::/64"] }), "invalid address bits"],
+      ];
+      await using connection = await connectClient();
+      for (const [request, reason] of problems) {
+        const stream = await coordinate(connection.tailnet);
+        await stream.send(request);
+        expect(await stream.next()).toContain(reason);
+        expect(await stream.next()).toBe("end");
+      }
+    },
+  );
 
-  testInside(
+  testInProcess(
     "[TL-12] a client of all agents may open tunnels to an agent as long as its user may access the agent",
     async () => {
       const shared = await seedAgent(server);
@@ -284,7 +287,7 @@ describeInside("permissions of peers", () => {
     },
   );
 
-  testInside(
+  testInProcess(
     "[TL-12] revoked access to a workspace ends connections to its agent, and a revoked key ends every connection",
     async () => {
       const shared = await seedAgent(server);
@@ -315,7 +318,7 @@ describeInside("permissions of peers", () => {
     },
   );
 
-  testInside("[TL-12] a newer build disconnects the old agent, and its clients learn that it is lost", async () => {
+  testInProcess("[TL-12] a newer build disconnects the old agent, and its clients learn that it is lost", async () => {
     const oldAgent = await seedAgent(server);
     await using connection = await connectClient(coordinatePath(oldAgent.agent_id), oldAgent.owner_token);
     const stream = await coordinate(connection.tailnet);
@@ -329,8 +332,8 @@ describeInside("permissions of peers", () => {
   });
 });
 
-describeInside("resuming", () => {
-  testInside(
+describeInProcess("resuming", () => {
+  testInProcess(
     "[TL-14] a resume token restores the client's peer ID; for another user or endpoint, the response is 401",
     async () => {
       await using agentSide = await connectSeededAgent();
@@ -372,7 +375,7 @@ describeInside("resuming", () => {
     },
   );
 
-  testInside("[TL-14] a resume token is valid for 24 hours", async () => {
+  testInProcess("[TL-14] a resume token is valid for 24 hours", async () => {
     const { makeResumeToken, openResumeToken } = await import("#src/api/tailnet/resume-token.ts");
     const { encryption } = getContext(server);
     const id = uuid();

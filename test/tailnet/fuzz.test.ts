@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { Client } from "#src/client.ts";
 import { FRAME, FrameError, FrameReader, HEADER_BYTES, MAX_CLIENT_INFO, MAX_PACKET } from "#src/tailnet/derp-frame.ts";
 import { Relay } from "#src/tailnet/relay.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { getContext, seedAgent } from "#test/support/seed.ts";
 import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
@@ -97,7 +97,7 @@ test("[TL-7] invalid input to a Tailnet socket closes it with a reason; other so
   }
 });
 
-testInside("[TL-7] an invalid call affects no other call and leaves no peer in the network", async () => {
+testInProcess("[TL-7] an invalid call affects no other call and leaves no peer in the network", async () => {
   await using server = await startTestServer();
   const seeded = await seedAgent(server);
   const path = `/api/v2/workspaceagents/${seeded.agent_id}/coordinate?version=2.0`;

@@ -4,7 +4,7 @@ import { createKeyPair, deriveSharedKey, seal } from "#src/tailnet/box.ts";
 import { encodeFrame, FRAME, FrameReader } from "#src/tailnet/derp-frame.ts";
 import { FLUSH_BYTES, FrameBatch } from "#src/tailnet/frame-batch.ts";
 import { Relay } from "#src/tailnet/relay.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 
 const encodeText = (message: string): Uint8Array => new TextEncoder().encode(message);
@@ -27,7 +27,7 @@ const connectClient = (relay: Relay) => {
 };
 
 describe("frames of one turn", () => {
-  testInside("[TL-17] are sent as one message, in order, and count as queued until then", async () => {
+  testInProcess("[TL-17] are sent as one message, in order, and count as queued until then", async () => {
     const relay = new Relay(new ManualClock());
     const [a, b] = [connectClient(relay), connectClient(relay)];
     for (const word of ["one", "two", "three"]) a.client.push(encodeFrame(FRAME.send_packet, b.key, encodeText(word)));
@@ -40,7 +40,7 @@ describe("frames of one turn", () => {
     expect(b.client.waiting.bytes).toBe(0);
   });
 
-  testInside("[TL-17] are sent earlier when they reach 64 KiB", () => {
+  testInProcess("[TL-17] are sent earlier when they reach 64 KiB", () => {
     const relay = new Relay(new ManualClock());
     const [a, b] = [connectClient(relay), connectClient(relay)];
     for (let i = 0; i < 100; i += 1) a.client.push(encodeFrame(FRAME.send_packet, b.key, new Uint8Array(1_310)));
@@ -49,7 +49,7 @@ describe("frames of one turn", () => {
     expect(b.client.waiting.bytes).toBeGreaterThan(0);
   });
 
-  testInside(
+  testInProcess(
     "[TL-17] are sent before the relay disconnects a client for a violation, but not after a client has left",
     async () => {
       const relay = new Relay(new ManualClock());

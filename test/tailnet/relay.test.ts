@@ -7,7 +7,7 @@ import { PacketQueue, QueuePool } from "#src/tailnet/packet-queue.ts";
 import { Relay } from "#src/tailnet/relay.ts";
 import { connectAgent } from "#test/api/agents/rpc-agent.ts";
 import { forFile } from "#test/support/for-file.ts";
-import { describeInside, testInside } from "#test/support/inside.ts";
+import { describeInProcess, testInProcess } from "#test/support/in-process.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { getContext, seedAgent } from "#test/support/seed.ts";
 import { startTestServer, type TestServer } from "#test/support/server.ts";
@@ -36,7 +36,7 @@ describe("connecting", () => {
     expect([probe.status, await probe.text()]).toEqual([200, ""]);
   });
 
-  testInside("[TL-1] [TL-3] encodes the frames of an introduction like an independent implementation", () => {
+  testInProcess("[TL-1] [TL-3] encodes the frames of an introduction like an independent implementation", () => {
     const secret = new Uint8Array(Buffer.from(vectors.frames.relay_secret, "hex"));
     const relay = new Relay(new ManualClock(), createKeyPair(secret));
     const sent: string[] = [];
@@ -72,8 +72,8 @@ describe("connecting", () => {
   });
 });
 
-describeInside("unknown clients", () => {
-  testInside(
+describeInProcess("unknown clients", () => {
+  testInProcess(
     "[TL-34] are limited in number: the oldest is disconnected, but clients with announced keys stay",
     async () => {
       // With a longer maximum message, fewer clients are allowed.
@@ -185,7 +185,7 @@ describe("packets", () => {
 });
 
 describe("peers that do not read", () => {
-  testInside(
+  testInProcess(
     "[TL-5] peers that do not read lose their oldest packets, use little memory and stall no other peer",
     async () => {
       const relay = new Relay(new ManualClock());
@@ -281,7 +281,7 @@ describe("clients that violate the protocol", () => {
     expect(await sendUntilClosed(messages(), isIntroduced)).toEqual(reason);
   });
 
-  testInside(
+  testInProcess(
     "[TL-6] disconnects a client without an introduction after 10 seconds; others get a keep-alive every minute",
     async () => {
       const clock = new ManualClock();

@@ -7,7 +7,7 @@ import { buildDerpMap, buildDerpMapJson } from "#src/tailnet/derp-map.ts";
 import type { WorkspaceUpdate } from "#src/wire/gen/tailnet_pb.ts";
 import { Workspace_Status as Status } from "#src/wire/tailnet-api.ts";
 import { connectAgent } from "#test/api/agents/rpc-agent.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { getContext, seedAgent, seedUser } from "#test/support/seed.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { connectTailnet } from "./peers.ts";
@@ -68,7 +68,7 @@ test("[TL-15] relay map and connection info have exactly the specified members a
   expect(await closed).toBe(1002);
 });
 
-testInside("[TL-15] users who can see an agent get its connection info; agents get the same map", async () => {
+testInProcess("[TL-15] users who can see an agent get its connection info; agents get the same map", async () => {
   await using server = await startTestServer();
   const seeded = await seedAgent(server);
   const path = `/api/v2/workspaceagents/${seeded.agent_id}/connection`;
@@ -102,7 +102,7 @@ test("[TL-15] behind TLS the relay is on the access URL's port, without forced W
   });
 });
 
-testInside("[TL-16] a client gets all workspaces of its user first, then only their changes", async () => {
+testInProcess("[TL-16] a client gets all workspaces of its user first, then only their changes", async () => {
   await using server = await startTestServer();
   const { store, topics, clock } = getContext(server);
   const own = await seedAgent(server);
@@ -158,7 +158,7 @@ testInside("[TL-16] a client gets all workspaces of its user first, then only th
   await updates.return();
 });
 
-testInside("[TL-16] a user may follow only their own workspaces, and only over a user's connection", async () => {
+testInProcess("[TL-16] a user may follow only their own workspaces, and only over a user's connection", async () => {
   await using server = await startTestServer();
   const seeded = await seedAgent(server);
   const outsider = await seedUser(server);

@@ -5,7 +5,7 @@ import { Coordinator } from "#src/tailnet/coordinator.ts";
 import { createClientRules } from "#src/tailnet/peer-rules.ts";
 import { CoordinateResponse_PeerUpdate_Kind as Kind } from "#src/wire/gen/tailnet_pb.ts";
 import { connectAgent } from "#test/api/agents/rpc-agent.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { seedAgent } from "#test/support/seed.ts";
 import { startTestServer } from "#test/support/server.ts";
 import { connectTailnet, coordinate } from "./peers.ts";
@@ -54,7 +54,7 @@ describe("peers that do not read", () => {
   });
 });
 
-testInside(
+testInProcess(
   "[TL-13] disconnects a client that does not read its stream; another client of the same agent misses nothing",
   async () => {
     await using server = await startTestServer();

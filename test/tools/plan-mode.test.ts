@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Chat } from "#schema/chats/chat.ts";
 import { toPlanPath } from "#src/tools/available.ts";
 import { Follower, sendMessage } from "#test/support/chats.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { getSystemPrompt, listToolNames } from "./family.ts";
 import { callTools, listMessages, openChat, openToolWorld } from "./world.ts";
 
@@ -19,7 +19,7 @@ const question = {
   ],
 };
 
-testInside(
+testInProcess(
   "[PM-1] [PM-2] [PM-3] [PM-4] [PM-5] a chat reads, asks, writes only its plan, proposes it, and implements it once a person agrees",
   async () => {
     await using world = await openToolWorld();
@@ -115,7 +115,7 @@ testInside(
   },
 );
 
-testInside("[PM-6] in plan mode, commands and their child processes can write only the plan", async () => {
+testInProcess("[PM-6] in plan mode, commands and their child processes can write only the plan", async () => {
   await using world = await openToolWorld();
   const { id, call } = await openChat(world, { plan_mode: "plan" });
   using follower = await Follower.open(world.owner, id);

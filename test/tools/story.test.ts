@@ -5,7 +5,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { GitMessage, GitRepository } from "#schema/agents/git-message.ts";
 import type { ClientSocket } from "#src/client.ts";
-import { beginChat, findRepositoryProblems, openStory, outlineMessages } from "#test/crash/server-story.ts";
+import { findRepositoryProblems, openStory, outlineMessages, startChat } from "#test/crash/server-story.ts";
 import { Follower } from "#test/support/chats.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { scaleTimeout } from "#test/support/pace.ts";
@@ -47,7 +47,7 @@ testNeeding(
     const wrongSumSeen = Promise.withResolvers<void>();
     // The model continues once the git stream has shown the error.
     story.model.onStep = (step) => (step === 4 ? wrongSumSeen.promise : undefined);
-    const { id } = await beginChat(story, "Fix work");
+    const { id } = await startChat(story, "Fix work");
     using git = await admin.socket(`/api/v2/chats/${id}/stream/git`);
     const repository = followGit(git);
     void repository.until(({ unified_diff }) => unified_diff.includes("+echo $(($1 * $2))")).then(wrongSumSeen.resolve);

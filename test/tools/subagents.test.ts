@@ -5,7 +5,7 @@ import { ChatSubagents } from "#actors/chat/subagents/subagents.ts";
 import { upsertChatSetting, upsertModelOverride } from "#db/chats/settings.ts";
 import { Client } from "#src/client.ts";
 import { type ChatWorld, createChat, Follower, loadHistory, openChatWorld } from "#test/support/chats.ts";
-import { describeInside, testInside } from "#test/support/inside.ts";
+import { describeInProcess, testInProcess } from "#test/support/in-process.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { SCRIPTED } from "#test/support/models/scripted-models.ts";
 import { getContext } from "#test/support/seed.ts";
@@ -16,7 +16,7 @@ import { joinOutput } from "./world.ts";
 const AGENT_TOOLS = ["spawn_agent", "wait_agent", "message_agent", "interrupt_agent", "list_agents"];
 const isWaiting = ({ status }: Follower): boolean => status === "waiting";
 
-describeInside("one server with a manual clock", () => {
+describeInProcess("one server with a manual clock", () => {
   const clock = new ManualClock();
   let world: ChatWorld;
   beforeAll(async () => {
@@ -249,7 +249,7 @@ describeInside("one server with a manual clock", () => {
   });
 });
 
-testInside(
+testInProcess(
   "[SB-7] [SB-8] a restarted server resumes the wait without starting an agent twice; an earlier interrupt stops the agent",
   async () => {
     using directory = tempDirectory();
@@ -327,7 +327,7 @@ testInside(
   },
 );
 
-testInside(
+testInProcess(
   "[SB-9] [SB-10] agents have separate slots, use the model that their owner has set, and are limited to a hundred",
   async () => {
     await using world = await openChatWorld({ env: { SLIPWAY_CHAT_SLOTS: "1", SLIPWAY_SUBCHAT_SLOTS: "1" } });

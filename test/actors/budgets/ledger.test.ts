@@ -9,7 +9,7 @@ import { type BudgetRow, deleteBudget, insertBudget, listBudgets } from "#db/bud
 import { deletePeriods } from "#db/budgets/periods.ts";
 import type { LedgerCall, Settlement } from "#db/chats/reservations.ts";
 import { CommitError, type Store } from "#db/engine/store.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { getContext } from "#test/support/seed.ts";
 import { startTestServer } from "#test/support/server.ts";
@@ -74,7 +74,7 @@ const NO_CALL = {
 
 let runNumber = 0;
 
-testInside(
+testInProcess(
   "[BU-2] [BU-5] [BU-7] concurrent calls, crashes and new days never exceed a budget by more than one reservation, and budgets equal the ledger's sums",
   async () => {
     // Only the calls use this clock. The server and its maintenance use an earlier time.
@@ -186,7 +186,7 @@ testInside(
   },
 );
 
-testInside("[BU-10] a call's usage is stored although the queue of writes is full when the call ends", async () => {
+testInProcess("[BU-10] a call's usage is stored although the queue of writes is full when the call ends", async () => {
   await using server = await startTestServer();
   const { store } = getContext(server);
   const now = systemClock.now();

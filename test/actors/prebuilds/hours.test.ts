@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { listDueTimers } from "#db/engine/timers.ts";
 import { listPrebuilds } from "#db/workspaces/prebuilds.ts";
 import { resolvePrebuilds } from "#schema/workspaces/prebuilds.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { getContext } from "#test/support/seed.ts";
 import { makeTemplate } from "#test/support/templates.ts";
@@ -25,7 +25,7 @@ test("[PB-16] a preset uses its schedule's number for the current hour in its ti
   expect(resolvePrebuilds({ ...preset, prebuilds: 3 }, 0)).toEqual({ instances: 3, ttl_ms: 0, is_scheduled: false });
 });
 
-testInside("[PB-16] a preset without configured prebuilds is checked again later", async () => {
+testInProcess("[PB-16] a preset without configured prebuilds is checked again later", async () => {
   const clock = new ManualClock(Date.UTC(2030, 0, 1, 2));
   await using world = await openWorld({ clock });
   const { store, prebuilds } = getContext(world.server);

@@ -2,13 +2,13 @@
 import { expect } from "bun:test";
 import { PrebuildKeeper } from "#actors/prebuilds/keeper.ts";
 import { listDueTimers } from "#db/engine/timers.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { getContext } from "#test/support/seed.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { openWorld } from "#test/support/workspaces.ts";
 
-testInside(
+testInProcess(
   "[PB-15] an interrupted reconciliation is repeated within seconds, a completed one after minutes",
   async () => {
     const clock = new ManualClock();

@@ -8,7 +8,7 @@ import type { Backups } from "#schema/administration/backup.ts";
 import type { ServerLog, ServerLogLine } from "#schema/administration/server-log.ts";
 import type { ClientSocket } from "#src/client.ts";
 import { serverForFile } from "#test/support/for-file.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { testSingleServer } from "#test/support/one-server.ts";
 import { newPerson } from "../users/people.ts";
 
@@ -42,32 +42,35 @@ test("[AD-3] reads lines crafted to be expensive as fast as others", () => {
   expect(performance.now() - started).toBeLessThan(5_000);
 });
 
-testInside("[AD-3] [AD-2] an owner filters and follows the log without secrets, until they lose the role", async () => {
-  configureLogging({ level: "info", format: "text", write: () => {} });
-  try {
-    log("db").info("the first boat", { token: "abcdefghijklmnop", by: "ada@example.com" });
-    log("http").error("the second boat is late");
-    const { lines } = await owner.get<ServerLog>("/api/v2/deployment/logs?search=BOAT");
-    expect(lines.map(({ level, area, text }) => [level, area, text])).toEqual([
-      ["info", "db", "the first boat token=(hidden) by=(email)"],
-      ["error", "http", "the second boat is late"],
-    ]);
-    const warnings = await owner.get<ServerLog>("/api/v2/deployment/logs?level=warn&search=boat");
-    expect(warnings.lines).toHaveLength(1);
-    expect((await owner.fetch("GET", "/api/v2/deployment/logs?level=loud")).status).toBe(400);
+testInProcess(
+  "[AD-3] [AD-2] an owner filters and follows the log without secrets, until they lose the role",
+  async () => {
+    configureLogging({ level: "info", format: "text", write: () => {} });
+    try {
+      log("db").info("the first boat", { token: "abcdefghijklmnop", by: "ada@example.com" });
+      log("http").error("the second boat is late");
+      const { lines } = await owner.get<ServerLog>("/api/v2/deployment/logs?search=BOAT");
+      expect(lines.map(({ level, area, text }) => [level, area, text])).toEqual([
+        ["info", "db", "the first boat token=(hidden) by=(email)"],
+        ["error", "http", "the second boat is late"],
+      ]);
+      const warnings = await owner.get<ServerLog>("/api/v2/deployment/logs?level=warn&search=boat");
+      expect(warnings.lines).toHaveLength(1);
+      expect((await owner.fetch("GET", "/api/v2/deployment/logs?level=loud")).status).toBe(400);
 
-    const helper = await newPerson(owner, "helper", ["owner"]);
-    const last = lines.at(-1)?.id;
-    using socket = await helper.client.socket(`/api/v2/deployment/logs/watch?after_id=${last}&search=boat`);
-    log("db").warn("the third boat");
-    const received = await nextMessage<ServerLogLine[]>(socket);
-    expect(received).toMatchObject([{ level: "warn", text: "the third boat" }]);
-    await owner.put(`/api/v2/users/${helper.user.id}/roles`, { roles: [] });
-    expect((await socket.closed).code).toBe(1008);
-  } finally {
-    resetLogging();
-  }
-});
+      const helper = await newPerson(owner, "helper", ["owner"]);
+      const last = lines.at(-1)?.id;
+      using socket = await helper.client.socket(`/api/v2/deployment/logs/watch?after_id=${last}&search=boat`);
+      log("db").warn("the third boat");
+      const received = await nextMessage<ServerLogLine[]>(socket);
+      expect(received).toMatchObject([{ level: "warn", text: "the third boat" }]);
+      await owner.put(`/api/v2/users/${helper.user.id}/roles`, { roles: [] });
+      expect((await socket.closed).code).toBe(1008);
+    } finally {
+      resetLogging();
+    }
+  },
+);
 
 testSingleServer("sqlite")(
   "[AD-4] creates and verifies a backup while the server runs, and detects a damaged one",

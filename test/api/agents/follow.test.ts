@@ -5,7 +5,7 @@ import { Client, type ClientSocket } from "#src/client.ts";
 import { getContext, type SeededAgent, seedAgent, supersedeAgent } from "#test/support/seed.ts";
 import { startTestServer, type TestServer } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
-import { openStalled, readLogs } from "./stalled.ts";
+import { openStalledFollower, readLogs } from "./stalled.ts";
 
 const PATCH = "/api/v2/workspaceagents/me/logs";
 const toFollowPath = (seeded: SeededAgent, query = "") =>
@@ -248,7 +248,11 @@ describe("a follower", () => {
     const agent = createAgentClient(server, seeded);
     using reader = await createOwnerClient(server, seeded).socket(toFollowPath(seeded));
     expect(await reader.json<AgentLog[]>()).toEqual([]);
-    await using stalled = await openStalled(server.url, toFollowPath(seeded, "&no_compression"), seeded.owner_token);
+    await using stalled = await openStalledFollower(
+      server.url,
+      toFollowPath(seeded, "&no_compression"),
+      seeded.owner_token,
+    );
     const { sockets } = getContext(server);
     const text = "y".repeat(1000);
     let sentCount = 0;

@@ -6,7 +6,7 @@ import { BareSocket, type CloseFrame, closeFrame } from "#test/support/net/bare-
 const FIRST_FRAME_BYTES = 4;
 
 /** Opens the WebSocket and stops reading after the first message. */
-export const openStalled = (url: URL, path: string, token: string): Promise<BareSocket> =>
+export const openStalledFollower = (url: URL, path: string, token: string): Promise<BareSocket> =>
   BareSocket.open(url, path, token, FIRST_FRAME_BYTES);
 
 /** Reads all remaining lines, and the close frame if there is one. */

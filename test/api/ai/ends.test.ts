@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import type { AiUsage } from "#schema/ai/gateway.ts";
 import { Client } from "#src/client.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { createGatewayToken, listGatewayCalls, openGatewayWorld } from "#test/support/models/gateway-world.ts";
 import type { ModelCall } from "#test/support/models/model-server.ts";
@@ -67,7 +67,7 @@ const listUsage = async (world: GatewayWorld) =>
     is_estimated,
   }));
 
-testInside(
+testInProcess(
   "[GW-5] [GW-19] charges a caller that disconnects the usage that the provider then reports, including hidden reasoning",
   async () => {
     await using world = await openGatewayWorld();
@@ -157,7 +157,7 @@ test("[GW-5] [GW-11] charges a truncated response by estimate; a response withou
   truncated.sendRaw(delta("half an answer"));
   const reader = (await pendingResponse).body?.getReader();
   await reader?.read();
-  truncated.tear();
+  truncated.resetConnection();
   await reader?.read().catch(() => {});
   const failed = await waitForCall(world, "failed");
   expect(failed).toMatchObject({ is_estimated: true, output_tokens: 4 });
@@ -170,7 +170,7 @@ test("[GW-5] [GW-11] charges a truncated response by estimate; a response withou
   const emptyRequest = callModel(world);
   const empty = await world.upstream.next();
   empty.answer(200, "", { "content-length": "50" });
-  empty.tear();
+  empty.resetConnection();
   expect((await emptyRequest).status).toBe(502);
 });
 

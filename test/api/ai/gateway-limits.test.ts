@@ -1,7 +1,7 @@
 // The AI gateway when providers fail and when users reach a limit.
 import { describe, expect, test } from "bun:test";
 import type { AiUsage } from "#schema/ai/gateway.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import {
   delta,
   type GatewayWorld,
@@ -96,7 +96,7 @@ describe("providers that fail", () => {
     expect(row?.output_tokens).toBeGreaterThan(0);
   });
 
-  testInside(
+  testInProcess(
     "[GW-5] [GW-19] charges a caller that disconnects the last usage that the provider reports, not the first",
     async () => {
       await using world = await openGatewayWorld();
@@ -138,7 +138,7 @@ describe("providers that fail", () => {
     const reading = (async () => {
       for await (const part of await pendingResponse) expect(part.choices).toHaveLength(1);
     })();
-    call.tear();
+    call.resetConnection();
     await reading.catch(() => {});
     const row = await until(async () => (await listGatewayCalls(world.owner))[0]);
     expect(row?.outcome).toBe("failed");

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { loadKnownSecrets } from "#domain/chats/known-secrets.ts";
 import { SecretMask } from "#src/tools/mask.ts";
 import { connectAgent } from "#test/api/agents/rpc-agent.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { listGatewayCalls, openGatewayWorld, putGatewaySettings } from "#test/support/models/gateway-world.ts";
 import { addModel, MODEL_KEY } from "#test/support/models/model-world.ts";
 import { getContext } from "#test/support/seed.ts";
@@ -49,7 +49,7 @@ const callModel = (base: string | undefined, token: string | undefined) =>
     body: JSON.stringify({ model: "test-model", max_tokens: 5, messages: [{ role: "user", content: "hello" }] }),
   });
 
-testInside(
+testInProcess(
   "[GW-7] programs in a workspace get addresses and a working token, and keep the template's variables",
   async () => {
     await using world = await openWorkspace();
@@ -74,7 +74,7 @@ testInside(
   },
 );
 
-testInside("[GW-7] the token is revoked with the build, is never stored, and is hidden in chats", async () => {
+testInProcess("[GW-7] the token is revoked with the build, is never stored, and is hidden in chats", async () => {
   await using world = await openWorkspace();
   const { ANTHROPIC_BASE_URL: base, ANTHROPIC_AUTH_TOKEN: token = "" } = await world.readEnvironment();
   expect(token.length).toBeGreaterThan(60);
@@ -95,7 +95,7 @@ testInside("[GW-7] the token is revoked with the build, is never stored, and is 
   expect(world.upstream.connections).toBe(0);
 });
 
-testInside("[GW-13] a call in progress ends when its workspace stops", async () => {
+testInProcess("[GW-13] a call in progress ends when its workspace stops", async () => {
   await using world = await openWorkspace();
   const { ANTHROPIC_BASE_URL: base, ANTHROPIC_AUTH_TOKEN: token } = await world.readEnvironment();
   const pendingResponse = callModel(base, token);
@@ -105,7 +105,7 @@ testInside("[GW-13] a call in progress ends when its workspace stops", async () 
   await awaitBuild(world.owner, world.workspace.id);
 });
 
-testInside("[GW-16] a workspace's token is valid while its owner is a member of its organization", async () => {
+testInProcess("[GW-16] a workspace's token is valid while its owner is a member of its organization", async () => {
   await using world = await openWorkspace();
   const { ANTHROPIC_BASE_URL: base, ANTHROPIC_AUTH_TOKEN: token } = await world.readEnvironment();
   await world.owner.post("/api/v2/organizations", { name: "other" });
@@ -117,7 +117,7 @@ testInside("[GW-16] a workspace's token is valid while its owner is a member of 
   expect((await callModel(base, token)).status).toBe(403);
 });
 
-testInside(
+testInProcess(
   "[GW-3] [GW-7] omits the token while the gateway is disabled, and never contains the provider's key",
   async () => {
     await using world = await openWorkspace();

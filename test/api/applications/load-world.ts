@@ -3,7 +3,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { uuid } from "#base/ids.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
-import { ServerPlace } from "#test/crash/server.ts";
+import { ServerSlot } from "#test/crash/server.ts";
 import { toProgramCommand } from "#test/support/program.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
@@ -13,7 +13,7 @@ import type { Target } from "./load.ts";
 
 export const openLoadWorld = async () => {
   const stack = new AsyncDisposableStack();
-  const serverPlace = stack.use(await ServerPlace.make());
+  const serverPlace = stack.use(await ServerSlot.make());
   const server = await serverPlace.start();
   const admin = await serverPlace.client.signIn(ADMIN.email, ADMIN.password);
   const token = uuid();

@@ -55,7 +55,7 @@ describe("at the host of an app", () => {
           echoBytes(targets.through, "/socket", 12 * MiB, 5_000_000),
           echoBytes(targets.through, "/socket", MiB, 1000),
         ]);
-        expect(load.unsteady).toEqual([]);
+        expect(load.unstablePaths).toEqual([]);
         expect(load.different.slice(0, 3)).toEqual([]);
         expect(load.answers).toBeGreaterThan(REQUESTS.length);
         for (const { first, peak } of memory.read()) expect(peak - first).toBeLessThan(256);

@@ -50,7 +50,7 @@ export type Load = {
   /** Responses that differ from the app's own. */
   readonly different: readonly string[];
   /** Paths for which the app's own responses vary, which are skipped. */
-  readonly unsteady: readonly string[];
+  readonly unstablePaths: readonly string[];
 };
 
 /** Repeats these requests over several connections until the time is over. */
@@ -90,7 +90,7 @@ export const loadApp = async (
     bytes: byteCount,
     seconds: (performance.now() - started) / 1000,
     different,
-    unsteady,
+    unstablePaths: unsteady,
   };
 };
 

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import { Client } from "#src/client.ts";
-import { describeInside } from "#test/support/inside.ts";
+import { describeInProcess } from "#test/support/in-process.ts";
 import { getContext } from "#test/support/seed.ts";
 import { callAs, DECLARED_AUDITS, getRow } from "../edge/matrix-call.ts";
 import { CALLERS, type CallerName, type MatrixWorld, openMatrixWorld, type TestObjects } from "../edge/matrix-world.ts";
@@ -31,7 +31,7 @@ const AUDITED_OPERATIONS = [
 /** Actions that leave an entry only on success: they create something, or rule AU-6 covers their failures. */
 const RECORDED_ONLY_ON_SUCCESS = /^(create|login|logout) /;
 
-describeInside("operations that change something", () => {
+describeInProcess("operations that change something", () => {
   let world: MatrixWorld;
   beforeAll(async () => {
     world = await openMatrixWorld();

@@ -8,7 +8,7 @@ import { settingTarget } from "#src/api/audit/setting-targets.ts";
 import { writes } from "#src/api/audit/targets.ts";
 import { Operations, parseVariables } from "#src/api/http/operations.ts";
 import { Client } from "#src/client.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { ADMIN, startTestServer, tempDirectory } from "#test/support/server.ts";
 import { openStoredData } from "#test/support/stored.ts";
@@ -104,7 +104,7 @@ test("[AU-17] finds the operation of a request by its route, and its path parame
   expect(findParams("PUT", "/api/v2/nothing/of/ours")).toBeUndefined();
 });
 
-testInside("[AU-18] a server writes pending entries before it stops", async () => {
+testInProcess("[AU-18] a server writes pending entries before it stops", async () => {
   using directory = tempDirectory();
   {
     await using server = await startTestServer({ directory: directory.path });

@@ -13,7 +13,7 @@ import { MachineAccounts } from "#domain/users/machine.ts";
 import { Passwords } from "#domain/users/passwords.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { exportAudit } from "#src/api/audit/export.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { tempDirectory, testConfig } from "#test/support/server.ts";
 
@@ -38,7 +38,7 @@ const openWorld = () => {
   };
 };
 
-testInside("[AU-4] records command-line actions without a user, and says how they were performed", async () => {
+testInProcess("[AU-4] records command-line actions without a user, and says how they were performed", async () => {
   await using world = openWorld();
   const { directory, clock, store, reader } = world;
   await prepareIdentity(
@@ -69,7 +69,7 @@ testInside("[AU-4] records command-line actions without a user, and says how the
     expect(allText).not.toContain(secret);
 });
 
-testInside(
+testInProcess(
   "[AU-13] exports page by page as the client reads, and stops when the client's token is revoked",
   async () => {
     await using world = openWorld();
@@ -112,45 +112,48 @@ testInside(
   },
 );
 
-testInside("[AU-14] deletes old entries by kind, hourly and in batches, and keeps kinds without a limit", async () => {
-  await using world = openWorld();
-  const { clock, store, reader } = world;
-  const retention = auditRetention({ store, clock });
-  const now = clock.now();
-  const createEntry = (
-    ageDays: number,
-    action: "login" | "create" | "write",
-    resource_type: "api_key" | "user" | "workspace",
-  ) => insertAudit({ now: now - ageDays * DAY, action, resource_type, target: `${ageDays}` });
-  const logins = Array.from({ length: 450 }, (_, i) => createEntry(40 + i / 1000, "login", "api_key"));
-  await store.commit([
-    ...logins,
-    createEntry(29, "login", "api_key"),
-    createEntry(40, "create", "api_key"),
-    createEntry(400, "create", "api_key"),
-    createEntry(4000, "write", "workspace"),
-    createEntry(400, "write", "user"),
-    createEntry(300, "write", "user"),
-  ]);
-  const listEntries = () =>
-    reader.query("select resource_type, resource_target from audit_logs order by time").values();
-  const runSweep = async (): Promise<void> => {
-    clock.advance(3_600_001);
+testInProcess(
+  "[AU-14] deletes old entries by kind, hourly and in batches, and keeps kinds without a limit",
+  async () => {
+    await using world = openWorld();
+    const { clock, store, reader } = world;
+    const retention = auditRetention({ store, clock });
+    const now = clock.now();
+    const createEntry = (
+      ageDays: number,
+      action: "login" | "create" | "write",
+      resource_type: "api_key" | "user" | "workspace",
+    ) => insertAudit({ now: now - ageDays * DAY, action, resource_type, target: `${ageDays}` });
+    const logins = Array.from({ length: 450 }, (_, i) => createEntry(40 + i / 1000, "login", "api_key"));
+    await store.commit([
+      ...logins,
+      createEntry(29, "login", "api_key"),
+      createEntry(40, "create", "api_key"),
+      createEntry(400, "create", "api_key"),
+      createEntry(4000, "write", "workspace"),
+      createEntry(400, "write", "user"),
+      createEntry(300, "write", "user"),
+    ]);
+    const listEntries = () =>
+      reader.query("select resource_type, resource_target from audit_logs order by time").values();
+    const runSweep = async (): Promise<void> => {
+      clock.advance(3_600_001);
+      retention.sweep();
+      await retention.whenIdle();
+    };
+    await runSweep();
+    expect(listEntries()).toHaveLength(456);
+    await store.commit([upsertAuditRetention({ days: 365, sign_in_days: 30, kinds: { workspace: 0 } })]);
     retention.sweep();
     await retention.whenIdle();
-  };
-  await runSweep();
-  expect(listEntries()).toHaveLength(456);
-  await store.commit([upsertAuditRetention({ days: 365, sign_in_days: 30, kinds: { workspace: 0 } })]);
-  retention.sweep();
-  await retention.whenIdle();
-  expect(listEntries()).toHaveLength(456);
-  await runSweep();
-  expect(listEntries()).toEqual([
-    ["workspace", "4000"],
-    ["user", "300"],
-    ["api_key", "40"],
-    ["api_key", "29"],
-  ]);
-  await retention.stop();
-});
+    expect(listEntries()).toHaveLength(456);
+    await runSweep();
+    expect(listEntries()).toEqual([
+      ["workspace", "4000"],
+      ["user", "300"],
+      ["api_key", "40"],
+      ["api_key", "29"],
+    ]);
+    await retention.stop();
+  },
+);

@@ -7,7 +7,7 @@ import { insertReservation } from "#db/chats/reservations.ts";
 import type { Budget } from "#schema/ai/budget.ts";
 import type { Client } from "#src/client.ts";
 import { newPerson } from "#test/api/users/people.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { createGatewayToken, openGatewayWorld } from "#test/support/models/gateway-world.ts";
 import { addModel } from "#test/support/models/model-world.ts";
 import { getContext } from "#test/support/seed.ts";
@@ -241,7 +241,7 @@ test("[BU-6] owners set every budget, and administrators their organization's; u
   ]);
 });
 
-testInside("[BU-5] charges an unrenewed reservation in full while the server runs", async () => {
+testInProcess("[BU-5] charges an unrenewed reservation in full while the server runs", async () => {
   await using world = await openWorld();
   const ctx = getContext(world.server);
   await setBudget(world.owner, { amount: 1_000 });

@@ -4,7 +4,7 @@ import type { Budget } from "#schema/ai/budget.ts";
 import type { Chat } from "#schema/chats/chat.ts";
 import { Client } from "#src/client.ts";
 import { type ChatWorld, createChat, Follower, openChatWorld } from "#test/support/chats.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { ScriptedModels } from "#test/support/models/scripted-models.ts";
 import { getContext } from "#test/support/seed.ts";
@@ -50,7 +50,7 @@ const createPausedChat = async (world: World, spentMicros = 100): Promise<{ id: 
   return { id, follower };
 };
 
-testInside(
+testInProcess(
   "[BU-4] a turn that uses up a budget asks the people who can raise it, and continues after a raise",
   async () => {
     await using world = await openWorld();
@@ -83,7 +83,7 @@ testInside(
   },
 );
 
-testInside(
+testInProcess(
   "[BU-4] a paused chat continues when its budget is replaced, removed or renewed, and an interruption ends the pause",
   async () => {
     const clock = new ManualClock(Date.UTC(2030, 0, 1, 23));
@@ -135,7 +135,7 @@ test("[BU-6] the owner of a chat sets and raises a budget for it and its sub-cha
   await follower.until(({ status }) => status === "waiting");
 });
 
-testInside("[BU-4] a chat continues after a raise that arrives just before the pause is stored", async () => {
+testInProcess("[BU-4] a chat continues after a raise that arrives just before the pause is stored", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
   const budget = await setBudget(admin);

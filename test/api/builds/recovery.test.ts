@@ -3,11 +3,11 @@ import { expect } from "bun:test";
 import { recoverBuilds } from "#actors/workspace/recovery.ts";
 import { ALL_ROWS } from "#db/own-rows.ts";
 import type { Build } from "#schema/workspaces/build.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, createWorkspace, ECHO, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 
-testInside(
+testInProcess(
   "[WK-15] recovery of unfinished builds does not disturb a build that was requested after the start",
   async () => {
     await using world = await openWorld();

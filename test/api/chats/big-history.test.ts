@@ -7,13 +7,13 @@ import type { Store } from "#db/engine/store.ts";
 import type { Chat, MessagePage } from "#schema/chats/chat.ts";
 import type { ApiError } from "#src/client.ts";
 import { createChat, Follower, openChatWorld } from "#test/support/chats.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { getContext } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
 
 const MIB = 1024 * 1024;
 
-testInside(
+testInProcess(
   "[CH-29] [CH-42] reads histories in pages of a few megabytes, and sends models the newest messages",
   async () => {
     await using world = await openChatWorld();
@@ -73,7 +73,7 @@ testInside(
   },
 );
 
-testInside(
+testInProcess(
   "[CM-13] a turn reads its history once, and later only new messages, until a summary replaces the history",
   async () => {
     await using world = await openChatWorld();

@@ -5,7 +5,7 @@ import type { ChatCost, CostSummary, UserCosts } from "#schema/chats/chat-cost.t
 import type { ModelConfig } from "#schema/chats/model-config.ts";
 import { Client } from "#src/client.ts";
 import { createChat, Follower, openChatWorld, sendMessage } from "#test/support/chats.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import type { ModelCall } from "#test/support/models/model-server.ts";
 import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
@@ -97,7 +97,7 @@ test("[SP-3] the cost of a chat includes its sub-chats, and is the same from eac
   expect(await getCost(owner, child)).toMatchObject({ chat_id: child, ...sums, turns: [{ cost_micros: CALL_COST }] });
 });
 
-testInside(
+testInProcess(
   "[SP-3] [SP-4] costs include titles, labels and failures, and outlive the chat; users see only their own, administrators all",
   async () => {
     const models = new ScriptedModels(true);
@@ -166,33 +166,36 @@ testInside(
   },
 );
 
-testInside("[SP-3] requests an answer again whose usage cannot be stored, and stores no message for it", async () => {
-  await using world = await openChatWorld();
-  const { owner, server, models, user_id } = world;
-  const { store } = getOwnerContext(server, user_id);
-  const commit = store.commit.bind(store);
-  let isFull = true;
-  store.commit = (async (batch, ...more) => {
-    if (isFull && batch.some(({ sql }) => sql.includes("model_spend"))) {
-      isFull = false;
-      throw new Error("no room");
+testInProcess(
+  "[SP-3] requests an answer again whose usage cannot be stored, and stores no message for it",
+  async () => {
+    await using world = await openChatWorld();
+    const { owner, server, models, user_id } = world;
+    const { store } = getOwnerContext(server, user_id);
+    const commit = store.commit.bind(store);
+    let isFull = true;
+    store.commit = (async (batch, ...more) => {
+      if (isFull && batch.some(({ sql }) => sql.includes("model_spend"))) {
+        isFull = false;
+        throw new Error("no room");
+      }
+      return commit(batch, ...more);
+    }) as typeof store.commit;
+    const { id } = await createChat(world, "one");
+    using follower = await Follower.open(owner, id);
+    for (const text of ["lost", "kept"]) {
+      (await models.next())
+        .say(text)
+        .push({ type: "usage", usage: { input_tokens: 1 } })
+        .finish();
     }
-    return commit(batch, ...more);
-  }) as typeof store.commit;
-  const { id } = await createChat(world, "one");
-  using follower = await Follower.open(owner, id);
-  for (const text of ["lost", "kept"]) {
-    (await models.next())
-      .say(text)
-      .push({ type: "usage", usage: { input_tokens: 1 } })
-      .finish();
-  }
-  await follower.until(({ status }) => status === "waiting");
-  expect(follower.history).toEqual(["user: one", "assistant: kept"]);
-  expect((await getCost(owner, id)).request_count).toBe(1);
-});
+    await follower.until(({ status }) => status === "waiting");
+    expect(follower.history).toEqual(["user: one", "assistant: kept"]);
+    expect((await getCost(owner, id)).request_count).toBe(1);
+  },
+);
 
-testInside("[BU-8] charges an answer without reported usage by estimate, and an empty one not at all", async () => {
+testInProcess("[BU-8] charges an answer without reported usage by estimate, and an empty one not at all", async () => {
   const models = new ScriptedModels(true);
   models.cost = COST;
   await using world = await openChatWorld({ models });
@@ -235,22 +238,25 @@ test("[BU-11] charges the usage that a provider reports after an interruption, w
   expect(finalCost).toMatchObject({ output_tokens: 50_500, total_cost_micros: 2 * CALL_COST + 49_500 * 15 });
 });
 
-testInside("[BU-11] charges the reserved output when no usage arrives within a minute of an interruption", async () => {
-  const clock = new ManualClock();
-  const models = new ScriptedModels();
-  models.cost = COST;
-  await using world = await openChatWorld({ models, clock });
-  const { owner } = world;
-  const { id } = await createChat(world, "one");
-  using follower = await Follower.open(owner, id);
-  (await models.next()).say("the whole answer");
-  await follower.until(({ preview }) => preview === "the whole answer");
-  await owner.post(`/api/v2/chats/${id}/interrupt`);
-  await follower.until(({ status }) => status === "waiting");
-  const cost = await until(async () => {
-    clock.advance(5_000);
-    const cost = await getCost(owner, id);
-    return cost.request_count === 1 && cost;
-  });
-  expect(cost.output_tokens).toBe(16_384);
-});
+testInProcess(
+  "[BU-11] charges the reserved output when no usage arrives within a minute of an interruption",
+  async () => {
+    const clock = new ManualClock();
+    const models = new ScriptedModels();
+    models.cost = COST;
+    await using world = await openChatWorld({ models, clock });
+    const { owner } = world;
+    const { id } = await createChat(world, "one");
+    using follower = await Follower.open(owner, id);
+    (await models.next()).say("the whole answer");
+    await follower.until(({ preview }) => preview === "the whole answer");
+    await owner.post(`/api/v2/chats/${id}/interrupt`);
+    await follower.until(({ status }) => status === "waiting");
+    const cost = await until(async () => {
+      clock.advance(5_000);
+      const cost = await getCost(owner, id);
+      return cost.request_count === 1 && cost;
+    });
+    expect(cost.output_tokens).toBe(16_384);
+  },
+);

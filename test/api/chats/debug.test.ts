@@ -7,7 +7,7 @@ import type { ChatCost } from "#schema/chats/chat-cost.ts";
 import type { ChatRun, ChatRunWithSteps } from "#schema/chats/chat-debug.ts";
 import { Client } from "#src/client.ts";
 import { type ChatWorld, createChat, Follower, openChatWorld, sendMessage } from "#test/support/chats.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { ScriptedModels } from "#test/support/models/scripted-models.ts";
 import { createCallWaiter } from "#test/support/models/side-calls.ts";
 import { scaleTimeout } from "#test/support/pace.ts";
@@ -43,7 +43,7 @@ const runTurn = async (world: ChatWorld, text: string): Promise<string> => {
   return id;
 };
 
-testInside(
+testInProcess(
   "[RM-1] records calls only if the deployment requires it, or an administrator allows it and the user enables it",
   async () => {
     await using world = await openChatWorld();
@@ -61,7 +61,7 @@ testInside(
   },
 );
 
-testInside("[RM-2] a run shows the model's requests and answers step by step; the newest run is first", async () => {
+testInProcess("[RM-2] a run shows the model's requests and answers step by step; the newest run is first", async () => {
   await using world = await openChatWorld(ALWAYS_RECORDING);
   const unsafe_dynamic_tools = [{ name: "ask", description: "asks", input_schema: {} }];
   const { id } = await createChat(world, "first", { unsafe_dynamic_tools });
@@ -111,7 +111,7 @@ testInside("[RM-2] a run shows the model's requests and answers step by step; th
   expect(fromOlderPath.map((listed) => listed.id)).toEqual([newest?.id as string, oldest?.id as string]);
 });
 
-testInside("[RM-9] records model calls outside turns by kind", async () => {
+testInProcess("[RM-9] records model calls outside turns by kind", async () => {
   const models = new ScriptedModels(true);
   await using world = await openChatWorld({ models, env: { ...ALWAYS_RECORDING.env, SLIPWAY_CHAT_TITLES: "true" } });
   const { id } = await createChat(world, "a first message of more than six words");
@@ -142,7 +142,7 @@ testInside("[RM-9] records model calls outside turns by kind", async () => {
   ]);
 });
 
-testInside(
+testInProcess(
   "[RM-3] marks the run of an interrupted turn as interrupted; after a server stop, the next start marks it",
   async () => {
     await using world = await openChatWorld(ALWAYS_RECORDING);
@@ -165,7 +165,7 @@ testInside(
   },
 );
 
-testInside(
+testInProcess(
   "[RM-4] only the chat's owner and the deployment's owner see runs: readers get 403, other users and chats 404",
   async () => {
     await using world = await openChatWorld(ALWAYS_RECORDING);
@@ -188,7 +188,7 @@ testInside(
   },
 );
 
-testInside(
+testInProcess(
   "[RM-5] limits records of long texts, long histories, deep JSON and many steps",
   async () => {
     const longText = "word ".repeat(200_000);
@@ -223,7 +223,7 @@ testInside(
   scaleTimeout(180_000),
 );
 
-testInside("[RM-6] records neither credentials nor data that a provider stores with its messages", async () => {
+testInProcess("[RM-6] records neither credentials nor data that a provider stores with its messages", async () => {
   const secrets = [
     "Authorization: Bearer abcdefghijklmnop",
     "sk-proj-abcdefghijklmnopqrstu",
@@ -261,7 +261,7 @@ testInside("[RM-6] records neither credentials nor data that a provider stores w
   expect(text).toContain("my key is");
 });
 
-testInside("[RM-7] a turn completes even if its record cannot be written", async () => {
+testInProcess("[RM-7] a turn completes even if its record cannot be written", async () => {
   await using world = await openChatWorld(ALWAYS_RECORDING);
   const { store } = getOwnerContext(world.server, world.user_id);
   const commit = store.commit.bind(store);
@@ -273,7 +273,7 @@ testInside("[RM-7] a turn completes even if its record cannot be written", async
   expect(await listRuns(world.owner, id)).toEqual([]);
 });
 
-testInside(
+testInProcess(
   "[RM-8] the cost of a chat includes every call that reported its usage, even if an edit has removed the message",
   async () => {
     await using world = await openChatWorld();

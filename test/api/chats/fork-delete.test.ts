@@ -2,7 +2,7 @@
 import { expect } from "bun:test";
 import type { Chat } from "#schema/chats/chat.ts";
 import { createChat, Follower, loadHistory, openChatWorld, sendMessage, toTextContent } from "#test/support/chats.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { getContext } from "#test/support/seed.ts";
 
 const openWorld = async () => {
@@ -23,7 +23,7 @@ const openWorld = async () => {
   return { world, upload, countRows, fetchStatus, [Symbol.asyncDispose]: () => world[Symbol.asyncDispose]() };
 };
 
-testInside(
+testInProcess(
   "[FK-1][FK-2][FK-3][FK-4] a fork copies the history up to a message, with files and settings, and is independent of the original",
   async () => {
     await using opened = await openWorld();
@@ -109,7 +109,7 @@ testInside(
   },
 );
 
-testInside(
+testInProcess(
   "[DL-1][DL-2][DL-3][DL-4] deletes an idle chat with its history, index and files, and disconnects its followers; an active one gets 409",
   async () => {
     await using opened = await openWorld();

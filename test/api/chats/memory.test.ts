@@ -4,7 +4,7 @@ import { MemoryShare } from "#base/system/memory-share.ts";
 import type { Chat, MessagePage } from "#schema/chats/chat.ts";
 import { Client } from "#src/client.ts";
 import { type ChatWorld, createChat, openChatWorld, sendMessage } from "#test/support/chats.ts";
-import { testInsideSingle } from "#test/support/inside.ts";
+import { testInSingleProcess } from "#test/support/in-process.ts";
 import { createGatewayToken, putGatewaySettings } from "#test/support/models/gateway-world.ts";
 import { openModelWorld } from "#test/support/models/model-world.ts";
 import { seedUser } from "#test/support/seed.ts";
@@ -19,7 +19,7 @@ const openWorld = async (callMemory: MemoryShare) =>
 const readStatus = async ({ owner }: Pick<ChatWorld, "owner">, { id }: Chat): Promise<string> =>
   (await owner.get<Chat>(`/api/v2/chats/${id}`)).status;
 
-testInsideSingle(
+testInSingleProcess(
   "[CH-54] a user's large calls run one after another; small calls and other users' calls don't wait",
   async () => {
     const share = makeShare();
@@ -48,31 +48,34 @@ testInsideSingle(
   },
 );
 
-testInsideSingle("[CH-54] an interruption ends the wait of a call, and frees the memory of a running one", async () => {
-  const share = makeShare();
-  await using world = await openWorld(share);
-  const { models, owner } = world;
-  const runningChat = await createChat(world, LARGE);
-  const call = await models.next();
-  const waitingChat = await createChat(world, LARGE);
-  await until(() => share.waiting === 1);
-  await owner.post(`/api/v2/chats/${waitingChat.id}/interrupt`);
-  await until(async () => (await readStatus(world, waitingChat)) === "waiting");
-  expect([share.waiting, models.calls.length]).toEqual([0, 1]);
-  const { messages } = await owner.get<MessagePage>(`/api/v2/chats/${waitingChat.id}/messages`);
-  expect(messages.map(({ role }) => role)).not.toContain("assistant");
-  await sendMessage(world, waitingChat.id, "again");
-  await until(() => share.waiting === 1);
-  await owner.post(`/api/v2/chats/${runningChat.id}/interrupt`);
-  call.finish();
-  const nextCall = await models.next();
-  expect(nextCall.prompt).toBe("again");
-  nextCall.say("done").finish();
-  await until(async () => (await readStatus(world, waitingChat)) === "waiting");
-  await until(() => share.used === 0);
-});
+testInSingleProcess(
+  "[CH-54] an interruption ends the wait of a call, and frees the memory of a running one",
+  async () => {
+    const share = makeShare();
+    await using world = await openWorld(share);
+    const { models, owner } = world;
+    const runningChat = await createChat(world, LARGE);
+    const call = await models.next();
+    const waitingChat = await createChat(world, LARGE);
+    await until(() => share.waiting === 1);
+    await owner.post(`/api/v2/chats/${waitingChat.id}/interrupt`);
+    await until(async () => (await readStatus(world, waitingChat)) === "waiting");
+    expect([share.waiting, models.calls.length]).toEqual([0, 1]);
+    const { messages } = await owner.get<MessagePage>(`/api/v2/chats/${waitingChat.id}/messages`);
+    expect(messages.map(({ role }) => role)).not.toContain("assistant");
+    await sendMessage(world, waitingChat.id, "again");
+    await until(() => share.waiting === 1);
+    await owner.post(`/api/v2/chats/${runningChat.id}/interrupt`);
+    call.finish();
+    const nextCall = await models.next();
+    expect(nextCall.prompt).toBe("again");
+    nextCall.say("done").finish();
+    await until(async () => (await readStatus(world, waitingChat)) === "waiting");
+    await until(() => share.used === 0);
+  },
+);
 
-testInsideSingle("[CH-54] [GW-9] chats and the gateway share the same memory", async () => {
+testInSingleProcess("[CH-54] [GW-9] chats and the gateway share the same memory", async () => {
   const share = makeShare();
   await using world = await openModelWorld({ callMemory: share });
   await putGatewaySettings(world.owner);

@@ -3,14 +3,14 @@
 import { expect } from "bun:test";
 import { IDLE_TIMEOUT_MS } from "#actors/runtime/directory.ts";
 import { createChat, Follower, openChatWorld } from "#test/support/chats.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { until } from "#test/support/until.ts";
 
 /** Number of steps at which the second message arrives: from the first message's model call until after its answer. */
 const STEPS = 30;
 
-testInside("[CH-10] a chat that is evicted while a message arrives handles every message once", async () => {
+testInProcess("[CH-10] a chat that is evicted while a message arrives handles every message once", async () => {
   const clock = new ManualClock();
   await using world = await openChatWorld({ clock });
   const { context } = world.server;

@@ -4,12 +4,12 @@ import type { Query } from "#db/engine/sql.ts";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { User } from "#schema/users/user.ts";
 import { createChat, sendMessage } from "#test/support/chats.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
 import { getOwnerContext } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
 
-testInside(
+testInProcess(
   "[CL-53] a turn reads its owner's limits once per message and once per call, and other settings in one query",
   async () => {
     await using world = await openModelWorld();

@@ -13,7 +13,7 @@ import {
   sendMessage,
   toTextContent,
 } from "#test/support/chats.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { readEvents } from "#test/support/net/event-reader.ts";
 import { getContext, getOwnerContext } from "#test/support/seed.ts";
@@ -110,7 +110,7 @@ const insertsMessages = (sql: string) => sql.startsWith('insert into "messages"'
 const makeRoundTrip = (world: ChatWorld, id: string) => world.owner.get<Chat>(`/api/v2/chats/${id}`);
 const toChatPath = (id: string) => `/api/v2/chats/${id}`;
 
-testInside("[CH-41] no replaced message remains when an edit races with the commit of a step", async () => {
+testInProcess("[CH-41] no replaced message remains when an edit races with the commit of a step", async () => {
   await using world = await openChatWorld();
   for (const firstEvent of ["step", "edit"] as const) {
     const { id } = await createChat(world, "go");
@@ -142,7 +142,7 @@ testInside("[CH-41] no replaced message remains when an edit races with the comm
   }
 });
 
-testInside(
+testInProcess(
   "[CH-41] either the timeout or the results answer the calls when they race, and the other is ignored",
   async () => {
     const clock = new ManualClock();
@@ -183,7 +183,7 @@ testInside(
   },
 );
 
-testInside.each(["promote", "finish"])(
+testInProcess.each(["promote", "finish"])(
   "[CH-41] sends every queued message once when a promotion races with the end of the turn, %s first",
   async (firstEvent) => {
     await using world = await openChatWorld();
@@ -222,7 +222,7 @@ testInside.each(["promote", "finish"])(
   },
 );
 
-testInside(
+testInProcess(
   "[CH-42] disconnects a follower that does not read for ten seconds; a slow one gets everything, a fast one never waits",
   async () => {
     const clock = new ManualClock();

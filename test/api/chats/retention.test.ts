@@ -10,7 +10,7 @@ import { chats } from "#db/schema/chats.ts";
 import type { Chat } from "#schema/chats/chat.ts";
 import { Client } from "#src/client.ts";
 import { type ChatWorld, createChat, Follower, openChatWorld, sendMessage } from "#test/support/chats.ts";
-import { testInside, testInsideSingle } from "#test/support/inside.ts";
+import { testInProcess, testInSingleProcess } from "#test/support/in-process.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { getContext } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
@@ -65,38 +65,41 @@ const createAnsweredChat = async (world: ChatWorld, text: string, fields = {}): 
 /** Returns whether the chat is archived, or the status of an error. */
 const getArchived = (chat: Chat | number) => (typeof chat === "number" ? chat : chat.archived);
 
-testInside("[RT-1] archives inactive chats, unless they are pinned, active, or have an active sub-chat", async () => {
-  await using opened = await openRetentionWorld();
-  const { world, store, passTime, getChatOrStatus, setSetting } = opened;
-  const silent = await createAnsweredChat(world, "silent");
-  const pinned = await createAnsweredChat(world, "pinned");
-  await world.owner.patch(`/api/v2/chats/${pinned}`, { pin_order: 1 });
-  const root = await createAnsweredChat(world, "root");
-  const child = await createAnsweredChat(world, "child");
-  await store.commit([updateChat(child, { parent_chat_id: root, root_chat_id: root })]);
-  const { id: running } = await createChat(world, "running");
-  await world.models.next();
-  await passTime(2 * DAY_MS);
-  expect(getArchived(await getChatOrStatus(silent))).toBe(false);
-  await setSetting("auto_archive_days", 3);
-  // The session of the owner has expired, so the message is sent to the actor in the name of the owner.
-  const message = { content: [{ type: "text" as const, text: "more" }], created_by: world.user_id, patch: {} };
-  const send = { ...message, model_config_id: null, reasoning_effort: "", behavior: "queue" as const };
-  await getContext(world.server).chats.ask(child, "send", send);
-  // The running chat has also been inactive for days, and its call is retried.
-  let call = await world.models.next();
-  while (call.prompt !== "more") call = await world.models.next();
-  call.finish();
-  using follower = await Follower.open(await opened.signInAdmin(), child);
-  await follower.until(({ status, history }) => status === "waiting" && history.length === 4);
-  await passTime(DAY_MS + SWEEP_INTERVAL_MS);
-  const current = await Promise.all([silent, pinned, root, running].map(getChatOrStatus));
-  expect(current.map(getArchived)).toEqual([true, false, false, false]);
-  await passTime(3 * DAY_MS);
-  expect([getArchived(await getChatOrStatus(root)), getArchived(await getChatOrStatus(child))]).toEqual([true, true]);
-});
+testInProcess(
+  "[RT-1] archives inactive chats, unless they are pinned, active, or have an active sub-chat",
+  async () => {
+    await using opened = await openRetentionWorld();
+    const { world, store, passTime, getChatOrStatus, setSetting } = opened;
+    const silent = await createAnsweredChat(world, "silent");
+    const pinned = await createAnsweredChat(world, "pinned");
+    await world.owner.patch(`/api/v2/chats/${pinned}`, { pin_order: 1 });
+    const root = await createAnsweredChat(world, "root");
+    const child = await createAnsweredChat(world, "child");
+    await store.commit([updateChat(child, { parent_chat_id: root, root_chat_id: root })]);
+    const { id: running } = await createChat(world, "running");
+    await world.models.next();
+    await passTime(2 * DAY_MS);
+    expect(getArchived(await getChatOrStatus(silent))).toBe(false);
+    await setSetting("auto_archive_days", 3);
+    // The session of the owner has expired, so the message is sent to the actor in the name of the owner.
+    const message = { content: [{ type: "text" as const, text: "more" }], created_by: world.user_id, patch: {} };
+    const send = { ...message, model_config_id: null, reasoning_effort: "", behavior: "queue" as const };
+    await getContext(world.server).chats.ask(child, "send", send);
+    // The running chat has also been inactive for days, and its call is retried.
+    let call = await world.models.next();
+    while (call.prompt !== "more") call = await world.models.next();
+    call.finish();
+    using follower = await Follower.open(await opened.signInAdmin(), child);
+    await follower.until(({ status, history }) => status === "waiting" && history.length === 4);
+    await passTime(DAY_MS + SWEEP_INTERVAL_MS);
+    const current = await Promise.all([silent, pinned, root, running].map(getChatOrStatus));
+    expect(current.map(getArchived)).toEqual([true, false, false, false]);
+    await passTime(3 * DAY_MS);
+    expect([getArchived(await getChatOrStatus(root)), getArchived(await getChatOrStatus(child))]).toEqual([true, true]);
+  },
+);
 
-testInside("[RT-2] archives at most 1,000 chats in one run, the longest inactive first", async () => {
+testInProcess("[RT-2] archives at most 1,000 chats in one run, the longest inactive first", async () => {
   await using opened = await openRetentionWorld();
   const { world, store, passTime, setSetting, countRows } = opened;
   await createAnsweredChat(world, "the first");
@@ -118,7 +121,7 @@ testInside("[RT-2] archives at most 1,000 chats in one run, the longest inactive
   expect(await countRows("chats", "archived = 0")).toBe(0);
 });
 
-testInsideSingle(
+testInSingleProcess(
   "[RT-3] deletes chats that were archived long ago with all their data, in batches, and disconnects followers",
   async () => {
     await using opened = await openRetentionWorld();
@@ -209,7 +212,7 @@ testInsideSingle(
   },
 );
 
-testInside(
+testInProcess(
   "[RT-3] keeps chats that were restored or archived again recently, and removes the bytes of deleted files",
   async () => {
     await using opened = await openRetentionWorld();
@@ -236,7 +239,7 @@ testInside(
   },
 );
 
-testInsideSingle("[RT-4] the next run continues an interrupted deletion, and removes nothing else", async () => {
+testInSingleProcess("[RT-4] the next run continues an interrupted deletion, and removes nothing else", async () => {
   await using opened = await openRetentionWorld();
   const { world, store, passTime, getChatOrStatus, setSetting, countRows } = opened;
   const id = await createAnsweredChat(world, "cut");
@@ -262,7 +265,7 @@ testInsideSingle("[RT-4] the next run continues an interrupted deletion, and rem
   expect(getArchived(await getChatOrStatus(keptChat))).toBe(false);
 });
 
-testInside(
+testInProcess(
   "[RT-5] deletes recorded model calls after a separate period and keeps the chat; 0 days means never",
   async () => {
     await using opened = await openRetentionWorld();

@@ -12,7 +12,7 @@ import {
   sendMessage,
   toTextContent,
 } from "#test/support/chats.ts";
-import { describeInside } from "#test/support/inside.ts";
+import { describeInProcess } from "#test/support/in-process.ts";
 import { SCRIPTED } from "#test/support/models/scripted-models.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
@@ -21,7 +21,7 @@ const CHATS = "/api/v2/chats";
 const listKeys = (value: object): string[] => Object.keys(value).sort();
 const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/);
 
-describeInside("the specification", () => {
+describeInProcess("the specification", () => {
   let world: ChatWorld;
   beforeAll(async () => {
     world = await openChatWorld();

@@ -11,7 +11,7 @@ import {
   sendMessage,
   toTextContent,
 } from "#test/support/chats.ts";
-import { describeInside, testInside } from "#test/support/inside.ts";
+import { describeInProcess, testInProcess } from "#test/support/in-process.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 
 const CHATS = "/api/v2/chats";
@@ -34,7 +34,7 @@ const CHAT_MEMBERS = [
 ];
 const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/);
 
-describeInside("the specification", () => {
+describeInProcess("the specification", () => {
   let world: ChatWorld;
   beforeAll(async () => {
     world = await openChatWorld();
@@ -255,7 +255,7 @@ describeInside("the specification", () => {
   });
 });
 
-testInside("[CH-14] retries a model that is silent for ten minutes, as a stream_silence_timeout", async () => {
+testInProcess("[CH-14] retries a model that is silent for ten minutes, as a stream_silence_timeout", async () => {
   const clock = new ManualClock();
   await using world = await openChatWorld({ clock });
   const { id } = await createChat(world);

@@ -10,7 +10,7 @@ import type { Workspaces } from "#schema/workspaces/workspace.ts";
 import { Client } from "#src/client.ts";
 import { configureAgent, listPendingCalls } from "#test/support/acp/agent-world.ts";
 import { createChat, sendMessage } from "#test/support/chats.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { type ScriptedCall, ScriptedModels } from "#test/support/models/scripted-models.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { makeTemplate } from "#test/support/templates.ts";
@@ -63,7 +63,7 @@ const writeAnswer = (call: ScriptedCall): void => {
   call.callTool(`w-${call.prompt}`, "write_file", { path: "answer", content }).finish("tool_calls");
 };
 
-testInside(
+testInProcess(
   "[TY-1][TY-3][TY-4][TY-9] runs ways in separate forks, checks them, and copies the kept way's files to the workspace after a snapshot",
   async () => {
     await using world = await openTrialWorld();
@@ -141,7 +141,7 @@ testInside(
   },
 );
 
-testInside(
+testInProcess(
   "[TY-2][TY-3][TY-5][TY-6] ways request approval and are checked after each turn; they can be stopped and discarded; invalid requests fail",
   async () => {
     await using world = await openTrialWorld({ permission_mode: "ask" });
@@ -248,7 +248,7 @@ testInside(
   },
 );
 
-testInside(
+testInProcess(
   "[TY-1][TY-3][TY-4] coding agents work on ways and request approval; the kept chat continues with its agent in the original workspace",
   async () => {
     await using world = await openTrialWorld({ permission_mode: "ask" });

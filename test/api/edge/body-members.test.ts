@@ -5,7 +5,7 @@ import { NIL_UUID } from "#base/ids.ts";
 import type { Generic } from "#schema/generic.ts";
 import { Client } from "#src/client.ts";
 import { fetchDocument, fillPath, listOperations, type Operation, type Schema } from "#test/fuzz/operations.ts";
-import { exampleValue } from "#test/fuzz/values.ts";
+import { createExampleValue } from "#test/fuzz/values.ts";
 import { seedAgent } from "#test/support/seed.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 
@@ -53,7 +53,7 @@ const buildValue = (schema: Schema, [step, ...rest]: (string | number)[]): unkno
     names.map((name) => [name, buildValue(schema.properties?.[name] as Schema, name === step ? rest : [])]),
   );
 };
-const buildNonNull = (schema: Schema): unknown => exampleValue({ ...schema, nullable: false });
+const buildNonNull = (schema: Schema): unknown => createExampleValue({ ...schema, nullable: false });
 
 /** Builds a valid body and changes the object at this path. */
 const buildBody = (
@@ -72,7 +72,7 @@ const send = async (
   const path = Object.fromEntries(
     operation.parameters
       .filter((parameter) => parameter.in === "path")
-      .map(({ name, schema }) => [name, PATH[name] ?? String(exampleValue(schema))]),
+      .map(({ name, schema }) => [name, PATH[name] ?? String(createExampleValue(schema))]),
   );
   const [caller] = operation.callers;
   const client = caller === "agent" ? agent : caller === undefined ? admin.withToken(undefined) : admin;

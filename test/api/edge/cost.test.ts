@@ -5,7 +5,7 @@ import { connect } from "node:net";
 import { findCostProblem, MAX_DEPTH, MAX_MEMBERS, MAX_VALUES } from "#base/json/cost.ts";
 import { Client } from "#src/client.ts";
 import { fetchDocument, fillPath, listOperations, type Schema } from "#test/fuzz/operations.ts";
-import { exampleValue } from "#test/fuzz/values.ts";
+import { createExampleValue } from "#test/fuzz/values.ts";
 import { ADMIN, tempDirectory } from "#test/support/server.ts";
 import { type ServeProcess, startServe } from "./serve-process.ts";
 
@@ -104,10 +104,10 @@ test("[HT-6] answers requests with a megabyte in any text field without delaying
     const path = Object.fromEntries(
       operation.parameters
         .filter((parameter) => parameter.in === "path")
-        .map(({ name, schema }) => [name, String(exampleValue(schema))]),
+        .map(({ name, schema }) => [name, String(createExampleValue(schema))]),
     );
     for (const field of listTextFields(operation.body)) {
-      const body = { ...(exampleValue(operation.body) as object), [field]: longText };
+      const body = { ...(createExampleValue(operation.body) as object), [field]: longText };
       let status = 0;
       const longestMs = await measureLongestWait(async () => {
         const response = await admin.fetch(operation.method, fillPath(operation, path), body);

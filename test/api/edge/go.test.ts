@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import type { Operation, Schema } from "#test/fuzz/operations.ts";
-import { describeInside } from "#test/support/inside.ts";
+import { describeInProcess } from "#test/support/in-process.ts";
 import { findProblems } from "./go-reading.ts";
 import { NAMES as ALL, callAs, chooseTest, getRow } from "./matrix-call.ts";
 import { CALLERS, type CallerName, type MatrixWorld, openMatrixWorld, type TestObjects } from "./matrix-world.ts";
@@ -43,7 +43,7 @@ const NAMES = ALL.filter((name) => CHECKED_PATHS.test(name) && !name.startsWith(
 const findResponseSchema = ({ described }: Operation, status: number): Schema | undefined =>
   described.responses[String(status)]?.content?.["application/json"]?.schema;
 
-describeInside("a strict parser", () => {
+describeInProcess("a strict parser", () => {
   let world: MatrixWorld;
   beforeAll(async () => {
     world = await openMatrixWorld({ manifest: RICH });

@@ -4,7 +4,7 @@ import { test } from "bun:test";
 import type { Access } from "#src/api/http/operation.ts";
 import { Client } from "#src/client.ts";
 import { fillPath, type Operation } from "#test/fuzz/operations.ts";
-import { exampleValue } from "#test/fuzz/values.ts";
+import { createExampleValue } from "#test/fuzz/values.ts";
 import { type SingleServerReason, testSingleServer } from "#test/support/one-server.ts";
 import { type DeclaredRoute, listAudited, readDeclaredAccess, readExamples, readRoutes } from "../declared-routes.ts";
 import { type Row, STATUSES, TABLE, withStatus } from "./matrix-table.ts";
@@ -57,7 +57,7 @@ export const callAs = (
 ): Promise<Response> => {
   const required = operation.parameters
     .filter((parameter) => parameter.in === "query" && parameter.required)
-    .map(({ name, schema }) => [name, String(exampleValue(schema))] as const);
+    .map(({ name, schema }) => [name, String(createExampleValue(schema))] as const);
   const path = fillPath(
     operation,
     { ...things, ...fillIn(row.path ?? {}, things) },
@@ -82,7 +82,7 @@ const buildBody = ({ body }: Operation, row: Row, things: TestObjects): unknown 
   if (!body) return undefined;
   const { properties = {}, required = [] } = body;
   const requiredProperties = Object.fromEntries(Object.entries(properties).filter(([name]) => required.includes(name)));
-  return exampleValue({ ...body, properties: requiredProperties });
+  return createExampleValue({ ...body, properties: requiredProperties });
 };
 
 /** Returns the value with `{name}` in its texts replaced by the world's object of that name. */

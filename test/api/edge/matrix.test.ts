@@ -2,7 +2,7 @@
 // matrix-table.ts. Calls that must be rejected run first, with a comparison of the database; then calls that must succeed.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Operation } from "#test/fuzz/operations.ts";
-import { describeInside } from "#test/support/inside.ts";
+import { describeInProcess } from "#test/support/in-process.ts";
 import { isWrittenByRequests, openStoredData, type StoredData } from "#test/support/stored.ts";
 import { callAs, chooseTest, getRow, NAMES } from "./matrix-call.ts";
 import type { Row } from "./matrix-table.ts";
@@ -18,7 +18,7 @@ import {
 const listStatuses = (name: string): number[] => getRow(name).statuses.split(" ").map(Number);
 const isRejection = (status: number): boolean => status === 401 || status === 403 || status === 404;
 
-describeInside("the authorization matrix", () => {
+describeInProcess("the authorization matrix", () => {
   let world: MatrixWorld;
   let stored: StoredData;
   beforeAll(async () => {

@@ -1,7 +1,7 @@
 // The ID of a child under another parent returns 404 and changes nothing, even if the caller may see the child. Routes with two IDs, their
 // bodies and the children come from the authorization matrix, so that new routes are covered.
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { describeInside } from "#test/support/inside.ts";
+import { describeInProcess } from "#test/support/in-process.ts";
 import { callAs, getRow, NAMES } from "./matrix-call.ts";
 import { type MatrixWorld, openMatrixWorld, type TestObjects } from "./matrix-world.ts";
 import { A, C, O, T, U, W } from "./paths.ts";
@@ -53,7 +53,7 @@ const listParameters = (name: string): string[] =>
   [...name.matchAll(/\{(\w+)\}/g)].map(([, parameter = ""]) => parameter);
 const CASES = NAMES.filter((name) => listParameters(name).length > 1 && !(name in NOT_COVERED));
 
-describeInside("children under another parent", () => {
+describeInProcess("children under another parent", () => {
   let world: MatrixWorld;
   /** Returns the token of a caller that can see both parents. */
   const findToken = (name: string) => world.tokens[getRow(name).access === "owner_only" ? "ada" : "admin"];

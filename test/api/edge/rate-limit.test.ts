@@ -2,14 +2,14 @@
 import { expect } from "bun:test";
 import { Client } from "#src/client.ts";
 import { usesActiveNodes } from "#test/support/cluster/active-nodes.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { testSingleServer } from "#test/support/one-server.ts";
 import { seedAgent } from "#test/support/seed.ts";
 import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
 
 // Nodes exchange their counts with a delay, so the total number of accepted requests is not exact.
-const test = usesActiveNodes ? testSingleServer("counts") : testInside;
+const test = usesActiveNodes ? testSingleServer("counts") : testInProcess;
 
 /** Makes this many calls one after the other, and returns how often each status occurred and the last response. */
 const callRepeatedly = async (

@@ -7,12 +7,12 @@ import { checkAnswer } from "#src/api/http/answers/answer-check.ts";
 import { prune, ResponseMismatches } from "#src/api/http/answers/response-mismatch.ts";
 import { Operations } from "#src/api/http/operations.ts";
 import { Client } from "#src/client.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 
 type Page = { audit_logs: { id: string; action: string; resource_id: string }[]; count: number };
 
-testInside("[HT-25] returns a page with an invalid row, and logs and counts the mismatch", async () => {
+testInProcess("[HT-25] returns a page with an invalid row, and logs and counts the mismatch", async () => {
   await using server = await startTestServer({
     allowMismatches: true,
     env: { SLIPWAY_METRICS_ADDRESS: "127.0.0.1:0" },
@@ -48,7 +48,7 @@ testInside("[HT-25] returns a page with an invalid row, and logs and counts the 
   expect(await context.metrics?.text()).toContain("slipway_http_response_mismatches_total 1");
 });
 
-testInside("[HT-25] a test server fails the test whose responses do not match", async () => {
+testInProcess("[HT-25] a test server fails the test whose responses do not match", async () => {
   const server = await startTestServer();
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   await server.context?.store.commit([{ sql: "update audit_logs set action = 'polished'", rows: [[]] }]);

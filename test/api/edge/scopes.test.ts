@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { hasScope, isAccessScope, SCOPES } from "#schema/users/scopes.ts";
 import type { ScopeNeed } from "#src/api/http/operation.ts";
 import { Client } from "#src/client.ts";
-import { describeInside } from "#test/support/inside.ts";
+import { describeInProcess } from "#test/support/in-process.ts";
 import { readDeclarations, readDeclaredScopes } from "../declared-scopes.ts";
 import { type CompleteRow, callAs, chooseTest, getRow, NAMES } from "./matrix-call.ts";
 import { CALLERS, type MatrixWorld, openMatrixWorld, type TestObjects } from "./matrix-world.ts";
@@ -45,7 +45,7 @@ const HARMLESS_SETTINGS = [
   ...["/mark-all-as-read", "/webpush/subscription", "/webpush/test", "/notifications/test"],
 ];
 
-describeInside("keys with scopes", () => {
+describeInProcess("keys with scopes", () => {
   let world: MatrixWorld;
   let scopesByOperation: ReadonlyMap<string, ScopeNeed>;
   const created = new Map<string, string>();

@@ -4,7 +4,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import type { Generic } from "#schema/generic.ts";
 import { Client } from "#src/client.ts";
 import { fetchDocument, fillPath, listOperations, type Operation, type Schema } from "#test/fuzz/operations.ts";
-import { exampleValue, makeInvalidText, makeWrongType } from "#test/fuzz/values.ts";
+import { createExampleValue, makeInvalidText, makeWrongType } from "#test/fuzz/values.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { RawConnection } from "#test/support/net/raw.ts";
 import { seedAgent, seedUser, supersedeAgent } from "#test/support/seed.ts";
@@ -72,18 +72,18 @@ const buildPath = (operation: Operation): Record<string, string> =>
   Object.fromEntries(
     operation.parameters
       .filter((parameter) => parameter.in === "path")
-      .map(({ name, schema }) => [name, KNOWN_NAMES[name] ?? String(exampleValue(schema) || "none")]),
+      .map(({ name, schema }) => [name, KNOWN_NAMES[name] ?? String(createExampleValue(schema) || "none")]),
   );
 
 const buildQuery = (operation: Operation): Record<string, string> =>
   Object.fromEntries(
     operation.parameters
       .filter((parameter) => parameter.in === "query" && parameter.required)
-      .map(({ name, schema, example }) => [name, String(example ?? exampleValue(schema))]),
+      .map(({ name, schema, example }) => [name, String(example ?? createExampleValue(schema))]),
   );
 
 const buildBody = ({ body }: Operation): Record<string, unknown> | undefined =>
-  body && (exampleValue({ ...body, properties: pickRequired(body) }) as Record<string, unknown>);
+  body && (createExampleValue({ ...body, properties: pickRequired(body) }) as Record<string, unknown>);
 
 const pickRequired = ({ properties = {}, required = [] }: Schema): Record<string, Schema> =>
   Object.fromEntries(Object.entries(properties).filter(([name]) => required.includes(name)));

@@ -3,7 +3,7 @@ import { afterEach, expect } from "bun:test";
 import { configureLogging, resetLogging } from "#base/log.ts";
 import { getCurrentRequests, runForRequests, tracing } from "#base/trace.ts";
 import { Client } from "#src/client.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { seedAgent } from "#test/support/seed.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 
@@ -11,7 +11,7 @@ afterEach(resetLogging);
 
 type Line = { area: string; message: string; request_id?: string } & Record<string, unknown>;
 
-testInside("[CF-13] logs each request's steps with its ID if trace=debug, and nothing otherwise", async () => {
+testInProcess("[CF-13] logs each request's steps with its ID if trace=debug, and nothing otherwise", async () => {
   await using server = await startTestServer();
   const client = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   const agent = await seedAgent(server);

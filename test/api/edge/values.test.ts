@@ -4,7 +4,7 @@ import type { Generic } from "#schema/generic.ts";
 import { toIcon, toLine } from "#schema/text.ts";
 import { Client } from "#src/client.ts";
 import { fetchDocument, fillPath, listOperations, type Operation, type Schema } from "#test/fuzz/operations.ts";
-import { exampleValue } from "#test/fuzz/values.ts";
+import { createExampleValue } from "#test/fuzz/values.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 
 const server = await startTestServer();
@@ -18,10 +18,10 @@ const userOperations = operations.filter(({ callers }) => callers[0] === "user")
 const buildPath = (operation: Operation, query: Record<string, string> = {}, path: Record<string, string> = {}) => {
   const needed = operation.parameters
     .filter((parameter) => parameter.in === "query" && parameter.required && !(parameter.name in query))
-    .map(({ name, schema }) => [name, String(exampleValue(schema))]);
+    .map(({ name, schema }) => [name, String(createExampleValue(schema))]);
   const filled = operation.parameters
     .filter((parameter) => parameter.in === "path")
-    .map(({ name, schema }) => [name, PATH[name] ?? String(exampleValue(schema))]);
+    .map(({ name, schema }) => [name, PATH[name] ?? String(createExampleValue(schema))]);
   return fillPath(operation, { ...Object.fromEntries(filled), ...path }, { ...Object.fromEntries(needed), ...query });
 };
 
@@ -100,7 +100,7 @@ describe("values of a fixed set", () => {
   test.each(fixedSets.map((fixedSet) => [`${fixedSet.operation.name} ${fixedSet.name}`, fixedSet] as const))(
     "[HT-28] %s: the error for an unknown value lists the allowed ones",
     async (_name, { operation, name, values }) => {
-      const body = { ...(exampleValue(operation.body as Schema) as object), [name]: "no such word" };
+      const body = { ...(createExampleValue(operation.body as Schema) as object), [name]: "no such word" };
       const { status, validations } = await send(operation.method, buildPath(operation), body);
       const detail = validations?.find(({ field }) => field === name)?.detail;
       expect({ status, detail }).toEqual({
@@ -147,7 +147,7 @@ describe("names and images", () => {
     };
     const records = Object.entries(needed).flatMap(([name, schema]) => (isRecord(schema) ? [name] : []));
     const empty = Object.fromEntries(records.map((name) => [name, {}]));
-    return { ...(exampleValue({ ...body, properties: needed }) as object), ...empty, ...overrides };
+    return { ...(createExampleValue({ ...body, properties: needed }) as object), ...empty, ...overrides };
   };
 
   test.each(toRows(/^(name|username|display_name|title|token_name|slug)$/))(

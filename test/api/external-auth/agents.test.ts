@@ -74,7 +74,7 @@ test("[EA-12] an agent selects a provider by a repository URL, by its ID, or by 
 
 test("[EA-12] git gets the token in each host's format, or the URL to link an account", async () => {
   using provider = new FakeProvider();
-  provider.forever = true;
+  provider.neverExpires = true;
   const types = ["github", "gitlab", "bitbucket-cloud", "bitbucket-server", "gitea", "generic"];
   const overrides = { device_code_url: undefined, base_url: provider.url.href };
   await using server = await startWith(types.map((type) => provider.setting(type, { ...overrides, type })));

@@ -11,7 +11,7 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { run as externalAuth } from "#src/cli/server/external-auth.ts";
 import { run as askpass } from "#src/cli/server/gitaskpass.ts";
 import { EXIT, type RunVerb } from "#src/cli/verb.ts";
-import { ServerPlace } from "#test/crash/server.ts";
+import { ServerSlot } from "#test/crash/server.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { requireSingleServer } from "#test/support/one-server.ts";
 import { makeRepository } from "#test/support/repository.ts";
@@ -35,7 +35,7 @@ testNeeding(
   "[EA-17] [EA-18] a startup script clones and pushes with the owner's linked account or ssh key",
   async () => {
     using provider = new FakeProvider();
-    await using serverPlace = await ServerPlace.make();
+    await using serverPlace = await ServerSlot.make();
     const root = join(serverPlace.scratch, "hosted");
     for (const name of ["", "/ssh"]) mkdirSync(root + name, { recursive: true });
     await createBareRepository(needs.git.file, join(root, "web.git"));
@@ -93,7 +93,7 @@ testNeeding(
   "[DF-4] installs private dotfiles with the owner's account or key; without them, the log says why it failed",
   async () => {
     using provider = new FakeProvider();
-    await using serverPlace = await ServerPlace.make();
+    await using serverPlace = await ServerSlot.make();
     const root = join(serverPlace.scratch, "hosted");
     for (const name of ["", "/ssh"]) mkdirSync(root + name, { recursive: true });
     for (const name of ["web", "secure"]) {

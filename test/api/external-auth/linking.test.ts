@@ -7,7 +7,7 @@ import type {
   ExternalAuthUnlinked,
 } from "#schema/users/external-auth.ts";
 import { Client } from "#src/client.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
@@ -56,7 +56,7 @@ test("[EA-5] signing in at the provider links an account; unlinking revokes the 
     code_challenge_method: "S256",
     redirect_uri: new URL("/external-auth/git/callback", server.url).href,
   });
-  const { code, state } = provider.agree(url);
+  const { code, state } = provider.approve(url);
   await ann.post(`${EA}/git/callback`, { code, state });
   const [linked] = (await ann.get<ExternalAuthList>(EA)).links;
   expect(linked).toMatchObject({
@@ -87,7 +87,7 @@ test("[EA-5] a callback is valid once, for ten minutes, for the session and prov
   await using server = await startWith([provider.setting("git"), provider.setting("other")], { clock });
   const ann = new Client(server.url, (await seedUser(server)).token);
   const eve = new Client(server.url, (await seedUser(server)).token);
-  const startLogin = async () => provider.agree((await ann.post<{ url: string }>(`${EA}/git/start`)).url);
+  const startLogin = async () => provider.approve((await ann.post<{ url: string }>(`${EA}/git/start`)).url);
   const otherSession = ann.withToken((await ann.post<{ key: string }>("/api/v2/users/me/keys")).key);
   const { code, state } = await startLogin();
   for (const [client, id, body] of [
@@ -135,15 +135,15 @@ test("[EA-6] a device code links the account once its owner has entered it; othe
   const poll = (client: Client, { device_code }: ExternalAuthDevice) =>
     awaitRejection(client.post(path, { device_code }));
   expect(await poll(ann, started)).toEqual({ status: 400, detail: "authorization_pending" });
-  provider.typeIn(started.user_code);
+  provider.enterUserCode(started.user_code);
   expect((await poll(eve, started)).status).toBe(400);
   expect(provider.countRequests("/token")).toBe(1);
   expect((await poll(ann, started)).status).toBe(200);
   expect(await ann.get<ExternalAuth>(`${EA}/codes`)).toMatchObject({ authenticated: true, device: true });
   const second = await ann.get<ExternalAuthDevice>(path);
-  provider.typeIn(second.user_code, "denied");
+  provider.enterUserCode(second.user_code, "denied");
   expect(await poll(ann, second)).toEqual({ status: 400, detail: "access_denied" });
-  provider.mishaps.push({ path: "/token", answer: () => Response.json({ error: "slow_down" }, { status: 400 }) });
+  provider.failures.push({ path: "/token", answer: () => Response.json({ error: "slow_down" }, { status: 400 }) });
   expect(await poll(ann, second)).toEqual({ status: 400, detail: "slow_down" });
   expect((await awaitRejection(ann.get(`${EA}/git/device`))).status).toBe(400);
   expect((await awaitRejection(ann.post(`${EA}/codes/start`))).status).toBe(400);
@@ -168,8 +168,8 @@ test("[EA-8] an invalid response of the provider links nothing, and the person c
   const ann = new Client(server.url, (await seedUser(server)).token);
   for (const [name, respond] of INVALID_RESPONSES) {
     const { url } = await ann.post<{ url: string }>(`${EA}/git/start`);
-    const { code, state } = provider.agree(url);
-    provider.mishaps.push({ path: "/token", answer: respond });
+    const { code, state } = provider.approve(url);
+    provider.failures.push({ path: "/token", answer: respond });
     expect([name, (await awaitRejection(ann.post(`${EA}/git/callback`, { code, state }))).status]).toEqual([name, 503]);
     expect([name, (await ann.get<ExternalAuthList>(EA)).links]).toEqual([name, []]);
     await ann.post(`${EA}/git/callback`, { code, state });
@@ -178,14 +178,14 @@ test("[EA-8] an invalid response of the provider links nothing, and the person c
   }
 });
 
-testInside("[EA-8] a silent provider times out after ten seconds", async () => {
+testInProcess("[EA-8] a silent provider times out after ten seconds", async () => {
   using provider = new FakeProvider();
   const clock = new ManualClock();
   await using server = await startWith([provider.setting("git")], { clock });
   const ann = new Client(server.url, (await seedUser(server)).token);
-  const { code, state } = provider.agree((await ann.post<{ url: string }>(`${EA}/git/start`)).url);
+  const { code, state } = provider.approve((await ann.post<{ url: string }>(`${EA}/git/start`)).url);
   const received = Promise.withResolvers<void>();
-  provider.mishaps.push({
+  provider.failures.push({
     path: "/token",
     answer: () => {
       received.resolve();
@@ -204,7 +204,7 @@ test("[EA-11] unlinks the account even if the provider does not revoke the token
   const ann = new Client(server.url, (await seedUser(server)).token);
   await link(ann, provider, "git");
   await link(ann, provider, "bare");
-  provider.mishaps.push({ path: "/revoke", answer: () => new Response("", { status: 500 }) });
+  provider.failures.push({ path: "/revoke", answer: () => new Response("", { status: 500 }) });
   for (const id of ["git", "bare"]) {
     const unlinked = await ann.delete<ExternalAuthUnlinked>(`${EA}/${id}`);
     expect([unlinked.token_revoked, typeof unlinked.token_revocation_error]).toEqual([false, "string"]);

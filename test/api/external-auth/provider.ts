@@ -19,12 +19,12 @@ export class FakeProvider implements Disposable {
   /** Seconds between two polls for a device code. */
   interval = 5;
   /** New tokens have no expiry. */
-  forever = false;
+  neverExpires = false;
   /** A refresh returns a new refresh token and invalidates the old one. */
   rotates = true;
   /** Token requests wait until this resolves. */
   gate: Promise<void> = Promise.resolve();
-  readonly mishaps: Mishap[] = [];
+  readonly failures: Mishap[] = [];
   readonly #server: Bun.Server<undefined>;
   readonly #codes = new Map<string, Grant>();
   readonly #devices = new Map<string, Device>();
@@ -62,7 +62,7 @@ export class FakeProvider implements Disposable {
   }
 
   /** Approves on the provider's page, as a person would, and returns the redirect with code and state. */
-  agree(authorize: string): { callback: URL; code: string; state: string } {
+  approve(authorize: string): { callback: URL; code: string; state: string } {
     const { searchParams } = new URL(authorize);
     const code = secret("code");
     const redirect = searchParams.get("redirect_uri") ?? "";
@@ -75,7 +75,7 @@ export class FakeProvider implements Disposable {
   }
 
   /** Enters the user code and approves or denies. */
-  typeIn(user_code: string, answer: "agreed" | "denied" = "agreed"): void {
+  enterUserCode(user_code: string, answer: "agreed" | "denied" = "agreed"): void {
     const device = this.#devices.get(`device-${user_code}`);
     if (!device) throw new Error("unknown user code");
     device[answer] = true;
@@ -103,15 +103,15 @@ export class FakeProvider implements Disposable {
   async #answer(request: Request): Promise<Response> {
     const { pathname, searchParams } = new URL(request.url);
     this.requests.push(`${request.method} ${pathname}`);
-    const mishap = this.mishaps.findIndex(({ path }) => path === pathname);
+    const mishap = this.failures.findIndex(({ path }) => path === pathname);
     if (mishap >= 0) {
-      const [{ answer } = { answer: "silence" as const }] = this.mishaps.splice(mishap, 1);
+      const [{ answer } = { answer: "silence" as const }] = this.failures.splice(mishap, 1);
       return answer === "silence" ? new Promise(() => {}) : answer();
     }
     if (pathname === "/authorize") return Response.redirect(this.#redirectApproved(request.url, searchParams), 302);
     if (pathname === "/user") return this.#user(request);
     if (pathname === "/device") {
-      this.typeIn(searchParams.get("user_code") ?? "");
+      this.enterUserCode(searchParams.get("user_code") ?? "");
       return new Response("Thank you.");
     }
     const form = new URLSearchParams(await request.text());
@@ -125,7 +125,7 @@ export class FakeProvider implements Disposable {
   /** Handles the authorization page in a browser: approves immediately and returns the redirect. */
   #redirectApproved(url: string, fields: URLSearchParams): string {
     if (fields.get("kept") !== "1") throw new Error("the query of auth_url was lost");
-    return this.agree(url).callback.href;
+    return this.approve(url).callback.href;
   }
 
   #token(form: URLSearchParams): Response {
@@ -166,7 +166,7 @@ export class FakeProvider implements Disposable {
       token_type: "bearer",
       scope: "read write",
       ...(withRefresh ? { refresh_token } : {}),
-      ...(this.forever ? {} : { expires_in: this.life }),
+      ...(this.neverExpires ? {} : { expires_in: this.life }),
     });
   }
 

@@ -83,7 +83,7 @@ test("[EA-7] during an outage of the provider, returns a valid token, 503 for an
   await using world = await openLinkedWorld(provider, { validate_url: undefined });
   const { access_token } = await world.getToken();
   for (let i = 0; i < 2; i++)
-    provider.mishaps.push({ path: "/token", answer: () => new Response("", { status: 503 }) });
+    provider.failures.push({ path: "/token", answer: () => new Response("", { status: 503 }) });
   world.clock.advance(3_550_000);
   expect((await world.getToken()).access_token).toBe(access_token);
   world.clock.advance(100_000);

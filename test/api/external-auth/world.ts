@@ -19,7 +19,7 @@ export const startWith = (
 /** Links an account by signing in at the provider. */
 export const link = async (person: Client, provider: FakeProvider, id: string): Promise<void> => {
   const { url } = await person.post<{ url: string }>(`/api/v2/external-auth/${id}/start`);
-  const { code, state } = provider.agree(url);
+  const { code, state } = provider.approve(url);
   await person.post(`/api/v2/external-auth/${id}/callback`, { code, state });
 };
 

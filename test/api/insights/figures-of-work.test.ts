@@ -2,9 +2,9 @@
 import { expect } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import type { BuildInsights, ChatInsights } from "#schema/insights.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { seedAgent, seedUser } from "#test/support/seed.ts";
-import { createDrawer, seedBuild, seedSpend } from "#test/support/seed-work.ts";
+import { createRandom, seedBuild, seedSpend } from "#test/support/seed-work.ts";
 import { awaitStatus, openInsights, START } from "./world.ts";
 
 const DAY = 86_400_000;
@@ -28,10 +28,10 @@ const toFigures = (created: readonly SeededBuild[]) => {
   };
 };
 
-testInside(`[IN-14] builds by day, week and template match their slow recomputation (seed ${SEED})`, async () => {
+testInProcess(`[IN-14] builds by day, week and template match their slow recomputation (seed ${SEED})`, async () => {
   await using world = await openInsights();
   const { server, store, admin, seeded } = world;
-  const draw = createDrawer(SEED);
+  const draw = createRandom(SEED);
   const otherAgent = await seedAgent(server);
   const rows = await Promise.all(
     [seeded, otherAgent].map(async ({ workspace_id }) => {
@@ -53,8 +53,8 @@ testInside(`[IN-14] builds by day, week and template match their slow recomputat
       organization_id,
       build_number: i + 100,
       at,
-      took: durationMs,
-      how: outcome,
+      duration_ms: durationMs,
+      outcome,
       transition,
       isKeptReady,
     };
@@ -91,10 +91,10 @@ testInside(`[IN-14] builds by day, week and template match their slow recomputat
   );
 });
 
-testInside(`[IN-15] chat usage by day and model matches its slow recomputation (seed ${SEED})`, async () => {
+testInProcess(`[IN-15] chat usage by day and model matches its slow recomputation (seed ${SEED})`, async () => {
   await using world = await openInsights();
   const { store, admin } = world;
-  const draw = createDrawer(SEED + 1);
+  const draw = createRandom(SEED + 1);
   const [people, models] = [Array.from({ length: 4 }, uuid), Array.from({ length: 3 }, uuid)];
   const chats = people.flatMap((user_id) => Array.from({ length: 3 }, () => ({ user_id, id: uuid() })));
   const rows = Array.from({ length: 300 }, () => {
@@ -156,7 +156,7 @@ testInside(`[IN-15] chat usage by day and model matches its slow recomputation (
   }
 });
 
-testInside(
+testInProcess(
   "[IN-14] [IN-15] returns zeroes for an empty range, checks roles, and rejects unknown parameters",
   async () => {
     await using world = await openInsights(START);

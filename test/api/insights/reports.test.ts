@@ -4,7 +4,7 @@ import { uuid } from "#base/ids.ts";
 import { parametersUsage } from "#db/reports/usage/parameters.ts";
 import { listTemplates } from "#db/templates/templates.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { getContext, seedUser } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
@@ -15,7 +15,7 @@ const DAY = 86_400_000;
 const TEMPLATES = "/api/v2/insights/templates";
 const REPORTS = [TEMPLATES, "/api/v2/insights/user-activity", "/api/v2/insights/user-latency"];
 
-testInside("[IN-8] rejects a range that is not whole days, and names the parameter", async () => {
+testInProcess("[IN-8] rejects a range that is not whole days, and names the parameter", async () => {
   await using world = await openInsights();
   const { admin } = world;
   const [start, end] = ["start_time=2030-01-15T00:00:00Z", "end_time=2030-01-16T00:00:00Z"];
@@ -66,7 +66,7 @@ testInside("[IN-8] rejects a range that is not whole days, and names the paramet
 /** Returns the part of the query to remove: only one of the three reports accepts an interval. */
 const invalidInterval = (path: string): string => (path === TEMPLATES ? "\u0000" : "interval=day&");
 
-testInside(
+testInProcess(
   "[IN-8] the last week must have at least six days unless it ends today; includes intervals without use",
   async () => {
     await using world = await openInsights();
@@ -104,7 +104,7 @@ testInside(
   },
 );
 
-testInside(
+testInProcess(
   "[IN-12] rejects missing required parameters; upstream clients get the upstream defaults and sections",
   async () => {
     await using world = await openInsights();
@@ -129,7 +129,7 @@ testInside(
   },
 );
 
-testInside("[IN-8] a day with a clock change is longer or shorter", async () => {
+testInProcess("[IN-8] a day with a clock change is longer or shorter", async () => {
   await using world = await openInsights();
   const getReport = (from: string, to: string, path = TEMPLATES) =>
     world.admin.get<Templates>(
@@ -155,7 +155,7 @@ testInside("[IN-8] a day with a clock change is longer or shorter", async () => 
     expect(await awaitStatus(getReport(from, to))).toBe(400);
 });
 
-testInside("[IN-7] counts daily users of 60 days and today at any offset, also per template", async () => {
+testInProcess("[IN-7] counts daily users of 60 days and today at any offset, also per template", async () => {
   await using world = await openInsights();
   const { server, admin, clock, store, seeded } = world;
   const { usage } = getContext(server);
@@ -190,7 +190,7 @@ testInside("[IN-7] counts daily users of 60 days and today at any offset, also p
   }
 });
 
-testInside("[IN-9] returns 403 to users without a role for the report", async () => {
+testInProcess("[IN-9] returns 403 to users without a role for the report", async () => {
   await using world = await openInsights();
   const { server, admin, store, seeded } = world;
   const { organization_id } = seeded;
@@ -248,7 +248,7 @@ const WITH_SIZE: Manifest = {
   resources: [{ name: "main" }],
 };
 
-testInside("[IN-10] counts parameter values of the newest build of each workspace in the range", async () => {
+testInProcess("[IN-10] counts parameter values of the newest build of each workspace in the range", async () => {
   await using world = await openInsights(START - 2 * DAY);
   const { server, clock } = world;
   let { admin } = world;
@@ -305,7 +305,7 @@ test("[IN-10] shows only the URL of a repository, not the plan derived from it",
   ]);
 });
 
-testInside("[IN-10] separates parameters with the same name but different meanings", async () => {
+testInProcess("[IN-10] separates parameters with the same name but different meanings", async () => {
   await using world = await openWorld({ clock: new ManualClock(START) });
   const { server, admin } = world;
   const seedRegionTemplate = (description: string) =>
@@ -325,7 +325,7 @@ testInside("[IN-10] separates parameters with the same name but different meanin
   ]);
 });
 
-testInside("[IN-11] counts statuses at every midnight of a zone and at the next full hour", async () => {
+testInProcess("[IN-11] counts statuses at every midnight of a zone and at the next full hour", async () => {
   // Friday noon in Berlin; clocks go forward there on Sunday, 31 March.
   const clock = new ManualClock(Date.UTC(2030, 2, 29, 11, 0));
   await using world = await openWorld({ clock });

@@ -9,7 +9,7 @@ import { trackUse } from "#domain/agents/use.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import { AppActivity } from "#src/api/applications/activity.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { getContext, seedUser } from "#test/support/seed.ts";
 import { awaitBuild, createWorkspace, seedTemplate } from "#test/support/workspaces.ts";
 import { connectAgent } from "../agents/rpc-agent.ts";
@@ -23,7 +23,7 @@ const WITH_APP: Manifest = {
   resources: [{ name: "main", agents: [{ name: "dev", os: "linux", arch: "amd64", apps: [APP] }] }],
 };
 
-testInside("[IN-1] apps, ports, terminals and client reports mark active minutes", async () => {
+testInProcess("[IN-1] apps, ports, terminals and client reports mark active minutes", async () => {
   await using world = await openInsights();
   const { server, admin, clock } = world;
   const context = getContext(server);
@@ -69,45 +69,51 @@ testInside("[IN-1] apps, ports, terminals and client reports mark active minutes
   ]);
 });
 
-testInside("[IN-3] an agent's report counts five minutes for the owner, or nothing without connections", async () => {
-  await using world = await openInsights();
-  const { server, admin, clock, seeded } = world;
-  const { usage } = getContext(server);
-  const report = (ssh: number, sftp: number, latency: number): void =>
-    usage.noteReport(seeded.workspace_id, seeded.agent_id, {
-      connection_count: ssh + sftp,
-      connection_median_latency_ms: latency,
-      session_counts: { ssh, sftp },
-    });
-  report(0, 0, 50);
-  expect((await readAll(admin)).activity.report.users).toEqual([]);
-  // Three reports in this half hour, then one in the next.
-  for (const latency of [10, 40, 21]) {
-    clock.advance(5 * MINUTE);
-    report(2, 0, latency);
-  }
-  clock.advance(20 * MINUTE);
-  report(1, 1, -1);
-  const { activity, latency, templates } = await readAll(admin, RANGE_TO_11);
-  expect(activity.report.users.map(({ user_id, seconds }) => [user_id, seconds])).toEqual([[seeded.owner_id, 1200]]);
-  expect(secondsIn(templates)).toEqual({ ssh: 1200, sftp: 300 });
-  expect(latency.report.users[0]?.latency_ms).toEqual({ p50: 21, p95: 21 });
-});
+testInProcess(
+  "[IN-3] an agent's report counts five minutes for the owner, or nothing without connections",
+  async () => {
+    await using world = await openInsights();
+    const { server, admin, clock, seeded } = world;
+    const { usage } = getContext(server);
+    const report = (ssh: number, sftp: number, latency: number): void =>
+      usage.noteReport(seeded.workspace_id, seeded.agent_id, {
+        connection_count: ssh + sftp,
+        connection_median_latency_ms: latency,
+        session_counts: { ssh, sftp },
+      });
+    report(0, 0, 50);
+    expect((await readAll(admin)).activity.report.users).toEqual([]);
+    // Three reports in this half hour, then one in the next.
+    for (const latency of [10, 40, 21]) {
+      clock.advance(5 * MINUTE);
+      report(2, 0, latency);
+    }
+    clock.advance(20 * MINUTE);
+    report(1, 1, -1);
+    const { activity, latency, templates } = await readAll(admin, RANGE_TO_11);
+    expect(activity.report.users.map(({ user_id, seconds }) => [user_id, seconds])).toEqual([[seeded.owner_id, 1200]]);
+    expect(secondsIn(templates)).toEqual({ ssh: 1200, sftp: 300 });
+    expect(latency.report.users[0]?.latency_ms).toEqual({ p50: 21, p95: 21 });
+  },
+);
 const RANGE_TO_11 = "start_time=2030-01-15T00:00:00Z&end_time=2030-01-16T11:00:00Z";
 
-testInside("[IN-3] counts the latency that an agent reports for the owner, as at least one millisecond", async () => {
-  await using world = await openInsights();
-  const { server, admin, clock, seeded } = world;
-  await using connection = await connectAgent(server, seeded.agent_token);
-  const report = (connectionMedianLatencyMs: number) =>
-    connection.agent.updateStats({ stats: { connectionCount: 1n, sessionCountSsh: 1n, connectionMedianLatencyMs } });
-  await report(0.2);
-  clock.advance(5 * MINUTE);
-  const { latency } = await readAll(admin);
-  expect(latency.report.users[0]?.latency_ms).toEqual({ p50: 1, p95: 1 });
-});
+testInProcess(
+  "[IN-3] counts the latency that an agent reports for the owner, as at least one millisecond",
+  async () => {
+    await using world = await openInsights();
+    const { server, admin, clock, seeded } = world;
+    await using connection = await connectAgent(server, seeded.agent_token);
+    const report = (connectionMedianLatencyMs: number) =>
+      connection.agent.updateStats({ stats: { connectionCount: 1n, sessionCountSsh: 1n, connectionMedianLatencyMs } });
+    await report(0.2);
+    clock.advance(5 * MINUTE);
+    const { latency } = await readAll(admin);
+    expect(latency.report.users[0]?.latency_ms).toEqual({ p50: 1, p95: 1 });
+  },
+);
 
-testInside("[IN-3] uses the measured latency of terminal users, not the one that the agent reports", async () => {
+testInProcess("[IN-3] uses the measured latency of terminal users, not the one that the agent reports", async () => {
   await using world = await openInsights();
   const { server, admin, clock, seeded } = world;
   const { workspace_id, agent_id } = seeded;
@@ -120,7 +126,7 @@ testInside("[IN-3] uses the measured latency of terminal users, not the one that
   expect(latency.report.users[0]?.latency_ms).toEqual({ p50: 1, p95: 1 });
 });
 
-testInside("[IN-4] does not count anonymous visitors and prebuilt workspaces", async () => {
+testInProcess("[IN-4] does not count anonymous visitors and prebuilt workspaces", async () => {
   await using world = await openInsights();
   const { server, admin, store, seeded } = world;
   const { workspace_id, agent_id, owner_id } = seeded;
@@ -145,7 +151,7 @@ testInside("[IN-4] does not count anonymous visitors and prebuilt workspaces", a
   expect(daus.entries.every(({ amount }) => amount === 0)).toBe(true);
 });
 
-testInside("[IN-5] reports are identical before and after completed buckets are folded", async () => {
+testInProcess("[IN-5] reports are identical before and after completed buckets are folded", async () => {
   await using world = await openInsights(START - 6 * 60 * MINUTE);
   const { server, admin, clock, seeded, store } = world;
   const { usage } = getContext(server);
@@ -173,42 +179,45 @@ testInside("[IN-5] reports are identical before and after completed buckets are 
   expect(await readAll(admin)).toEqual(before);
 });
 
-testInside("[IN-2] retries a failed write and counts it once; writes everything before the server stops", async () => {
-  await using world = await openInsights();
-  const { admin, store, seeded } = world;
-  let remainingFailures = 2;
-  const failingStore: Store = Object.create(store, {
-    commit: {
-      value: async (batch: Parameters<Store["commit"]>[0]) => {
-        // The second failure occurs after the first part is written.
-        if (remainingFailures > 0 && (remainingFailures === 2 || batch[0]?.sql.includes("usage_latencies"))) {
-          remainingFailures -= 1;
-          throw new Error("no space");
-        }
-        return store.commit(batch);
+testInProcess(
+  "[IN-2] retries a failed write and counts it once; writes everything before the server stops",
+  async () => {
+    await using world = await openInsights();
+    const { admin, store, seeded } = world;
+    let remainingFailures = 2;
+    const failingStore: Store = Object.create(store, {
+      commit: {
+        value: async (batch: Parameters<Store["commit"]>[0]) => {
+          // The second failure occurs after the first part is written.
+          if (remainingFailures > 0 && (remainingFailures === 2 || batch[0]?.sql.includes("usage_latencies"))) {
+            remainingFailures -= 1;
+            throw new Error("no space");
+          }
+          return store.commit(batch);
+        },
       },
-    },
-    scan: { value: (query: Parameters<Store["scan"]>[0]) => store.scan(query) },
-  });
-  const collector = new UsageCollector(failingStore, () => {});
-  const { workspace_id, agent_id } = seeded;
-  collector.note({ workspace_id, agent_id, app: "ssh", at: START, minutes: 3 });
-  collector.note({ workspace_id: uuid(), agent_id, app: "ssh", at: START });
-  collector.noteLatency(workspace_id, 12, START);
-  await collector.flush();
-  expect((await readAll(admin)).activity.report.users).toEqual([]);
-  await collector.flush();
-  await collector.flush();
-  expect(remainingFailures).toBe(0);
-  const { activity, latency } = await readAll(admin);
-  expect(activity.report.users.map(({ seconds }) => seconds)).toEqual([180]);
-  expect(latency.report.users[0]?.latency_ms.p50).toBe(12);
-  const { usage } = getContext(world.server);
-  usage.note({ workspace_id, agent_id, app: "ssh" });
-  await usage.stop();
-  const [row] = await store.scan({ sql: "select count(*) from usage_minutes", params: [], map: ([n]) => Number(n) });
-  expect(row).toBeGreaterThan(0);
-});
+      scan: { value: (query: Parameters<Store["scan"]>[0]) => store.scan(query) },
+    });
+    const collector = new UsageCollector(failingStore, () => {});
+    const { workspace_id, agent_id } = seeded;
+    collector.note({ workspace_id, agent_id, app: "ssh", at: START, minutes: 3 });
+    collector.note({ workspace_id: uuid(), agent_id, app: "ssh", at: START });
+    collector.noteLatency(workspace_id, 12, START);
+    await collector.flush();
+    expect((await readAll(admin)).activity.report.users).toEqual([]);
+    await collector.flush();
+    await collector.flush();
+    expect(remainingFailures).toBe(0);
+    const { activity, latency } = await readAll(admin);
+    expect(activity.report.users.map(({ seconds }) => seconds)).toEqual([180]);
+    expect(latency.report.users[0]?.latency_ms.p50).toBe(12);
+    const { usage } = getContext(world.server);
+    usage.note({ workspace_id, agent_id, app: "ssh" });
+    await usage.stop();
+    const [row] = await store.scan({ sql: "select count(*) from usage_minutes", params: [], map: ([n]) => Number(n) });
+    expect(row).toBeGreaterThan(0);
+  },
+);
 
 test("[IN-2] limits the recorded usage in memory, and writes it when the limit is reached", () => {
   let writeCount = 0;

@@ -272,7 +272,7 @@ test("[IV-2] with an SMTP server, emails the link, and returns it only on reques
   const listSent = () =>
     inviter.get<Invitations>(INVITATIONS_PATH).then((list) => list.invitations.filter(({ sent_at }) => sent_at));
   await until(async () => (await listSent()).length === 2);
-  smtp.wishes.refuse = 1;
+  smtp.rejections.refuse = 1;
   const id = invitations[0]?.invitation.id;
   expect(await inviter.post<NewInvitation>(`${INVITATIONS_PATH}/${id}/resend`, {})).not.toHaveProperty("link");
   await until(async () => {

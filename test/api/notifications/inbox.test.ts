@@ -4,7 +4,7 @@ import { insertNotification } from "#db/notifications/notifications.ts";
 import { NOTICE_KINDS } from "#schema/notifications/kinds.ts";
 import type { Inbox, InboxNotification } from "#schema/notifications/notification.ts";
 import { Client } from "#src/client.ts";
-import { describeInside } from "#test/support/inside.ts";
+import { describeInProcess } from "#test/support/in-process.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { getContext, seedUser } from "#test/support/seed.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
@@ -99,7 +99,7 @@ test("[NO-2] does not send a disabled kind", async () => {
   expect(await fetchStatus(admin, "PUT", "/users/me/notifications/preferences", invalidBody)).toBe(400);
 });
 
-describeInside("retention", () => {
+describeInProcess("retention", () => {
   test("[NO-9] deletes old notifications", async () => {
     const clock = new ManualClock();
     await using server = await startTestServer({ clock });

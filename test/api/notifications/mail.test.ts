@@ -37,15 +37,15 @@ test("[NO-7] retries a rejected email later, even after a restart", async () => 
   const clock = new ManualClock();
   using smtp = startSmtpServer();
   using directory = tempDirectory();
-  smtp.wishes.refuse = 1_000;
+  smtp.rejections.refuse = 1_000;
   const options = { clock, directory: directory.path, env: toSmtpEnv(smtp.port) };
   {
     await using server = await startTestServer(options);
     const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
     await admin.post("/api/v2/notifications/test");
-    await until(() => smtp.wishes.refuse < 1_000);
+    await until(() => smtp.rejections.refuse < 1_000);
   }
-  smtp.wishes.refuse = 0;
+  smtp.rejections.refuse = 0;
   await using server = await startTestServer(options);
   expect(smtp.letters).toHaveLength(0);
   await until(() => {

@@ -7,7 +7,7 @@ import { insertSubscription, listSubscriptions } from "#db/notifications/deliver
 import { Client } from "#src/client.ts";
 import { encryptPush, formatVapidHeader, isPushKeys, makeVapidKeys } from "#src/notify/push.ts";
 import { createChat } from "#test/support/chats.ts";
-import { describeInside } from "#test/support/inside.ts";
+import { describeInProcess } from "#test/support/in-process.ts";
 import { ScriptedModels } from "#test/support/models/scripted-models.ts";
 import { PushService } from "#test/support/push-service.ts";
 import { getContext, seedAgent } from "#test/support/seed.ts";
@@ -107,7 +107,7 @@ test("[NO-8] accepts at most ten public https addresses, only from sessions", as
   );
 });
 
-describeInside("delivery to browsers", () => {
+describeInProcess("delivery to browsers", () => {
   test("[NO-8] delivers a push, and removes a browser that its service forgot or whose session has ended", async () => {
     const pushes: { headers: Headers; bytes: number }[] = [];
     let status = 201;

@@ -4,7 +4,7 @@ import { configureLogging, resetLogging } from "#base/log.ts";
 import type { Inbox } from "#schema/notifications/notification.ts";
 import type { OidcTrial } from "#schema/users/oidc.ts";
 import { forFile } from "#test/support/for-file.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { fetchStatus, newPerson } from "../users/people.ts";
 import { Browser, CLIENT, type Person } from "./provider.ts";
 import { COOKIE, openOidcWorld } from "./world.ts";
@@ -67,7 +67,7 @@ test("[OI-7] reads groups from nested claims, from names with dots, and beyond t
   expect(await signInAndListRoles("mapped", person("max", { groups: groups }))).toEqual(["auditor"]);
 });
 
-testInside("[OI-11] the log explains groups without effect, once an hour", async () => {
+testInProcess("[OI-11] the log explains groups without effect, once an hour", async () => {
   const lines: string[] = [];
   configureLogging({ level: "warn", format: "text", write: (line) => lines.push(line) });
   /** Returns what is logged when someone with these groups signs in. */

@@ -1,7 +1,7 @@
 // Linking accounts by email address. Reassigned addresses, weaker providers and incomplete sign-ins give no access.
 import { expect, test } from "bun:test";
 import { forFile } from "#test/support/for-file.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { startTestServer } from "#test/support/server.ts";
 import { enrollApp, SECOND_FACTOR_PATH } from "../factors/people.ts";
 import { fetchStatus, newPerson, PASSWORD } from "../users/people.ts";
@@ -177,7 +177,7 @@ test("[ID-30] rejects a provider's address with a lookalike character, without a
   expect([result.token, result.text.includes("email address that cannot be used here")]).toEqual([undefined, true]);
 });
 
-testInside("[ID-27] rejects an address with invisible characters in the settings", async () => {
+testInProcess("[ID-27] rejects an address with invisible characters in the settings", async () => {
   for (const email of INVALID_ADDRESSES.slice(1)) {
     const env = {
       SLIPWAY_ADMIN_EMAIL: email,

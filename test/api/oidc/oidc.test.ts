@@ -4,7 +4,7 @@ import { base64url, decodeJwt, decodeProtectedHeader, generateKeyPair, SignJWT }
 import type { User } from "#schema/users/user.ts";
 import type { Client } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { getContext } from "#test/support/seed.ts";
 import { startTestServer } from "#test/support/server.ts";
 import { enrollApp, SECOND_FACTOR_PATH } from "../factors/people.ts";
@@ -29,7 +29,7 @@ const world = await forFile(
 const { idp, server, clock, admin, start, isServerPage, isCallback, signIn } = world;
 const ann = { sub: "ann-1", email: "ann@example.com", email_verified: true, preferred_username: "ann", name: "Ann A." };
 
-testInside("[OI-1] errors in the setting, and the public list of providers, do not contain secrets", async () => {
+testInProcess("[OI-1] errors in the setting, and the public list of providers, do not contain secrets", async () => {
   const startWithInvalid = (overrides: object) =>
     startTestServer({
       env: {
@@ -145,7 +145,7 @@ test("[OI-6] rejects suspended users, and treats deleted ones as new", async () 
   expect(await recreated.client.get<User>("/api/v2/users/me")).toMatchObject({ username: "sue-2" });
 });
 
-testInside("[OI-6] rejects a person who is suspended during the sign-in, like any suspended person", async () => {
+testInProcess("[OI-6] rejects a person who is suspended during the sign-in, like any suspended person", async () => {
   await newPerson(admin, "ray");
   const ray = { sub: "ray", email: "ray@example.com", email_verified: true };
   await signIn(ray, "linking");

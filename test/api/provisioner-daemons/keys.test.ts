@@ -5,7 +5,7 @@ import { updateUser } from "#db/users/users.ts";
 import type { AuditLog } from "#schema/audit.ts";
 import type { NewProvisionerKey, ProvisionerKey, ProvisionerKeyDaemons } from "#schema/templates/provisioner.ts";
 import { Client } from "#src/client.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { readStoredTexts } from "#test/support/stored.ts";
 import { makeKey, openWorker } from "#test/support/worker.ts";
 import { openWorld } from "#test/support/workspaces.ts";
@@ -166,7 +166,7 @@ test("[PV-19] a former owner keeps the keys of organizations that they still adm
   expect(await socket.closed).toMatchObject({ code: 1008 });
 });
 
-testInside("[PV-19] rejects a key whose creator lost access while the server was stopping", async () => {
+testInProcess("[PV-19] rejects a key whose creator lost access while the server was stopping", async () => {
   const { client, user } = await newPerson(admin, "lost-while-ending");
   await admin.put(`${MEMBERS}/${user.id}/roles`, { roles: ["organization-admin"] });
   const { key, name } = await makeKey(client);

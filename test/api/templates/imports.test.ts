@@ -6,7 +6,7 @@ import type { Template } from "#schema/templates/template.ts";
 import type { TemplateParameter, TemplateVariable, TemplateVersion } from "#schema/templates/template-version.ts";
 import { Client } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { testSingleServer } from "#test/support/one-server.ts";
 import { ADMIN, startTestServer, type TestServer, tempDirectory } from "#test/support/server.ts";
 import {
@@ -135,7 +135,7 @@ describe("failures", () => {
 });
 
 describe("waiting and canceling", () => {
-  testInside("[TP-14] a waiting import has a queue position, and never runs once it is canceled", async () => {
+  testInProcess("[TP-14] a waiting import has a queue position, and never runs once it is canceled", async () => {
     // Versions of one template wait in one queue, regardless of the number of nodes.
     const { id: template_id } = await makeTemplate(admin);
     using slots = await occupyQueue(server);
@@ -174,7 +174,7 @@ describe("waiting and canceling", () => {
   });
 });
 
-testInside("[TP-16] an import that a server stop interrupted completes after the next start", async () => {
+testInProcess("[TP-16] an import that a server stop interrupted completes after the next start", async () => {
   using directory = tempDirectory();
   let id = "";
   {

@@ -6,7 +6,7 @@ import type { Template } from "#schema/templates/template.ts";
 import type { TemplateExample } from "#schema/templates/template-version.ts";
 import { type ApiError, Client } from "#src/client.ts";
 import { FakeDocker } from "#test/support/docker/fake-docker.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { ADMIN, startTestServer, tempDirectory } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
@@ -28,7 +28,7 @@ const signIn = (serverUrl: URL): Promise<Client> => {
 const listTemplateNames = async (client: Client): Promise<string[]> =>
   (await client.get<Template[]>("/api/v2/templates")).map(({ name }) => name);
 
-testInside(
+testInProcess(
   "[TP-29] the Docker template is created when an engine starts to respond, also if the server listens on all addresses",
   async () => {
     using directory = tempDirectory();

@@ -6,14 +6,14 @@ import type { Organization } from "#schema/users/organization.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
 import { serverForFile } from "#test/support/for-file.ts";
-import { testInside as test } from "#test/support/inside.ts";
+import { testInProcess as test } from "#test/support/in-process.ts";
 import { ScriptedModels } from "#test/support/models/scripted-models.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 import { createWorkspace, seedTemplate } from "#test/support/workspaces.ts";
 import { fetchStatus, newPerson, PASSWORD } from "./people.ts";
 
-const { server, admin, anybody: anonymous } = await serverForFile({ models: new ScriptedModels() });
+const { server, admin, anonymous } = await serverForFile({ models: new ScriptedModels() });
 
 /** Runs `action` before the first batch with a statement that matches `pattern` is committed, on any node. */
 const runBeforeCommit = (pattern: RegExp, action: () => Promise<unknown>) => {

@@ -4,7 +4,7 @@ import type { Static } from "@sinclair/typebox";
 import { listSettings } from "#db/settings.ts";
 import type { AuditLogs } from "#schema/audit.ts";
 import { Client } from "#src/client.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { getContext } from "#test/support/seed.ts";
 import { startTestServer, type TestServer } from "#test/support/server.ts";
@@ -20,7 +20,7 @@ const getSetupToken = async (server: TestServer): Promise<string> => {
 // The process itself prints the link, so these tests need the server in this process.
 
 describe("the setup link", () => {
-  testInside("[ID-2] [AU-4] creates the owner once, and the audit log says so; then setup is closed", async () => {
+  testInProcess("[ID-2] [AU-4] creates the owner once, and the audit log says so; then setup is closed", async () => {
     await using server = await startTestServer({ env: WITHOUT_ADMIN });
     const anonymous = new Client(server.url);
     expect(await fetchStatus(anonymous, "GET", "/users/first")).toBe(404);
@@ -53,7 +53,7 @@ describe("the setup link", () => {
     expect(await server.context?.setupUrl()).toBeUndefined();
   });
 
-  testInside(
+  testInProcess(
     "[ID-2] accepts the token in a header or the query, for clients that cannot send it in the body",
     async () => {
       for (const place of ["header", "query"] as const) {
@@ -73,7 +73,7 @@ describe("the setup link", () => {
     },
   );
 
-  testInside("[ID-2] creates exactly one owner for concurrent requests", async () => {
+  testInProcess("[ID-2] creates exactly one owner for concurrent requests", async () => {
     await using server = await startTestServer({ env: WITHOUT_ADMIN });
     const setup_token = await getSetupToken(server);
     const anonymous = new Client(server.url);
@@ -91,7 +91,7 @@ describe("the setup link", () => {
     expect(statuses.filter((status) => status === 409)).toHaveLength(7);
   });
 
-  testInside("[ID-2] is valid for 30 minutes, alongside newer ones, up to the newest ten", async () => {
+  testInProcess("[ID-2] is valid for 30 minutes, alongside newer ones, up to the newest ten", async () => {
     const clock = new ManualClock();
     await using server = await startTestServer({ env: WITHOUT_ADMIN, clock });
     const anonymous = new Client(server.url);

@@ -16,7 +16,7 @@ const MAX_EARLIER_HASHES = 30;
 
 const { server, admin } = await serverForFile({
   env: { SLIPWAY_TRUSTED_PROXIES: "127.0.0.1" },
-  dearPasswords: true,
+  usesRealHashCost: true,
 });
 const people = [];
 for (const name of PEOPLE) people.push(await newPerson(admin, name));

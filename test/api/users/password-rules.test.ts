@@ -7,13 +7,13 @@ import { updateUser } from "#db/users/users.ts";
 import { Passwords } from "#domain/users/passwords.ts";
 import { Client } from "#src/client.ts";
 import { serverForFile } from "#test/support/for-file.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { ADMIN, startTestServer, type TestServer, tempDirectory } from "#test/support/server.ts";
 import { fetchStatus, newPerson, PASSWORD } from "./people.ts";
 
 const COMMON = "Password1234";
 
-const { server, anybody: anonymous, admin } = await serverForFile();
+const { server, anonymous, admin } = await serverForFile();
 
 describe("a password", () => {
   const passwords = new Passwords(systemClock);
@@ -85,7 +85,7 @@ describe("in every place where a password is set", () => {
     await anonymous.signIn("joan-clarke@example.com", PASSWORD);
   });
 
-  testInside("[ID-20] setup rejects the first user's password, and the setup token stays valid", async () => {
+  testInProcess("[ID-20] setup rejects the first user's password, and the setup token stays valid", async () => {
     const WITHOUT_ADMIN = { SLIPWAY_ADMIN_EMAIL: "", SLIPWAY_ADMIN_USERNAME: "", SLIPWAY_ADMIN_PASSWORD: "" };
     await using freshServer = await startTestServer({ env: WITHOUT_ADMIN });
     const setup_token = new URL((await freshServer.context?.setupUrl()) ?? "").searchParams.get("token");
@@ -145,7 +145,7 @@ describe("in every place where a password is set", () => {
     }
   });
 
-  testInside("[ID-20] a user with an older, weaker password can still sign in", async () => {
+  testInProcess("[ID-20] a user with an older, weaker password can still sign in", async () => {
     const { user } = await newPerson(admin, "olga");
     const { store, accounts } = server.context as NonNullable<TestServer["context"]>;
     await store.commit([updateUser(user.id, { password_hash: await accounts.passwords.hash("password1") })]);

@@ -2,7 +2,7 @@
 import { expect, spyOn } from "bun:test";
 import { Client } from "#src/client.ts";
 import { serverForFile } from "#test/support/for-file.ts";
-import { testInside as test } from "#test/support/inside.ts";
+import { testInProcess as test } from "#test/support/in-process.ts";
 import { getContext } from "#test/support/seed.ts";
 import { fetchStatus, newPerson, PASSWORD } from "./people.ts";
 

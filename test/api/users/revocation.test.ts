@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { Client } from "#src/client.ts";
 import { serverForFile } from "#test/support/for-file.ts";
-import { describeInside } from "#test/support/inside.ts";
+import { describeInProcess } from "#test/support/in-process.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { seedAgent } from "#test/support/seed.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
@@ -25,7 +25,7 @@ const openStreams = async (options: { lifetime?: number } = {}, testServer = ser
 };
 type OpenStreams = Awaited<ReturnType<typeof openStreams>>;
 
-describeInside("[ID-10] every stream of a key ends", () => {
+describeInProcess("[ID-10] every stream of a key ends", () => {
   test.each<[string, (opened: OpenStreams) => Promise<unknown>]>([
     ["when it is deleted", ({ owner, id }) => owner.delete(`/api/v2/users/me/keys/${id}`)],
     ["when its user is suspended", ({ owner_id }) => admin.put(`/api/v2/users/${owner_id}/status/suspend`)],

@@ -148,16 +148,16 @@ test("[US-7] [DM-23] a running daemon receives changes to secrets within seconds
   await until(() => existsSync(toHomePath(".config/token")));
   await createSecret(ada, { name: "late", value: "one", file_path: "~/late" });
   await until(() => existsSync(toHomePath("late")) && readFileSync(toHomePath("late"), "utf8") === "one", {
-    patience: 5_000,
+    timeoutMs: 5_000,
   });
   for (let n = 0; n <= 20; n += 1) await ada.patch(`${SECRETS}/late`, { value: `value ${n}` });
-  await until(() => readFileSync(toHomePath("late"), "utf8") === "value 20", { patience: 5_000 });
+  await until(() => readFileSync(toHomePath("late"), "utf8") === "value 20", { timeoutMs: 5_000 });
   await Bun.write(toHomePath("late"), "mine");
   await createSecret(ada, { name: "later", value: "two", file_path: "~/later" });
-  await until(() => existsSync(toHomePath("later")), { patience: 5_000 });
+  await until(() => existsSync(toHomePath("later")), { timeoutMs: 5_000 });
   // A file that a person has changed is not deleted.
   for (const name of ["late", "later"]) expect(await fetchStatus(ada, "DELETE", `/users/me/secrets/${name}`)).toBe(204);
-  await until(() => !existsSync(toHomePath("later")), { patience: 5_000 });
+  await until(() => !existsSync(toHomePath("later")), { timeoutMs: 5_000 });
   expect(readFileSync(toHomePath("late"), "utf8")).toBe("mine");
 });
 

@@ -6,7 +6,7 @@ import { serverForFile } from "#test/support/for-file.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { fetchStatus, newPerson, PASSWORD } from "./people.ts";
 
-const { anybody: anonymous, admin } = await serverForFile();
+const { anonymous, admin } = await serverForFile();
 
 const login = (email: string, password: string, headers?: Record<string, string>) =>
   anonymous.fetch("POST", "/api/v2/users/login", { email, password }, headers ? { headers } : {});

@@ -4,7 +4,7 @@ import { parseDevice } from "#domain/users/device.ts";
 import type { ApiKey, Session } from "#schema/users/api-key.ts";
 import { Client } from "#src/client.ts";
 import { serverForFile } from "#test/support/for-file.ts";
-import { describeInside } from "#test/support/inside.ts";
+import { describeInProcess } from "#test/support/in-process.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { seedAgent } from "#test/support/seed.ts";
 import { fetchStatus, newPerson, PASSWORD } from "./people.ts";
@@ -45,7 +45,7 @@ test.each([
   expect(parseDevice(userAgent)).toEqual({ client, os, kind: kind as never });
 });
 
-describeInside("sessions", () => {
+describeInProcess("sessions", () => {
   test("[ID-23] lists each with device and address; a user revokes one, or all but the current", async () => {
     await newPerson(admin, "kim");
     const [laptop, phone, desktop] = [
@@ -111,7 +111,7 @@ describeInside("sessions", () => {
   });
 });
 
-describeInside("a token with scopes", () => {
+describeInProcess("a token with scopes", () => {
   const createTokenClient = async (creator: Client, body: object): Promise<Client> => {
     const created = await creator.post<{ key: string }>("/api/v2/users/me/keys/tokens", body);
     return creator.withToken(created.key);
@@ -163,7 +163,7 @@ describeInside("a token with scopes", () => {
   });
 });
 
-describeInside("a token with an address range", () => {
+describeInProcess("a token with an address range", () => {
   test("[ID-22] is valid only from its range, and creates no key with a larger range", async () => {
     const { client: ned } = await newPerson(admin, "ned");
     const body = { token_name: "office", allowed_addresses: ["192.0.2.0/24", "2001:db8:1::/48"] };

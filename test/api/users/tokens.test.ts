@@ -6,7 +6,7 @@ import { closeWhenKeyRevoked } from "#src/api/http/revocation.ts";
 import type { Socket, SocketHandler } from "#src/api/http/socket.ts";
 import { Client } from "#src/client.ts";
 import { serverForFile } from "#test/support/for-file.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { readStoredTexts } from "#test/support/stored.ts";
@@ -264,7 +264,7 @@ describe("a token", () => {
 });
 
 describe("expiry", () => {
-  testInside("[ID-9] a token expires; a session continues while it is used", async () => {
+  testInProcess("[ID-9] a token expires; a session continues while it is used", async () => {
     const clock = new ManualClock();
     await using timedServer = await startTestServer({ clock });
     const session = await new Client(timedServer.url).signIn(ADMIN.email, ADMIN.password);
@@ -320,7 +320,7 @@ describe("a key's open connections", () => {
     ],
   ];
 
-  testInside.each(revocations)("[ID-10] end after %s", async (name, revoke) => {
+  testInProcess.each(revocations)("[ID-10] end after %s", async (name, revoke) => {
     const context = server.context;
     if (!context) throw new Error("needs the server in this process");
     const person = await newPerson(admin, `w${name.replaceAll(/[^a-z]/g, "")}`);
@@ -336,7 +336,7 @@ describe("a key's open connections", () => {
     expect(context.topics.size).toBe(initialTopics);
   });
 
-  testInside("[ID-10] end even if the key is revoked during the connection setup", async () => {
+  testInProcess("[ID-10] end even if the key is revoked during the connection setup", async () => {
     const context = server.context;
     if (!context) throw new Error("needs the server in this process");
     const { promise, resolve } = Promise.withResolvers<number>();

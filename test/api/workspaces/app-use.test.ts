@@ -2,11 +2,11 @@
 import { expect, test } from "bun:test";
 import { sha256, uuid } from "#base/ids.ts";
 import { getContext } from "#test/support/seed.ts";
-import { HOUR, MINUTE, openClockwork, read, toMinute } from "./clock-world.ts";
+import { HOUR, MINUTE, openClockWorld, read, toMinute } from "./clock-world.ts";
 
 test("[TI-30] an app that starts or finishes work extends the deadline; one that continues, or is idle, does not", async () => {
   const resources = [{ name: "main", agents: [{ name: "dev", apps: [{ slug: "ai" }] }] }];
-  await using world = await openClockwork({ manifest: { provisioner: "echo", resources } });
+  await using world = await openClockWorld({ manifest: { provisioner: "echo", resources } });
   const workspace = await world.make({ ttl_ms: HOUR });
   const token = uuid();
   const sql = "update agents set token_hash = ? where workspace_id = ?";

@@ -9,22 +9,22 @@ import { getContext, seedUser } from "#test/support/seed.ts";
 import { ECHO, seedTemplate } from "#test/support/workspaces.ts";
 import {
   awaitOutcome,
-  type Clockwork,
+  type ClockWorld,
   DAY,
   HOUR,
   MINUTE,
-  openClockwork,
+  openClockWorld,
   read,
   toMinute,
   toWorkspacePath,
 } from "./clock-world.ts";
 
 const DAILY_AT_2PM = "CRON_TZ=UTC 0 14 * * *";
-const setSchedule = (world: Clockwork, workspace: { id: string }, schedule?: unknown) =>
+const setSchedule = (world: ClockWorld, workspace: { id: string }, schedule?: unknown) =>
   awaitOutcome(world.owner.put(toWorkspacePath(workspace, "/autostart"), { schedule }));
 
 test("[TI-1] [TI-17] an owner sets and removes a schedule; the workspace shows the next start, and errors name the invalid field", async () => {
-  await using world = await openClockwork();
+  await using world = await openClockWorld();
   const workspace = await world.make({ autostart_schedule: DAILY_AT_2PM });
   expect([workspace.autostart_schedule, toMinute(workspace.next_start_at)]).toEqual([DAILY_AT_2PM, "2030-01-01T14:00"]);
   expect(await setSchedule(world, workspace, "CRON_TZ=America/New_York 30 9 * * 1-5")).toBe("ok");
@@ -44,7 +44,7 @@ test("[TI-1] [TI-17] an owner sets and removes a schedule; the workspace shows t
 });
 
 test("[TI-17] a stopped workspace starts at its scheduled time with reason autostart, and shows the next start", async () => {
-  await using world = await openClockwork();
+  await using world = await openClockWorld();
   const workspace = await world.make({ autostart_schedule: DAILY_AT_2PM });
   await world.runBuild(workspace.id, "stop");
   expect((await world.loadActivity(workspace.id)).next).toMatchObject({
@@ -67,7 +67,7 @@ describe("[TI-2] [TI-17] a workspace starts at nine local time every morning, in
     ["America/New_York", "2030-03-09T18:00:00Z", ["2030-03-10T13:00", "2030-03-11T13:00"]],
     ["America/New_York", "2030-11-02T18:00:00Z", ["2030-11-03T14:00", "2030-11-04T14:00"]],
   ])("%s from %s", async (zone, at, mornings) => {
-    await using world = await openClockwork({ at });
+    await using world = await openClockWorld({ at });
     const workspace = await world.make({ autostart_schedule: `CRON_TZ=${zone} 0 9 * * *`, ttl_ms: HOUR });
     await world.runBuild(workspace.id, "stop");
     for (const morning of mornings) {
@@ -83,7 +83,7 @@ describe("[TI-2] [TI-17] a workspace starts at nine local time every morning, in
 });
 
 test("[TI-18] autostart is skipped for dormant owners, forbidden days and dormant workspaces, and the next start moves on", async () => {
-  await using world = await openClockwork();
+  await using world = await openClockWorld();
   const { store } = getContext(world.server);
   const workspace = await world.make({ autostart_schedule: DAILY_AT_2PM });
   await world.runBuild(workspace.id, "stop");
@@ -106,7 +106,7 @@ test("[TI-18] autostart is skipped for dormant owners, forbidden days and dorman
 });
 
 test("[WK-34] autostart skips the workspaces of an owner who was removed from the organization", async () => {
-  await using world = await openClockwork();
+  await using world = await openClockWorld();
   const workspace = await world.make({ autostart_schedule: DAILY_AT_2PM });
   await world.runBuild(workspace.id, "stop");
   await world.admin.delete(`/api/v2/organizations/default/members/${world.owner_id}`);
@@ -118,7 +118,7 @@ test("[WK-34] autostart skips the workspaces of an owner who was removed from th
 test("[WK-33] a workspace that starts on an administrator's schedule gets no owner's data until the owner starts it or sets the schedule", async () => {
   const token = uuid();
   const resources = [{ name: "main", agents: [{ name: "dev", token }] }];
-  await using world = await openClockwork({ manifest: { provisioner: "echo", resources } });
+  await using world = await openClockWorld({ manifest: { provisioner: "echo", resources } });
   const { organization_id } = world;
   const ora = await seedUser(world.server, { username: "ora", organization_id });
   const { store } = getContext(world.server);
@@ -155,7 +155,7 @@ test("[WK-33] a workspace that starts on an administrator's schedule gets no own
 });
 
 test("[TI-20] [TI-19] autostart keeps the workspace's version, or uses the active one if configured; the activity explains a skipped start", async () => {
-  await using world = await openClockwork();
+  await using world = await openClockWorld();
   const { store } = getContext(world.server);
   const workspace = await world.make({ autostart_schedule: DAILY_AT_2PM });
   const newer = await seedTemplate(world.server);
@@ -188,7 +188,7 @@ test("[TI-20] [TI-19] autostart keeps the workspace's version, or uses the activ
 
 test("[TI-19] the server skips an autostart for which no worker matches, instead of queueing it", async () => {
   const manifest = { ...ECHO, tags: { place: "moon" } };
-  await using world = await openClockwork();
+  await using world = await openClockWorld();
   const workspace = await world.make({ autostart_schedule: DAILY_AT_2PM });
   await world.runBuild(workspace.id, "stop");
   await getContext(world.server).store.commit([

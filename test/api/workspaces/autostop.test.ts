@@ -12,10 +12,10 @@ import { tempDirectory } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, ECHO, openWorld } from "#test/support/workspaces.ts";
 import { connectAgent } from "../agents/rpc-agent.ts";
-import { type Clockwork, HOUR, MINUTE, openClockwork, read, toMinute, toWorkspacePath } from "./clock-world.ts";
+import { type ClockWorld, HOUR, MINUTE, openClockWorld, read, toMinute, toWorkspacePath } from "./clock-world.ts";
 
 test("[TI-14] [TI-13] a running workspace stops at its deadline, and its activity shows when and why, before and after", async () => {
-  await using world = await openClockwork();
+  await using world = await openClockWorld();
   const workspace = await world.make({ ttl_ms: HOUR });
   const before = await world.loadActivity(workspace.id);
   expect(before).toMatchObject({
@@ -45,7 +45,7 @@ test("[TI-15] the server runs actions that became due while it was down", async 
   const ids: string[] = [];
   let token = "";
   {
-    await using world = await openClockwork({ directory: temp.path, clock });
+    await using world = await openClockWorld({ directory: temp.path, clock });
     ids.push((await world.make({ ttl_ms: HOUR })).id);
     ids.push((await world.make({ autostart_schedule: "CRON_TZ=UTC 0 14 * * *" })).id);
     await world.runBuild(ids[1] as string, "stop");
@@ -62,7 +62,7 @@ test("[TI-15] the server runs actions that became due while it was down", async 
 });
 
 test("[TI-16] the workspaces of a suspended owner stop; those of other owners continue", async () => {
-  await using world = await openClockwork();
+  await using world = await openClockWorld();
   const workspace = await world.make();
   const otherWorkspace = await world.admin.post<Workspace>("/api/v2/users/me/workspaces", {
     name: "own",
@@ -80,7 +80,7 @@ test("[TI-16] the workspaces of a suspended owner stop; those of other owners co
 
 test("[TI-21] a workspace whose start failed stops after the template's failure period", async () => {
   const manifest = { ...ECHO, echo: { error: "no disk" } };
-  await using world = await openClockwork({ template: { failure_ttl_ms: HOUR }, manifest });
+  await using world = await openClockWorld({ template: { failure_ttl_ms: HOUR }, manifest });
   const workspace = await world.make();
   expect(workspace.latest_build.status).toBe("failed");
   expect((await world.loadActivity(workspace.id)).next).toMatchObject({ what: "stop", at: "2030-01-01T13:00:00.000Z" });
@@ -89,7 +89,7 @@ test("[TI-21] a workspace whose start failed stops after the template's failure 
 });
 
 /** Gives the workspace's agent a known token, and returns it. */
-const setAgentToken = async (world: Clockwork, workspace_id: string): Promise<string> => {
+const setAgentToken = async (world: ClockWorld, workspace_id: string): Promise<string> => {
   const token = uuid();
   const sql = "update agents set token_hash = ? where workspace_id = ?";
   await getContext(world.server).store.commit([{ sql, rows: [[sha256(token), workspace_id]] }]);
@@ -97,7 +97,7 @@ const setAgentToken = async (world: Clockwork, workspace_id: string): Promise<st
 };
 
 test("[TI-10] [TI-11] [TI-13] open connections and active apps extend the deadline and appear in the activity; reading and watching do not", async () => {
-  await using world = await openClockwork();
+  await using world = await openClockWorld();
   const workspace = await world.make({ ttl_ms: 2 * HOUR });
   const [agent] = workspace.latest_build.resources[0]?.agents ?? [];
   const loadDeadline = async () => toMinute((await read(world.owner, workspace)).latest_build.deadline);
@@ -133,7 +133,7 @@ test("[TI-10] [TI-11] [TI-13] open connections and active apps extend the deadli
 });
 
 test("[TI-32] [TI-33] active jobs and chats keep a workspace running, and its activity names them; idle streams do not", async () => {
-  await using world = await openClockwork();
+  await using world = await openClockWorld();
   const workspace = await world.make({ ttl_ms: 2 * HOUR });
   const loadDeadline = async () => toMinute((await read(world.owner, workspace)).latest_build.deadline);
   const loadKeptBy = async () => (await world.loadActivity(workspace.id)).kept_by;
@@ -175,7 +175,7 @@ test("[TI-12] the server stores a workspace's last use within a minute, and when
   let workspace: Workspace | undefined;
   let token = "";
   {
-    await using world = await openClockwork({ directory: temp.path, clock });
+    await using world = await openClockWorld({ directory: temp.path, clock });
     workspace = await world.make();
     token = world.owner_token;
     const loadLastUsed = async () => toMinute((await read(world.owner, workspace as Workspace)).last_used_at);
@@ -193,7 +193,7 @@ test("[TI-12] the server stores a workspace's last use within a minute, and when
 });
 
 test("[TI-13] the activity keeps the newest 50 entries", async () => {
-  await using world = await openClockwork();
+  await using world = await openClockWorld();
   const workspace = await world.make({ ttl_ms: HOUR });
   const start = world.clock.now();
   for (let i = 1; i <= 60; i++) {

@@ -19,7 +19,7 @@ type Columns = Partial<Parameters<typeof insertTemplate>[0] & { template_id: str
 type Options = TestServerOptions & { at?: string; template?: Columns; manifest?: Manifest; clock?: ManualClock };
 
 /** Starts a server at the time `at`, with a template that has these settings and with its user ada. */
-export const openClockwork = async ({ at = "2030-01-01T12:00:00Z", template, manifest, ...options }: Options = {}) => {
+export const openClockWorld = async ({ at = "2030-01-01T12:00:00Z", template, manifest, ...options }: Options = {}) => {
   const clock = options.clock ?? new ManualClock(Date.parse(at));
   const world = await openWorld({ ...options, clock });
   const { server, admin } = world;
@@ -76,7 +76,7 @@ export const openClockwork = async ({ at = "2030-01-01T12:00:00Z", template, man
     [Symbol.asyncDispose]: () => world[Symbol.asyncDispose](),
   };
 };
-export type Clockwork = Awaited<ReturnType<typeof openClockwork>>;
+export type ClockWorld = Awaited<ReturnType<typeof openClockWorld>>;
 
 /** Yields to other tasks. */
 const nextTick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

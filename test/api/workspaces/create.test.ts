@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { ApiError, type Client } from "#src/client.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { awaitStatus } from "#test/support/net/status.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { importVersion, makeTemplate } from "#test/support/templates.ts";
@@ -75,7 +75,7 @@ test("[WK-20] clients of Slipway get 200 and {uuid, valid}; genuine clients get 
   await awaitBuild(world.admin, created.id);
 });
 
-testInside(
+testInProcess(
   "[WK-12] [WK-13] a cached response is rebuilt when anything it shows changes, and only callers with access get it",
   async () => {
     await using world = await openWorld();

@@ -7,21 +7,21 @@ import { awaitBuild } from "#test/support/workspaces.ts";
 import {
   awaitDeleted,
   awaitOutcome,
-  type Clockwork,
+  type ClockWorld,
   DAY,
   HOUR,
-  openClockwork,
+  openClockWorld,
   read,
   toMinute,
   toWorkspacePath,
 } from "./clock-world.ts";
 
 const DAILY_AT_2PM = "CRON_TZ=UTC 0 14 * * *";
-const setDormant = (world: Clockwork, workspace: { id: string }, dormant: boolean) =>
+const setDormant = (world: ClockWorld, workspace: { id: string }, dormant: boolean) =>
   world.owner.put<Workspace>(toWorkspacePath(workspace, "/dormant"), { dormant });
 
 test("[TI-25] a running workspace that becomes dormant stops and leaves the default list, and can be woken", async () => {
-  await using world = await openClockwork({ template: { time_til_dormant_autodelete_ms: 3 * DAY } });
+  await using world = await openClockWorld({ template: { time_til_dormant_autodelete_ms: 3 * DAY } });
   const workspace = await world.make({ ttl_ms: 5 * HOUR, autostart_schedule: DAILY_AT_2PM });
   const asleep = await setDormant(world, workspace, true);
   expect(asleep.latest_build).toMatchObject({ build_number: 2, transition: "stop", reason: "dormancy" });
@@ -51,7 +51,7 @@ test("[TI-25] a running workspace that becomes dormant stops and leaves the defa
 });
 
 test("[TI-25] starting a dormant workspace wakes it; a deleted workspace cannot become dormant", async () => {
-  await using world = await openClockwork();
+  await using world = await openClockWorld();
   const workspace = await world.make();
   await setDormant(world, workspace, true);
   await awaitBuild(world.owner, workspace.id);
@@ -63,7 +63,7 @@ test("[TI-25] starting a dormant workspace wakes it; a deleted workspace cannot 
 });
 
 test("[TI-22] an unused workspace becomes dormant, and stops if it runs", async () => {
-  await using world = await openClockwork({ template: { time_til_dormant_ms: 2 * DAY } });
+  await using world = await openClockWorld({ template: { time_til_dormant_ms: 2 * DAY } });
   const running = await world.make();
   const stopped = await world.make();
   const used = await world.make();
@@ -88,7 +88,7 @@ test("[TI-22] an unused workspace becomes dormant, and stops if it runs", async 
 });
 
 test("[TI-22] use that the server has not stored yet prevents dormancy", async () => {
-  await using world = await openClockwork({ template: { time_til_dormant_ms: DAY } });
+  await using world = await openClockWorld({ template: { time_til_dormant_ms: DAY } });
   const workspace = await world.make();
   world.clock.leap(DAY - 1000);
   await world.owner.post(toWorkspacePath(workspace, "/usage"));
@@ -99,7 +99,7 @@ test("[TI-22] use that the server has not stored yet prevents dormancy", async (
 });
 
 test("[TI-23] a dormant workspace is deleted after the template's period; a failed delete is retried after a day", async () => {
-  await using world = await openClockwork({ template: { time_til_dormant_autodelete_ms: 3 * DAY } });
+  await using world = await openClockWorld({ template: { time_til_dormant_autodelete_ms: 3 * DAY } });
   const { store } = getContext(world.server);
   const [deleted, retried] = [await world.make(), await world.make()];
   for (const workspace of [deleted, retried]) {
@@ -134,7 +134,7 @@ test("[TI-23] a dormant workspace is deleted after the template's period; a fail
 });
 
 test("[TI-24] a template change moves the times of its workspaces, optionally counted from now", async () => {
-  await using world = await openClockwork({ template: { time_til_dormant_autodelete_ms: 30 * DAY } });
+  await using world = await openClockWorld({ template: { time_til_dormant_autodelete_ms: 30 * DAY } });
   const [asleep, awake] = [await world.make(), await world.make({ autostart_schedule: DAILY_AT_2PM })];
   await setDormant(world, asleep, true);
   await awaitBuild(world.owner, asleep.id);
@@ -161,7 +161,7 @@ test("[TI-24] a template change moves the times of its workspaces, optionally co
 });
 
 test("[TI-24] a template change also applies to a workspace that is computing its times at that moment", async () => {
-  await using world = await openClockwork();
+  await using world = await openClockWorld();
   const { scheduler } = getContext(world.server);
   const workspace = await world.make();
   let [changes, maxChanges] = [0, 0];
@@ -196,7 +196,7 @@ test("[TI-24] a template change also applies to a workspace that is computing it
 });
 
 test("[TI-24] a template change applies to all of its 350 workspaces within one tick of the scheduler", async () => {
-  await using world = await openClockwork();
+  await using world = await openClockWorld();
   const { store } = getContext(world.server);
   const workspace = await world.make();
   await world.runBuild(workspace.id, "stop");
@@ -221,7 +221,7 @@ test("[TI-24] a template change applies to all of its 350 workspaces within one 
 });
 
 test("[TI-28] a required stop that the template adds, moves or removes applies to running workspaces and appears in their activity", async () => {
-  await using world = await openClockwork();
+  await using world = await openClockWorld();
   const workspace = await world.make();
   const changeTemplate = async (days_of_week: string[]): Promise<(string | undefined)[]> => {
     await world.admin.patch<Template>(`/api/v2/templates/${world.template_id}`, {
@@ -246,7 +246,7 @@ test("[TI-28] a required stop that the template adds, moves or removes applies t
 });
 
 test("[TI-29] a dormant workspace opens no terminal and shows no ports", async () => {
-  await using world = await openClockwork();
+  await using world = await openClockWorld();
   const workspace = await world.make();
   const agent = `/api/v2/workspaceagents/${workspace.latest_build.resources[0]?.agents[0]?.id}`;
   const requests = [`${agent}/listening-ports`, `${agent}/pty?reconnect=${workspace.id}`];

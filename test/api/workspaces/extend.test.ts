@@ -7,16 +7,16 @@ import { getContext } from "#test/support/seed.ts";
 import { ECHO } from "#test/support/workspaces.ts";
 import {
   awaitOutcome,
-  type Clockwork,
+  type ClockWorld,
   HOUR,
   MINUTE,
-  openClockwork,
+  openClockWorld,
   read,
   toMinute,
   toWorkspacePath,
 } from "./clock-world.ts";
 
-const createAgentClient = async (world: Clockwork, workspace_id: string): Promise<Client> => {
+const createAgentClient = async (world: ClockWorld, workspace_id: string): Promise<Client> => {
   const token = uuid();
   const sql = "update agents set token_hash = ? where workspace_id = ?";
   await getContext(world.server).store.commit([{ sql, rows: [[sha256(token), workspace_id]] }]);
@@ -25,7 +25,7 @@ const createAgentClient = async (world: Clockwork, workspace_id: string): Promis
 
 test("[TI-8] the response contains the new deadline; each forbidden change has its own status", async () => {
   const template = { autostop_requirement_days: ["wednesday"] };
-  await using world = await openClockwork({ template });
+  await using world = await openClockWorld({ template });
   const workspace = await world.make({ ttl_ms: HOUR });
   const toDeadline = (ms: number) => new Date(world.clock.now() + ms).toISOString();
   const extend = (body: unknown, target = workspace) =>
@@ -45,7 +45,7 @@ test("[TI-8] the response contains the new deadline; each forbidden change has i
 });
 
 test("[TI-8] moving the deadline while the workspace starts returns 409", async () => {
-  await using world = await openClockwork({ manifest: { ...ECHO, echo: { hang: true } } });
+  await using world = await openClockWorld({ manifest: { ...ECHO, echo: { hang: true } } });
   const created = await world.owner.post<{ id: string }>("/api/v2/users/me/workspaces", {
     name: "dev",
     template_id: world.template_id,
@@ -56,7 +56,7 @@ test("[TI-8] moving the deadline while the workspace starts returns 409", async 
 });
 
 test("[TI-9] an agent can move the deadline of its own workspace only", async () => {
-  await using world = await openClockwork();
+  await using world = await openClockWorld();
   const ownWorkspace = await world.make({ ttl_ms: HOUR });
   const otherWorkspace = await world.make({ ttl_ms: HOUR });
   const agent = await createAgentClient(world, ownWorkspace.id);

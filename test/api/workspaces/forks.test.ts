@@ -11,7 +11,7 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Client } from "#src/client.ts";
 import { TEST_AGENT } from "#test/support/acp/agent-world.ts";
 import { createChat, loadHistory, sendMessage } from "#test/support/chats.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { ScriptedModels } from "#test/support/models/scripted-models.ts";
 import { testSingleServer } from "#test/support/one-server.ts";
 import { getContext, seedUser } from "#test/support/seed.ts";
@@ -180,7 +180,7 @@ test("[FO-6] a fork whose copy failed gets its files with its next start; until 
   expect(existsSync(toFolder(id))).toBe(false);
 });
 
-testInside(
+testInProcess(
   "[FO-4] a fork copies the user's chats in the workspace with their history, and the copies continue in the fork",
   async () => {
     const models = new ScriptedModels();
@@ -236,7 +236,7 @@ testInside(
   },
 );
 
-testInside("[OA-23] a fork that an application creates has neither a schedule nor automatic updates", async () => {
+testInProcess("[OA-23] a fork that an application creates has neither a schedule nor automatic updates", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
   const { id } = await createWorkspace(admin, (await makeTemplate(admin, TEMPLATE)).id, "dev");

@@ -11,7 +11,7 @@ import type { Rules, Step, Version, View } from "#test/actors/workspace/life-mod
 import { toCron } from "#test/actors/workspace/life-pure.ts";
 import { getContext } from "#test/support/seed.ts";
 import { importVersion, makeTemplate } from "#test/support/templates.ts";
-import { type Clockwork, openClockwork } from "./clock-world.ts";
+import { type ClockWorld, openClockWorld } from "./clock-world.ts";
 
 const toManifest = (echo: Manifest["echo"], more: Partial<Manifest> = {}): string =>
   JSON.stringify({ provisioner: "echo", resources: [{ name: "main" }], ...(echo ? { echo } : {}), ...more });
@@ -52,12 +52,12 @@ const createTemplate = async (admin: Client, rules: Rules): Promise<Choices> => 
 };
 
 export class ServerLives implements Real {
-  readonly #world: Clockwork;
+  readonly #world: ClockWorld;
   readonly #choices: Choices;
   readonly #ids: string[] = [];
   static #createdCount = 0;
 
-  private constructor(world: Clockwork, choices: Choices) {
+  private constructor(world: ClockWorld, choices: Choices) {
     this.#world = world;
     this.#choices = choices;
   }
@@ -201,7 +201,7 @@ export class ServerLives implements Real {
   /** Starts a server on which runs are started one after the other. */
   static async start() {
     // Hanging builds must not occupy all workers.
-    const world = await openClockwork({ env: { SLIPWAY_PROVISIONER_SLOTS: "8" } });
+    const world = await openClockWorld({ env: { SLIPWAY_PROVISIONER_SLOTS: "8" } });
     const choicesByRules = new Map<Rules, Choices>();
     return {
       open: async (rules: Rules) => {

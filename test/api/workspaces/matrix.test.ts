@@ -3,7 +3,7 @@
 // differences from the declared access.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { fetchDocument, listOperations, type Operation } from "#test/fuzz/operations.ts";
-import { describeInside } from "#test/support/inside.ts";
+import { describeInProcess } from "#test/support/in-process.ts";
 import { callAs, getRow, NAMES } from "../edge/matrix-call.ts";
 import { type Row as Call, withStatus } from "../edge/matrix-table.ts";
 import { B, O, V, W } from "../edge/paths.ts";
@@ -99,7 +99,7 @@ const getDefaultStatuses = (name: string): string => {
   return name.startsWith("GET ") ? READ : CHANGE;
 };
 
-describeInside("the access of workspaces", () => {
+describeInProcess("the access of workspaces", () => {
   let shared: Awaited<ReturnType<typeof openSharedWorkspace>>;
   let operations: readonly Operation[];
   beforeAll(async () => {

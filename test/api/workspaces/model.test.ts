@@ -2,12 +2,12 @@
 // model also checks state.ts, in test/actors/workspace/model.test.ts.
 import { expect } from "bun:test";
 import { play } from "#test/actors/workspace/life-commands.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { ServerLives } from "./life-server.ts";
 
 const SEED = Number(Bun.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
 
-testInside(
+testInProcess(
   `[WK-24] [WK-7] after any actions of people and the clock, the server agrees with the model of the rules (seed ${SEED})`,
   async () => {
     await using server = await ServerLives.start();

@@ -9,7 +9,7 @@ import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { ApiError, Client } from "#src/client.ts";
 import { usesActiveNodes } from "#test/support/cluster/active-nodes.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { testSingleServer } from "#test/support/one-server.ts";
 import { getContext, seedUser } from "#test/support/seed.ts";
 import { importVersion, makeTemplate } from "#test/support/templates.ts";
@@ -220,7 +220,7 @@ test("[PB-17] a preset of local workspaces shows the reason if the server cannot
   expect(problem).toContain("Local workspaces");
 });
 
-testInside(
+testInProcess(
   "[PB-4] the server retries a failed prebuild with growing delays, and gives up after three failures",
   async () => {
     await using world = await openWorld();
@@ -253,7 +253,7 @@ testInside(
   },
 );
 
-testInside("[PB-3] a prebuild that is not claimed in time is replaced", async () => {
+testInProcess("[PB-3] a prebuild that is not claimed in time is replaced", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
   const { store, prebuilds } = getContext(server);
@@ -268,7 +268,7 @@ testInside("[PB-3] a prebuild that is not claimed in time is replaced", async ()
   expect(newPrebuild?.is_prebuild).toBe(true);
 });
 
-(usesActiveNodes ? testSingleServer("memory") : testInside)(
+(usesActiveNodes ? testSingleServer("memory") : testInProcess)(
   "[PB-3] builds that people request run before builds of prebuilds, even if requested later",
   async () => {
     await using world = await openWorld({ env: { SLIPWAY_PROVISIONER_SLOTS: "1" } });
@@ -303,36 +303,43 @@ test("[PB-7] if the only prebuild was stopped, a claim creates a new workspace",
   expect((await create(admin, body)).id).not.toBe(prebuilt?.id as string);
 });
 
-testInside("[PB-18] while paused, no prebuild is created or removed; resuming takes effect immediately", async () => {
-  await using world = await openWorld();
-  const { admin, server } = world;
-  const { scheduler } = getContext(server);
-  const { template_id, getPresetId } = await createTemplate(admin, manifestWithPrebuilds(1));
-  const [prebuilt] = await awaitReady(world, 1);
-  const setPaused = (reconciliation_paused: boolean) =>
-    admin.put<object>("/api/v2/prebuilds/settings", { reconciliation_paused });
-  expect(await setPaused(true)).toEqual({ reconciliation_paused: true });
-  const claimed = await create(admin, { name: "mine", template_id, template_version_preset_id: getPresetId("Small") });
-  expect(claimed.id).toBe(prebuilt?.id as string);
-  await awaitBuild(admin, claimed.id);
-  for (let i = 0; i < 5; i++) await scheduler.tick();
-  expect((await listOwned(admin, "prebuilds")).count).toBe(0);
-  const report = await admin.get<HealthReport>("/api/v2/debug/health?force=true");
-  expect(JSON.stringify(report)).toContain("Prebuilt workspaces are paused.");
-  const { client: ada } = await newPerson(admin, "ada");
-  const response = await ada.fetch("PUT", "/api/v2/prebuilds/settings", { reconciliation_paused: false });
-  expect(response.status).toBe(403);
-  await setPaused(false);
-  await awaitReady(world, 1);
-  const { audit_logs } = await admin.get<{ audit_logs: { diff: object }[] }>(
-    "/api/v2/audit?q=resource_type:prebuilds_settings&limit=10",
-  );
-  expect(audit_logs.map(({ diff }) => diff)).toEqual([
-    { reconciliation_paused: { old: true, new: false, secret: false } },
-    {},
-    { reconciliation_paused: { old: false, new: true, secret: false } },
-  ]);
-});
+testInProcess(
+  "[PB-18] while paused, no prebuild is created or removed; resuming takes effect immediately",
+  async () => {
+    await using world = await openWorld();
+    const { admin, server } = world;
+    const { scheduler } = getContext(server);
+    const { template_id, getPresetId } = await createTemplate(admin, manifestWithPrebuilds(1));
+    const [prebuilt] = await awaitReady(world, 1);
+    const setPaused = (reconciliation_paused: boolean) =>
+      admin.put<object>("/api/v2/prebuilds/settings", { reconciliation_paused });
+    expect(await setPaused(true)).toEqual({ reconciliation_paused: true });
+    const claimed = await create(admin, {
+      name: "mine",
+      template_id,
+      template_version_preset_id: getPresetId("Small"),
+    });
+    expect(claimed.id).toBe(prebuilt?.id as string);
+    await awaitBuild(admin, claimed.id);
+    for (let i = 0; i < 5; i++) await scheduler.tick();
+    expect((await listOwned(admin, "prebuilds")).count).toBe(0);
+    const report = await admin.get<HealthReport>("/api/v2/debug/health?force=true");
+    expect(JSON.stringify(report)).toContain("Prebuilt workspaces are paused.");
+    const { client: ada } = await newPerson(admin, "ada");
+    const response = await ada.fetch("PUT", "/api/v2/prebuilds/settings", { reconciliation_paused: false });
+    expect(response.status).toBe(403);
+    await setPaused(false);
+    await awaitReady(world, 1);
+    const { audit_logs } = await admin.get<{ audit_logs: { diff: object }[] }>(
+      "/api/v2/audit?q=resource_type:prebuilds_settings&limit=10",
+    );
+    expect(audit_logs.map(({ diff }) => diff)).toEqual([
+      { reconciliation_paused: { old: true, new: false, secret: false } },
+      {},
+      { reconciliation_paused: { old: false, new: true, secret: false } },
+    ]);
+  },
+);
 
 test("[PB-7] [GR-7] a user whose quota does not cover a prebuild cannot claim it", async () => {
   await using world = await openWorld();

@@ -62,7 +62,7 @@ test("[PB-8] [PB-10] [TI-30] after a claim, the daemon continues in the same pro
     (await admin.get<Page>("/api/v2/workspaces?q=owner:prebuilds")).workspaces.find(isReady);
   const prepared = await until(findPrepared, { what: "a ready prebuilt workspace" });
   const { id } = prepared;
-  const folder = realpathSync(locals.folderOf(id));
+  const folder = realpathSync(locals.getFolder(id));
   const readStarts = (): string[] =>
     readFileSync(join(folder, "home", "starts"), "utf8")
       .trim()

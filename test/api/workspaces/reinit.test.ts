@@ -5,7 +5,7 @@ import type { Manifest } from "#schema/templates/manifest.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
 import { Lifecycle_State } from "#src/wire/gen/agent_pb.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { readEvents } from "#test/support/net/event-reader.ts";
 import { getContext } from "#test/support/seed.ts";
 import { tempDirectory } from "#test/support/server.ts";
@@ -53,7 +53,7 @@ const nextPrepared = async (world: World): Promise<{ id: string; agent: Client }
   return { id, agent: world.admin.withToken(token) };
 };
 
-testInside("[PB-19] the agent of a prebuild gets no personal data until the claim", async () => {
+testInProcess("[PB-19] the agent of a prebuild gets no personal data until the claim", async () => {
   await using world = await openWorld();
   const { agent, claim } = await openPrepared(world);
   const fetchKeyStatus = async (): Promise<number> =>
@@ -93,7 +93,7 @@ const readEvent = async (response: Response): Promise<unknown> => {
 };
 
 for (const [format, wait] of Object.entries(WAIT_METHODS)) {
-  testInside(
+  testInProcess(
     `[PB-9] [RI-2] [RI-3] each of five callers that wait during a claim gets its event: ${format}`,
     async () => {
       await using world = await openWorld();
@@ -109,7 +109,7 @@ for (const [format, wait] of Object.entries(WAIT_METHODS)) {
   );
 }
 
-testInside("[PB-9] a caller that starts to wait at the moment of the claim gets the event", async () => {
+testInProcess("[PB-9] a caller that starts to wait at the moment of the claim gets the event", async () => {
   await using world = await openWorld();
   const { claim, ...first } = await openPrepared(world);
   for (let n = 0; n < 10; n++) {
@@ -123,7 +123,7 @@ testInside("[PB-9] a caller that starts to wait at the moment of the claim gets 
   }
 });
 
-testInside(
+testInProcess(
   "[PB-9] after a restart of the server, a caller gets the event of an earlier claim, with and without `wait`",
   async () => {
     using directory = tempDirectory();
@@ -144,7 +144,7 @@ testInside(
   },
 );
 
-testInside(
+testInProcess(
   "[PB-9] callers get the event when the claim's build has ended, and later callers while that build is the latest",
   async () => {
     await using world = await openWorld();
@@ -177,7 +177,7 @@ testInside(
   },
 );
 
-testInside("[PB-9] a caller gets 409 if the claim's build fails", async () => {
+testInProcess("[PB-9] a caller gets 409 if the claim's build fails", async () => {
   await using world = await openWorld({ env: { SLIPWAY_PROVISIONER_SLOTS: "1" } });
   const { admin, server } = world;
   const { id, agent, claim } = await openPrepared(world);
@@ -194,7 +194,7 @@ testInside("[PB-9] a caller gets 409 if the claim's build fails", async () => {
   expect(await workspaces.ask(id, "favor", { favorite: true })).toBe("done");
 });
 
-testInside("[PB-8] from the claim on, the token of the running processes belongs to the new agent", async () => {
+testInProcess("[PB-8] from the claim on, the token of the running processes belongs to the new agent", async () => {
   await using world = await openWorld();
   const { admin } = world;
   const { agent, claim } = await openPrepared(world);
@@ -212,7 +212,7 @@ testInside("[PB-8] from the claim on, the token of the running processes belongs
   expect(running.latest_build.resources[0]?.agents[0]?.id.replaceAll("-", "")).toBe(after);
 });
 
-testInside("[PB-9] a caller of an unclaimed prebuild waits", async () => {
+testInProcess("[PB-9] a caller of an unclaimed prebuild waits", async () => {
   await using world = await openWorld();
   const { agent } = await openPrepared(world);
   const abort = new AbortController();

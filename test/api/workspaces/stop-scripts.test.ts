@@ -12,7 +12,7 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
 import { isAlive } from "#test/daemon/support/daemon.ts";
 import { openLocalWorkspaces } from "#test/support/cluster/local-workspaces.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
@@ -79,7 +79,7 @@ test("[WK-25] [WK-26] a stop waits for the stop scripts of a local workspace and
       makeStopScript('echo begun; while [ ! -e "$HOME/go" ]; do sleep 0.05; done; echo "ended for $SLIPWAY"'),
     ]),
   );
-  const home = join(locals.folderOf(id), "home");
+  const home = join(locals.getFolder(id), "home");
   using follower = await admin.socket(`/api/v2/workspaceagents/${agent.id}/logs?follow=true`);
   await createBuild(admin, id, "stop");
   let lines: string[] = [];
@@ -123,7 +123,7 @@ test.each([
   expect(await context.store.all({ sql, params: [agent.id], map: ([state]) => state })).toEqual([lifecycle]);
 });
 
-testInside(
+testInProcess(
   "[WK-26] with echo, the server asks the daemon to shut down, and the daemon exits before the build ends",
   async () => {
     using home = tempDirectory();
@@ -159,7 +159,7 @@ testInside(
   },
 );
 
-testInside(
+testInProcess(
   "[WK-25] [WK-2] a genuine agent stays authenticated until the stop build ends, and the build does not wait for it",
   async () => {
     await using world = await openWorld({ env: { SLIPWAY_PROVISIONER_SLOTS: "1" } });
@@ -229,7 +229,7 @@ test("[WK-27] stopping a workspace does not wait for a daemon that was killed", 
     world,
     createManifest(locals.kind, [makeStopScript("sleep 1000", { timeout: 600 })]),
   );
-  const recordPath = join(locals.folderOf(id), "daemon.json");
+  const recordPath = join(locals.getFolder(id), "daemon.json");
   const { pid } = JSON.parse(readFileSync(recordPath, "utf8")) as { pid: number };
   process.kill(pid, "SIGKILL");
   // Also kills daemons that the server restarts before the build begins: one that connects would run the script.

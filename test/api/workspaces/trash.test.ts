@@ -7,7 +7,7 @@ import type { Build } from "#schema/workspaces/build.ts";
 import type { Trash } from "#schema/workspaces/trash.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Client } from "#src/client.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { testSingleServer } from "#test/support/one-server.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { makeTemplate } from "#test/support/templates.ts";
@@ -95,7 +95,7 @@ test("[SN-15][SN-16][SN-18] a deleted workspace frees its name and shares, and i
   expect(audit_logs.some(({ action }) => action === "delete")).toBe(true);
 });
 
-testInside(
+testInProcess(
   "[SN-17] the server empties the trash on schedule or on request; without a trash, files are deleted immediately",
   async () => {
     await using world = await openWorld();

@@ -3,10 +3,10 @@ import { expect, test } from "bun:test";
 import { updateTemplate } from "#db/templates/templates.ts";
 import type { Client } from "#src/client.ts";
 import { getContext, seedUser } from "#test/support/seed.ts";
-import { awaitOutcome, DAY, HOUR, MINUTE, openClockwork, read, toMinute, toWorkspacePath } from "./clock-world.ts";
+import { awaitOutcome, DAY, HOUR, MINUTE, openClockWorld, read, toMinute, toWorkspacePath } from "./clock-world.ts";
 
 test("[TI-4] [TI-7] a running workspace shows its time to live in whole minutes, and its deadline", async () => {
-  await using world = await openClockwork({ template: { default_ttl_ms: 4 * HOUR } });
+  await using world = await openClockWorld({ template: { default_ttl_ms: 4 * HOUR } });
   const chosen = await world.make({ ttl_ms: 90 * MINUTE + 59_999 });
   expect([chosen.ttl_ms, toMinute(chosen.latest_build.deadline)]).toEqual([90 * MINUTE, "2030-01-01T13:30"]);
   for (const ttl_ms of [undefined, null, 0]) {
@@ -16,7 +16,7 @@ test("[TI-4] [TI-7] a running workspace shows its time to live in whole minutes,
 });
 
 test("[TI-7] a new time to live applies from the next start; removing it removes the deadline", async () => {
-  await using world = await openClockwork();
+  await using world = await openClockWorld();
   const workspace = await world.make({ ttl_ms: HOUR });
   const setTtl = (ttl_ms?: unknown) => awaitOutcome(world.owner.put(toWorkspacePath(workspace, "/ttl"), { ttl_ms }));
   expect(await setTtl(3 * HOUR + 1)).toBe("ok");
@@ -36,7 +36,7 @@ test("[TI-7] a new time to live applies from the next start; removing it removes
 });
 
 test("[TI-7] errors name an invalid time to live, also if the template does not allow users to set one", async () => {
-  await using world = await openClockwork();
+  await using world = await openClockWorld();
   const workspace = await world.make({ ttl_ms: HOUR });
   const setTtl = (ttl_ms?: unknown) => awaitOutcome(world.owner.put(toWorkspacePath(workspace, "/ttl"), { ttl_ms }));
   expect(await setTtl(MINUTE)).toBe("ok");
@@ -55,7 +55,7 @@ test("[TI-7] errors name an invalid time to live, also if the template does not 
 
 test("[TI-6] a required stop is the deadline of a workspace without a time to live, and stops it", async () => {
   const template = { autostop_requirement_days: ["wednesday"], autostop_requirement_weeks: 1 };
-  await using world = await openClockwork({ template });
+  await using world = await openClockWorld({ template });
   const workspace = await world.make();
   const { deadline, max_deadline } = workspace.latest_build;
   expect([toMinute(deadline), toMinute(max_deadline)]).toEqual(["2030-01-02T00:00", "2030-01-02T00:00"]);
@@ -69,7 +69,7 @@ test("[TI-6] a required stop is the deadline of a workspace without a time to li
 
 test("[TI-31] required stops happen in the owner's quiet hours; changing those moves the stops of running workspaces", async () => {
   const template = { autostop_requirement_days: ["wednesday"], autostop_requirement_weeks: 1 };
-  await using world = await openClockwork({ template });
+  await using world = await openClockWorld({ template });
   const path = "/api/v2/users/me/quiet-hours";
   expect(await world.owner.get<object>(path)).toEqual({
     raw_schedule: "CRON_TZ=UTC 0 0 * * *",

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { type Workspace as Shown, Workspace } from "#schema/workspaces/workspace.ts";
 import { Watchers } from "#src/api/workspaces/watchers.ts";
 import type { Client } from "#src/client.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { readEvents } from "#test/support/net/event-reader.ts";
 import { getContext, seedUser } from "#test/support/seed.ts";
 import { seedMany } from "#test/support/seed-many.ts";
@@ -220,7 +220,7 @@ const CASES: Record<Exclude<keyof Shown, FixedMember | UnsetMember | DelayedMemb
 
 for (const [member, cases] of Object.entries(CASES)) {
   for (const [i, [change, matches]] of cases.entries()) {
-    testInside(`[WK-28] watchers are notified of ${member}${i === 0 ? "" : `, case ${i + 1}`}`, async () => {
+    testInProcess(`[WK-28] watchers are notified of ${member}${i === 0 ? "" : `, case ${i + 1}`}`, async () => {
       await using world = await openWatchWorld();
       await changeAndAwait(
         world,
@@ -231,7 +231,7 @@ for (const [member, cases] of Object.entries(CASES)) {
   }
 }
 
-testInside(
+testInProcess(
   "[WK-28] watchers are notified when a person with whom the workspace is shared is renamed or deleted",
   async () => {
     await using world = await openWatchWorld();
@@ -286,7 +286,7 @@ test("[WK-28] watchers of a waiting workspace are notified of its queue position
   await noWorkers;
 });
 
-testInside(
+testInProcess(
   "[WK-29] a change to hundreds of watched workspaces reaches each watcher without blocking the event loop",
   async () => {
     await using world = await openWorld();

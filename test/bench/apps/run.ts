@@ -74,7 +74,7 @@ const runProgram = async (command: string[], port: number, path: string, env: Re
       if (child.exitCode !== null) throw new Error(await log.text());
       return (await fetch(`http://127.0.0.1:${port}${path}`).catch(() => undefined))?.ok === true;
     },
-    { patience: 60_000 },
+    { timeoutMs: 60_000 },
   );
   return async (): Promise<void> => {
     child.kill("SIGTERM");
@@ -171,7 +171,7 @@ const APPS: Readonly<Record<string, (world: Home) => Promise<RunningApp>>> = {
           wroteAt = performance.now();
           return false;
         };
-        for (let count = 1; count <= 20; count += 1) await until(() => isUpdated(count), { patience: 20_000 });
+        for (let count = 1; count <= 20; count += 1) await until(() => isUpdated(count), { timeoutMs: 20_000 });
         socket.close();
         return `${changes} changes of a file`;
       },
@@ -353,7 +353,7 @@ const main = async (): Promise<boolean> => {
       ]);
       const different = [...warmUp.different, ...load.different];
       for (const problem of different.slice(0, 5)) printProgress(`${name}: ${problem}`);
-      for (const path of load.unsteady) printProgress(`${name}: ${path} is different each time and was left out`);
+      for (const path of load.unstablePaths) printProgress(`${name}: ${path} is different each time and was left out`);
       const [server, daemon] = memory
         .read()
         .map(({ first, last, peak }) => `${first.toFixed(0)} / ${last.toFixed(0)} / ${peak.toFixed(0)}`);

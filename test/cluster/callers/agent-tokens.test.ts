@@ -6,7 +6,7 @@ import { findAgentByToken } from "#db/agents/tokens.ts";
 import type { Query } from "#db/engine/sql.ts";
 import { AgentTokens } from "#src/api/http/agent-tokens.ts";
 import { MovableShards } from "#test/support/cluster/movable-shards.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { getContext, seedAgent } from "#test/support/seed.ts";
 import { startTestServer, type TestServer } from "#test/support/server.ts";
@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-testInside(
+testInProcess(
   "[CP-71] only the node with an agent's shard caches the agent's token, until the token is revoked or the shard moves",
   async () => {
     const agent = await seedAgent(server);

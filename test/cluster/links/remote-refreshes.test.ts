@@ -8,7 +8,7 @@ import { createSharedLocation } from "#src/cluster/location.ts";
 import { FakeProvider } from "#test/api/external-auth/provider.ts";
 import { link, startWith } from "#test/api/external-auth/world.ts";
 import { createLinkedNode } from "#test/support/cluster/linked-node.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { getContext, seedAgent } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
@@ -66,7 +66,7 @@ const openLinkWorld = async (provider: FakeProvider) => {
   return { clock, known, place: a.place, fetchTokens, second: () => second.live(user_id, git), server };
 };
 
-testInside("[CP-67] a token is refreshed once, whichever nodes need it, and each has the new one", async () => {
+testInProcess("[CP-67] a token is refreshed once, whichever nodes need it, and each has the new one", async () => {
   using provider = new FakeProvider();
   const world = await openLinkWorld(provider);
   await using _ = world.server;
@@ -77,7 +77,7 @@ testInside("[CP-67] a token is refreshed once, whichever nodes need it, and each
   }
 });
 
-testInside("[CP-67] a caller that needs a token waits while there is no first node", async () => {
+testInProcess("[CP-67] a caller that needs a token waits while there is no first node", async () => {
   using provider = new FakeProvider();
   const world = await openLinkWorld(provider);
   await using _ = world.server;

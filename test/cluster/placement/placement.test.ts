@@ -17,7 +17,7 @@ import { Placement } from "#src/api/http/placement/placement.ts";
 import { findPlacement, needsPlacement } from "#src/api/http/placement/strategies.ts";
 import { createChat, openChatWorld } from "#test/support/chats.ts";
 import { forFile } from "#test/support/for-file.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { ScriptedModels } from "#test/support/models/scripted-models.ts";
 import { getContext, seedAgent, supersedeAgent } from "#test/support/seed.ts";
 import { startTestServer, type TestServer } from "#test/support/server.ts";
@@ -64,7 +64,7 @@ const seed = async () => {
   return seeded;
 };
 
-testInside("[CP-20] every operation on an object with its own node declares where it runs", () => {
+testInProcess("[CP-20] every operation on an object with its own node declares where it runs", () => {
   const { app } = makePlacement(server);
   const routes = app.routes.filter(({ hooks }) => hooks.detail?.hide !== true);
   const undeclared = routes.filter(
@@ -80,7 +80,7 @@ testInside("[CP-20] every operation on an object with its own node declares wher
   expect(byId).toEqual([]);
 });
 
-testInside(
+testInProcess(
   "[CP-20] a request with an ID belongs to its object's shard, a request with an unknown ID to the first node",
   async () => {
     const { findShard } = makePlacement(server);
@@ -101,7 +101,7 @@ testInside(
   },
 );
 
-testInside(
+testInProcess(
   "[CP-20] an agent's request belongs to its workspace, however its token is sent, even with a new token",
   async () => {
     const { findShard } = makePlacement(server);
@@ -120,7 +120,7 @@ testInside(
   },
 );
 
-testInside("[CP-20] objects that a user creates belong to the user's shard, by key, ID or name", async () => {
+testInProcess("[CP-20] objects that a user creates belong to the user's shard, by key, ID or name", async () => {
   const { findShard } = makePlacement(server);
   const { owner_id, owner_token, organization_id } = await seed();
   const headers = { "Service-Session-Token": owner_token };
@@ -141,7 +141,7 @@ testInside("[CP-20] objects that a user creates belong to the user's shard, by k
   expect(await findShard("POST /api/v2/chats")).toBe(0);
 });
 
-testInside("[CP-20] workspace names lead to their shard, also in hosts and paths of apps", async () => {
+testInProcess("[CP-20] workspace names lead to their shard, also in hosts and paths of apps", async () => {
   const { findShard } = makePlacement(server);
   const { owner_id, owner_token } = await seed();
   const name = await getUsername(owner_id);
@@ -157,7 +157,7 @@ testInside("[CP-20] workspace names lead to their shard, also in hosts and paths
   expect(await findShard("GET /@nonsense")).toBe(0);
 });
 
-testInside("[CP-21] a repeated lookup needs no query, and an invalid ID never needs one", async () => {
+testInProcess("[CP-21] a repeated lookup needs no query, and an invalid ID never needs one", async () => {
   const { counts, findShard } = makePlacement(server);
   const seeded = await seed();
   const name = await getUsername(seeded.owner_id);
@@ -177,7 +177,7 @@ testInside("[CP-21] a repeated lookup needs no query, and an invalid ID never ne
   expect(counts.queries).toBe(queries);
 });
 
-testInside("[CP-20] builds, jobs, tasks and versions lead to their object's shard, tasks also by name", async () => {
+testInProcess("[CP-20] builds, jobs, tasks and versions lead to their object's shard, tasks also by name", async () => {
   await using world = await openWorld({ models: new ScriptedModels() });
   const { store } = getContext(world.server);
   const { findShard } = makePlacement(world.server);
@@ -207,21 +207,24 @@ testInside("[CP-20] builds, jobs, tasks and versions lead to their object's shar
   );
 });
 
-testInside("[CP-20] a chat has its own shard; requests that dial into its workspace use the workspace's", async () => {
-  await using world = await openChatWorld();
-  const { store } = getContext(world.server);
-  const { findShard } = makePlacement(world.server);
-  const chat = await createChat(world);
-  const ownShard = toShard(world.user_id);
-  expect(await findShard(`POST /api/v2/chats/${chat.id}/messages`)).toBe(ownShard);
-  expect(await findShard(`GET /api/experimental/chats/${chat.id}/stream`)).toBe(ownShard);
-  expect(await findShard(`GET /api/v2/chats/${chat.id}/stream/git`)).toBe(ownShard);
-  const { workspace_id } = await seedAgent(world.server);
-  await store.commit([updateWorkspace(workspace_id, { part: SHARD }), updateChat(chat.id, { workspace_id })]);
-  expect(await findShard(`GET /api/v2/chats/${chat.id}/stream/git`)).toBe(SHARD);
-  expect(await findShard(`GET /api/experimental/chats/${chat.id}/stream/desktop`)).toBe(SHARD);
-  expect(await findShard(`GET /api/v2/chats/${chat.id}/stream`)).toBe(ownShard);
-});
+testInProcess(
+  "[CP-20] a chat has its own shard; requests that dial into its workspace use the workspace's",
+  async () => {
+    await using world = await openChatWorld();
+    const { store } = getContext(world.server);
+    const { findShard } = makePlacement(world.server);
+    const chat = await createChat(world);
+    const ownShard = toShard(world.user_id);
+    expect(await findShard(`POST /api/v2/chats/${chat.id}/messages`)).toBe(ownShard);
+    expect(await findShard(`GET /api/experimental/chats/${chat.id}/stream`)).toBe(ownShard);
+    expect(await findShard(`GET /api/v2/chats/${chat.id}/stream/git`)).toBe(ownShard);
+    const { workspace_id } = await seedAgent(world.server);
+    await store.commit([updateWorkspace(workspace_id, { part: SHARD }), updateChat(chat.id, { workspace_id })]);
+    expect(await findShard(`GET /api/v2/chats/${chat.id}/stream/git`)).toBe(SHARD);
+    expect(await findShard(`GET /api/experimental/chats/${chat.id}/stream/desktop`)).toBe(SHARD);
+    expect(await findShard(`GET /api/v2/chats/${chat.id}/stream`)).toBe(ownShard);
+  },
+);
 
 const getUsername = async (id: string): Promise<string> => {
   const user = await getContext(server).store.get(findUser({ id }));

@@ -15,12 +15,12 @@ import { toProgramCommand } from "#test/support/program.ts";
 import { seedAgent } from "#test/support/seed.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
-import { ServerPlace } from "../server.ts";
+import { ServerSlot } from "../server.ts";
 
 /** Cost of a call of the model server, in millionths of a dollar. */
 const CALL_MICROS = 60;
 
-const prepare = async (place: ServerPlace, upstream: AgentUpstream) => {
+const prepare = async (place: ServerSlot, upstream: AgentUpstream) => {
   await using server = await startTestServer({ directory: place.directory, clock: systemClock });
   const owner = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   const cost = { input: 1_000_000, output: 10_000_000 };
@@ -32,7 +32,7 @@ const prepare = async (place: ServerPlace, upstream: AgentUpstream) => {
 
 test("[BU-4] [CA-13] chats paused by a budget stay paused after server and daemon are killed, and continue the same turn after a raise", async () => {
   await using upstream = new AgentUpstream();
-  await using place = await ServerPlace.make();
+  await using place = await ServerSlot.make();
   const seeded = await prepare(place, upstream);
   // The server has tried the model when it was configured.
   const callsBefore = upstream.calls.length;
@@ -75,7 +75,7 @@ test("[BU-4] [CA-13] chats paused by a budget stay paused after server and daemo
   const agentChat = await startAgentChat(world, "call\ncall\nsay never", { permissions: null });
   const getChat = (id: string) => owner.get<Chat>(`/api/v2/chats/${id}`);
   const waitForStatus = (id: string, expected: string) =>
-    until(async () => (await getChat(id)).status === expected, { what: `${expected} of ${id}`, patience: 60_000 });
+    until(async () => (await getChat(id)).status === expected, { what: `${expected} of ${id}`, timeoutMs: 60_000 });
   await waitForStatus(agentChat.id, "requires_action");
   const loopChat = await createChat(world, "hello");
   await waitForStatus(loopChat.id, "requires_action");

@@ -11,7 +11,7 @@ import { scaleTimeout } from "#test/support/pace.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { readStoredTexts } from "#test/support/stored.ts";
 import { until } from "#test/support/until.ts";
-import { ServerPlace } from "../server.ts";
+import { ServerSlot } from "../server.ts";
 
 /** Number of kills during calls. The figures in the documentation come from 30 kills. */
 const KILLS = Number(Bun.env.SLIPWAY_TEST_GATEWAY_KILLS ?? 3);
@@ -20,7 +20,7 @@ const MAX_RESERVED = 10_100;
 
 test("[GW-3] [GW-5] [GW-6] [GW-11] when the server is killed during calls, the ledger keeps reported and reserved usage once per call", async () => {
   await using upstream = await ModelServer.start();
-  await using place = await ServerPlace.make();
+  await using place = await ServerSlot.make();
   await place.start();
   const owner = await place.client.signIn(ADMIN.email, ADMIN.password);
   const cost = { input: 1_000_000, output: 10_000_000 };
@@ -48,7 +48,7 @@ test("[GW-3] [GW-5] [GW-6] [GW-11] when the server is killed during calls, the l
   const broken = (await upstream.next()).sendRaw(event({ type: "message_start", message: {} }));
   const reader = (await tornCall).body?.getReader();
   await reader?.read();
-  broken.tear();
+  broken.resetConnection();
   const readToEnd = async (): Promise<string> => {
     while (!(await reader?.read())?.done);
     return "complete";
@@ -85,7 +85,7 @@ test(
   "[BU-2] [BU-5] after repeated kills with many open calls, a budget is exceeded by at most one reservation and nothing stays reserved",
   async () => {
     await using upstream = await ModelServer.start();
-    await using place = await ServerPlace.make();
+    await using place = await ServerSlot.make();
     await place.start();
     const owner = await place.client.signIn(ADMIN.email, ADMIN.password);
     await addModel({ owner, upstream }, "openai", { model_config: { cost: { input: 1_000_000, output: 10_000_000 } } });

@@ -9,7 +9,7 @@ import { until } from "#test/support/until.ts";
 import { BuildLoad, type Kind, MANIFESTS } from "../oracle/build-load.ts";
 import { read } from "../oracle/calls.ts";
 import { findDatabaseProblems } from "../oracle/database.ts";
-import { ServerPlace } from "../server.ts";
+import { ServerSlot } from "../server.ts";
 import { assertNoProblems } from "../server-crash.ts";
 import { makeTemplate, signInAdmin, type World } from "../server-world.ts";
 import type { Check, CheckOptions } from "../store/store-crash.ts";
@@ -95,7 +95,7 @@ const findLeftovers = async (directory: string): Promise<string[]> => {
 
 /** Kills the server `rounds` times. Returns a one-line summary. */
 export const serverBuilds = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
-  await using place = await ServerPlace.make();
+  await using place = await ServerSlot.make();
   const random = randomFrom(seed);
   let server = await place.start({ env: ENV });
   const world = await signInAdmin(place);
@@ -141,7 +141,7 @@ export const serverBuilds = async ({ rounds, seed, log }: CheckOptions): Promise
     "the prebuilds": () => arePrebuildsSettled(world),
   };
   for (const [waitedFor, isDone] of Object.entries(waits)) {
-    await until(isDone, { patience: WAIT_TIMEOUT_MS }).catch(async (error: unknown) => {
+    await until(isDone, { timeoutMs: WAIT_TIMEOUT_MS }).catch(async (error: unknown) => {
       const problems = [
         ...(await fleet.check()),
         ...(await unattended.check(true)),

@@ -6,7 +6,7 @@ import { randomFrom } from "#test/support/random.ts";
 import { until } from "#test/support/until.ts";
 import { call, PAUSE_MS, read } from "../oracle/calls.ts";
 import { findDatabaseProblems } from "../oracle/database.ts";
-import { ServerPlace } from "../server.ts";
+import { ServerSlot } from "../server.ts";
 import { assertNoProblems } from "../server-crash.ts";
 import { makeTemplate, signInAdmin, type World } from "../server-world.ts";
 import type { Check, CheckOptions } from "../store/store-crash.ts";
@@ -72,7 +72,7 @@ const findProblems = async (world: World, claimers: readonly PrebuildClaimer[]):
 
 /** Kills the server `rounds` times. Returns a one-line summary. */
 export const serverPrebuilds = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
-  await using place = await ServerPlace.make();
+  await using place = await ServerSlot.make();
   const random = randomFrom(seed);
   let server = await place.start({ env: ENV });
   const world = await signInAdmin(place);

@@ -15,7 +15,7 @@ import { uploadFiles } from "#test/support/templates.ts";
 import { findProcesses, makeTerraformTemplate, toTerraformOptions } from "#test/support/terraform.ts";
 import { until } from "#test/support/until.ts";
 import { createBuild, createWorkspace } from "#test/support/workspaces.ts";
-import { ServerPlace } from "../server.ts";
+import { ServerSlot } from "../server.ts";
 import { assertNoProblems } from "../server-crash.ts";
 import type { Check, CheckOptions } from "../store/store-crash.ts";
 import {
@@ -30,8 +30,8 @@ import {
   type Victim,
 } from "./terraform-victims.ts";
 
-const PATIENCE = { patience: 120_000 };
-const BRIEF = { ...PATIENCE, isBrief: true };
+const LONG_WAIT = { timeoutMs: 120_000 };
+const BRIEF = { ...LONG_WAIT, isBrief: true };
 
 type Operation = "start" | "stop" | "delete" | "import" | "dry run";
 
@@ -167,7 +167,7 @@ const awaitDeath = async (
   const findRunning = (names: readonly string[]) =>
     listCommands(victim.root).find(({ args }) => names.includes(args[0] ?? ""));
   if (commands) await until(() => findRunning(commands), BRIEF);
-  if (gate) await until(() => existsSync(join(phaseFolders.gates, gate[0])), PATIENCE);
+  if (gate) await until(() => existsSync(join(phaseFolders.gates, gate[0])), LONG_WAIT);
   if (isStateWritten) {
     await until(() => findRunning(["apply"]), BRIEF);
     const stateTimeBefore = stateTime();
@@ -190,7 +190,7 @@ const startWork = async ({ operation }: Phase, { client, template, phaseFolders 
       const response = (await client.get(path as string).catch(() => undefined)) as T | undefined;
       const job = response && jobOf(response);
       return job && FINAL_STATUSES.includes(job.status) ? job : undefined;
-    }, PATIENCE);
+    }, LONG_WAIT);
   if (operation === "import") {
     const body = { file_id: await uploadFiles(client, { "main.tf": toTemplate(phaseFolders) }) };
     const version = await client.post<TemplateVersion>("/api/v2/organizations/default/templateversions", body);
@@ -242,7 +242,7 @@ const findProblems = async (phase: Phase, story: Story, id: string, logs: string
   const foldersRemoved = until(
     () => ["builds", "imports"].every((kind) => listNames(join(victim.root, kind)).length === 0),
     {
-      patience: 15_000,
+      timeoutMs: 15_000,
     },
   );
   await foldersRemoved.catch(() =>
@@ -278,7 +278,7 @@ const runPhases = async (story: Story, phases: readonly Phase[], name: string, l
   const firstJob = await until(async () => {
     const { job } = await client.get<Workspace["latest_build"]>(`/api/v2/workspacebuilds/${latest_build.id}`);
     return FINAL_STATUSES.includes(job.status) && job;
-  }, PATIENCE);
+  }, LONG_WAIT);
   if (firstJob.status !== "succeeded") return [`the first build: ${firstJob.error}`];
   for (const phase of phases) {
     const startedAt = performance.now();
@@ -325,7 +325,7 @@ const createVictim = async (kind: VictimKind, stage: Stage) => {
 const makeKillCheck =
   (kind: VictimKind, phases: readonly Phase[]) =>
   async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
-    await using place = await ServerPlace.make();
+    await using place = await ServerSlot.make();
     const phaseFolders = { parts: join(place.scratch, "parts"), gates: join(place.scratch, "gates") };
     for (const folder of Object.values(phaseFolders)) mkdirSync(folder);
     const workerEnv: Record<string, string> = kind.endsWith("worker") ? { SLIPWAY_TERRAFORM_WORKERS: "true" } : {};

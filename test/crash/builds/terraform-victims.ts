@@ -5,7 +5,7 @@ import type { Client } from "#src/client.ts";
 import { needs } from "#test/support/needs.ts";
 import { until } from "#test/support/until.ts";
 import { makeKey, startWorker, type WorkerProcess } from "#test/support/worker.ts";
-import type { ServerPlace } from "../server.ts";
+import type { ServerSlot } from "../server.ts";
 
 /** A process that a test kills or pauses, and later restarts or resumes. */
 export type Victim = AsyncDisposable & {
@@ -24,7 +24,7 @@ export type Victim = AsyncDisposable & {
   readonly afterWork?: () => Promise<void>;
 };
 
-export type Stage = { readonly place: ServerPlace; readonly env: Record<string, string>; readonly client: Client };
+export type Stage = { readonly place: ServerSlot; readonly env: Record<string, string>; readonly client: Client };
 
 const NO_WORKER = { directories: [], getLogs: () => "", [Symbol.asyncDispose]: async () => {} };
 
@@ -114,7 +114,7 @@ export const makeWorkerVictim = async (stage: Stage): Promise<Victim> => {
   };
 };
 
-const GIVE_UP_WAIT = { patience: 60_000, what: "the server to give up on the worker" };
+const GIVE_UP_WAIT = { timeoutMs: 60_000, what: "the server to give up on the worker" };
 
 /** A worker that is paused until the server has given up on it, and resumed while another worker with the same tags is connected. */
 export const makeUnresponsiveWorker = async (stage: Stage): Promise<Victim> => {

@@ -67,7 +67,7 @@ export class UnreliableProvider implements AsyncDisposable {
       call.say(this.#randomBelow(6) === 0 ? { reasoning: `hm ${word} ` } : { text: `w${word} ` });
       if (this.#randomBelow(3) === 0) await Bun.sleep(this.#randomBelow(12));
     }
-    if (behavior === "torn") return call.tear();
+    if (behavior === "torn") return call.resetConnection();
     if (behavior === "unfinished") return call.end();
     if (behavior === "hanging" && !this.isCalm) return void this.#hanging.add(call);
     if (behavior === "asking" || behavior === "confused") {

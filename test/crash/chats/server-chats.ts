@@ -6,7 +6,7 @@ import { randomFrom } from "#test/support/random.ts";
 import { until } from "#test/support/until.ts";
 import { call, read } from "../oracle/calls.ts";
 import { findDatabaseProblems } from "../oracle/database.ts";
-import { ServerPlace } from "../server.ts";
+import { ServerSlot } from "../server.ts";
 import { assertNoProblems } from "../server-crash.ts";
 import { signInAdmin, type World } from "../server-world.ts";
 import type { Check, CheckOptions } from "../store/store-crash.ts";
@@ -103,7 +103,7 @@ class Group {
   async settle(): Promise<string[]> {
     for (const person of this.people) person.stop();
     await Promise.all(this.#working);
-    for (const book of this.books) await until(() => this.#driveToIdle(book), { patience: 120_000 });
+    for (const book of this.books) await until(() => this.#driveToIdle(book), { timeoutMs: 120_000 });
     const problems: string[] = [];
     for (const { id } of this.books) {
       const expected = await this.#describeStored(id);
@@ -154,7 +154,7 @@ const sum = (numbers: readonly number[]): number => numbers.reduce((total, numbe
 /** Kills the server `rounds` times. Returns a one-line summary. */
 export const serverChats = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
   const random = randomFrom(seed);
-  await using place = await ServerPlace.make();
+  await using place = await ServerSlot.make();
   await using provider = await UnreliableProvider.start(random);
   let server = await place.start();
   const world = await signInAdmin(place);
@@ -171,7 +171,7 @@ export const serverChats = async ({ rounds, seed, log }: CheckOptions): Promise<
     const answersBefore = group.answers;
     const answerCount = 20 + Math.floor(random() * (rounds < ROUNDS_PER_GROUP ? 60 : 200));
     const current = group;
-    await until(async () => current.answers - answersBefore >= answerCount, { patience: 60_000 });
+    await until(async () => current.answers - answersBefore >= answerCount, { timeoutMs: 60_000 });
     for (const reader of group.readers) if (random() < 0.2) reader.drop();
     await Bun.sleep(random() * 10);
     server.kill("SIGKILL");

@@ -6,7 +6,7 @@ import { type ModelCall, ModelServer } from "#test/support/models/model-server.t
 import { randomFrom } from "#test/support/random.ts";
 import { until } from "#test/support/until.ts";
 import { findDatabaseProblems } from "../oracle/database.ts";
-import { ServerPlace } from "../server.ts";
+import { ServerSlot } from "../server.ts";
 import { assertNoProblems } from "../server-crash.ts";
 import { signInAdmin } from "../server-world.ts";
 import type { Check, CheckOptions } from "../store/store-crash.ts";
@@ -47,7 +47,7 @@ export const serverFamilies = async ({ rounds, seed, log }: CheckOptions): Promi
   void (async () => {
     while (!isFinished) answerCall(await upstream.next());
   })();
-  await using place = await ServerPlace.make();
+  await using place = await ServerSlot.make();
   const env = { SLIPWAY_CHAT_TITLES: "false" };
   await place.start({ env });
   const { admin, organization_id } = await signInAdmin(place);
@@ -67,7 +67,7 @@ export const serverFamilies = async ({ rounds, seed, log }: CheckOptions): Promi
           .join()
       );
     },
-    { patience: 60_000 },
+    { timeoutMs: 60_000 },
   );
   let change = 0;
   let acknowledged = 0;

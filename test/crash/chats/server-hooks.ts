@@ -8,7 +8,7 @@ import { type ModelCall, ModelServer } from "#test/support/models/model-server.t
 import { randomFrom } from "#test/support/random.ts";
 import { until } from "#test/support/until.ts";
 import { findDatabaseProblems } from "../oracle/database.ts";
-import { ServerPlace } from "../server.ts";
+import { ServerSlot } from "../server.ts";
 import { assertNoProblems } from "../server-crash.ts";
 import { signInAdmin, type World } from "../server-world.ts";
 import type { Check, CheckOptions } from "../store/store-crash.ts";
@@ -148,7 +148,7 @@ export const serverHooks = async ({ rounds, seed, log }: CheckOptions): Promise<
   await using upstream = await ModelServer.start();
   let isFinished = false;
   void answerAll(upstream, () => isFinished);
-  await using place = await ServerPlace.make();
+  await using place = await ServerSlot.make();
   const env = consumer.env({ SLIPWAY_CHAT_TITLES: "false" });
   let server = await place.start({ env });
   const world = await signInAdmin(place);
@@ -181,7 +181,7 @@ export const serverHooks = async ({ rounds, seed, log }: CheckOptions): Promise<
     const receivedBefore = (await consumer.listReceived()).length;
     const requestCount = 5 + Math.floor(random() * 40);
     await until(async () => (await consumer.listReceived()).length - receivedBefore >= requestCount, {
-      patience: 60_000,
+      timeoutMs: 60_000,
     });
     await Bun.sleep(random() * 40);
     server.kill("SIGKILL");
@@ -199,7 +199,7 @@ export const serverHooks = async ({ rounds, seed, log }: CheckOptions): Promise<
         if (status === "error") throw new Error(`seed ${seed}: a chat ended in an error`);
         return status === "waiting";
       },
-      { patience: 120_000 },
+      { timeoutMs: 120_000 },
     );
   }
   const received = await consumer.listReceived();

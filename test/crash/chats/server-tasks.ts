@@ -9,7 +9,7 @@ import { randomFrom } from "#test/support/random.ts";
 import { until } from "#test/support/until.ts";
 import { call, read } from "../oracle/calls.ts";
 import { findDatabaseProblems } from "../oracle/database.ts";
-import { ServerPlace } from "../server.ts";
+import { ServerSlot } from "../server.ts";
 import { assertNoProblems } from "../server-crash.ts";
 import { makeTemplate, signInAdmin, type World } from "../server-world.ts";
 import type { CheckOptions } from "../store/store-crash.ts";
@@ -23,7 +23,7 @@ const BUSY_MS = 1_500;
 /** Kills the server `rounds` times, each time after a new task. Returns a one-line summary. */
 export const serverTasks = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
   const random = randomFrom(seed);
-  await using place = await ServerPlace.make();
+  await using place = await ServerSlot.make();
   await place.start({ env: ENV });
   const world = await signInAdmin(place);
   const { admin } = world;
@@ -54,7 +54,7 @@ export const serverTasks = async ({ rounds, seed, log }: CheckOptions): Promise<
     async () => (await listTasks(world)).every(({ status, chat_id }) => status === "active" && hasId(chat_id)),
     {
       what: "all tasks to have their prompt",
-      patience: 120_000,
+      timeoutMs: 120_000,
     },
   );
   assertNoProblems(seed, "the end", await findProblems(world, prompts));

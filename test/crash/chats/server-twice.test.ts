@@ -4,11 +4,11 @@ import type { Chat } from "#schema/chats/chat.ts";
 import { ModelServer } from "#test/support/models/model-server.ts";
 import { until } from "#test/support/until.ts";
 import { read } from "../oracle/calls.ts";
-import { ServerPlace } from "../server.ts";
+import { ServerSlot } from "../server.ts";
 import { signInAdmin } from "../server-world.ts";
 
 test("[CH-52] after two kills, a turn is not tried a third time until another message retries it; orderly stops do not count", async () => {
-  await using place = await ServerPlace.make();
+  await using place = await ServerSlot.make();
   await using model = await ModelServer.start();
   const start = () => place.start({ env: { SLIPWAY_CHAT_TITLES: "false" } });
   let server = await start();

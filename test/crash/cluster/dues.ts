@@ -51,7 +51,7 @@ export class AutostartCheck {
     for (const [n, id] of this.#ids.entries()) {
       const wait = this.#dueAt(n) - Date.now();
       if (n > 0 && wait > 0) break;
-      await until(async () => (await this.#countStarts(id)) > 0, { patience: Math.max(0, wait) + MAX_DELAY_MS }).catch(
+      await until(async () => (await this.#countStarts(id)) > 0, { timeoutMs: Math.max(0, wait) + MAX_DELAY_MS }).catch(
         () => {},
       );
       const count = await this.#countStarts(id);

@@ -61,7 +61,7 @@ export const tortureCommits = async (faults: readonly string[], seed: number): P
           const pauseMs = PAUSES_MS[name];
           if (pauseMs === undefined) return undefined;
           isNextFault = true;
-          await until(() => pausedNode !== undefined, { what: "a node to stop itself in a commit", patience: 60_000 });
+          await until(() => pausedNode !== undefined, { what: "a node to stop itself in a commit", timeoutMs: 60_000 });
           await Bun.sleep(pauseMs);
           pausedNode = undefined;
           return undefined;

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { readAnnouncedUrl } from "#test/support/server.ts";
 import { findDatabaseProblems } from "../oracle/database.ts";
 import type { LogWriter } from "../oracle/log-writer.ts";
-import { command, type ServerPlace } from "../server.ts";
+import { command, type ServerSlot } from "../server.ts";
 import { assertNoProblems, Torture } from "../server-crash.ts";
 import type { Check, CheckOptions } from "../store/store-crash.ts";
 
@@ -102,7 +102,7 @@ const checkWriterLines = (
 };
 
 /** Checks that a server on the restored folder starts and becomes ready. */
-const checkServing = async (place: ServerPlace, directory: string): Promise<void> => {
+const checkServing = async (place: ServerSlot, directory: string): Promise<void> => {
   const server = place.spawn({ env: { SLIPWAY_DATA_DIR: directory, SLIPWAY_ADDRESS: "127.0.0.1:0" } });
   const url = await readAnnouncedUrl(server.child.stdout);
   const { status } = await fetch(new URL("/readyz", url));

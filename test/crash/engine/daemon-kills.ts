@@ -16,7 +16,7 @@ import { addWritingModel, startWritingModel } from "#test/support/models/writing
 import { compiled, needs } from "#test/support/needs.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
-import { ServerPlace } from "../server.ts";
+import { ServerSlot } from "../server.ts";
 import { signInAdmin } from "../server-world.ts";
 import type { Check, CheckOptions } from "../store/store-crash.ts";
 
@@ -25,9 +25,9 @@ type Kind = {
   readonly template: string;
   readonly env: Readonly<Record<string, string>>;
   /** Returns the daemon's process, or undefined if it does not run. */
-  readonly daemon: (place: ServerPlace, id: string) => Promise<number | undefined>;
+  readonly daemon: (place: ServerSlot, id: string) => Promise<number | undefined>;
   /** Returns true if the workspace is currently paused. */
-  readonly isFrozen: (place: ServerPlace, id: string) => Promise<boolean>;
+  readonly isFrozen: (place: ServerSlot, id: string) => Promise<boolean>;
 };
 
 const readProcessState = (pid: number | undefined): string => {
@@ -93,7 +93,7 @@ const WAIT_TIMEOUT_MS = 180_000;
 const workspacePath = (id: string, path: string): `/${string}` => `/api/v2/workspaces/${id}/${path}`;
 
 class DaemonWorld {
-  readonly place: ServerPlace;
+  readonly place: ServerSlot;
   readonly admin: Client;
   readonly kind: Kind;
   readonly id: string;
@@ -112,7 +112,7 @@ class DaemonWorld {
         const agent = findAgent(workspace);
         return agent?.status === "connected" && agent.lifecycle_state === "ready" && agent.id;
       },
-      { what: `the daemon of ${id} to be connected`, patience: WAIT_TIMEOUT_MS },
+      { what: `the daemon of ${id} to be connected`, timeoutMs: WAIT_TIMEOUT_MS },
     );
   }
 
@@ -137,7 +137,7 @@ class DaemonWorld {
         const { snapshots } = await this.admin.get<{ snapshots: Snapshot[] }>(workspacePath(this.id, "snapshots"));
         return snapshots.every(({ status }) => ["ready", "failed"].includes(status)) && snapshots;
       },
-      { what: "the snapshots to be completed", patience: WAIT_TIMEOUT_MS },
+      { what: "the snapshots to be completed", timeoutMs: WAIT_TIMEOUT_MS },
     );
   }
 
@@ -147,7 +147,7 @@ class DaemonWorld {
         const { backups } = await this.admin.get<{ backups: HomeBackup[] }>(workspacePath(this.id, "home-backups"));
         return backups.every(({ status }) => ["ready", "failed"].includes(status)) && backups;
       },
-      { what: "the backups to be completed", patience: WAIT_TIMEOUT_MS },
+      { what: "the backups to be completed", timeoutMs: WAIT_TIMEOUT_MS },
     );
   }
 
@@ -157,7 +157,7 @@ class DaemonWorld {
         const { latest_build } = await this.admin.get<Workspace>(`/api/v2/workspaces/${id}?include_deleted=true`);
         return latest_build.job.completed_at !== undefined && latest_build.job.status;
       },
-      { what: "the build to end", patience: WAIT_TIMEOUT_MS },
+      { what: "the build to end", timeoutMs: WAIT_TIMEOUT_MS },
     );
   }
 
@@ -201,7 +201,7 @@ const OPERATIONS: Readonly<Record<string, (world: DaemonWorld, word: string) => 
         const [newest] = (await world.admin.get<{ forks: Fork[] }>(workspacePath(world.id, "forks"))).forks;
         return newest && ["ready", "failed"].includes(newest.status) && newest;
       },
-      { what: "the fork to end", patience: WAIT_TIMEOUT_MS },
+      { what: "the fork to end", timeoutMs: WAIT_TIMEOUT_MS },
     );
     const copy = fork.copies[0]?.workspace_id ?? "";
     assertTrue(fork.status === "ready", `the fork failed: ${fork.error}`);
@@ -275,7 +275,7 @@ const OPERATIONS: Readonly<Record<string, (world: DaemonWorld, word: string) => 
 
 const checkDaemonKills = async (kind: Kind, { rounds, log }: CheckOptions): Promise<string> => {
   for (let round = 1; round <= rounds; round++) {
-    await using place = await ServerPlace.make();
+    await using place = await ServerSlot.make();
     const backups = { SLIPWAY_HOME_BACKUP_DIR: join(place.scratch, "backups"), SLIPWAY_HOME_BACKUP_ENGINE: "archive" };
     const address: Record<string, string> = kind === DOCKER ? { SLIPWAY_ADDRESS: `0.0.0.0:${place.port}` } : {};
     await place.start({ env: { ...kind.env, ...backups, ...address } });

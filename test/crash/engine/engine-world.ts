@@ -15,7 +15,7 @@ import { EngineProxy } from "#test/support/docker/engine-proxy.ts";
 import { OwnEngine } from "#test/support/docker/own-engine.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
-import { ServerPlace } from "../server.ts";
+import { ServerSlot } from "../server.ts";
 import { signInAdmin } from "../server-world.ts";
 
 /** Writes the same number to a file of each volume, one after the other. */
@@ -40,7 +40,7 @@ const BIG_FILE_BYTES = 8 * 1024 * 1024;
 type Row = { readonly Id: string; readonly State?: string; readonly Names?: readonly string[] };
 
 export class EngineWorld implements AsyncDisposable {
-  readonly place: ServerPlace;
+  readonly place: ServerSlot;
   readonly engine: OwnEngine;
   readonly proxy: EngineProxy;
   readonly admin: Client;
@@ -66,7 +66,7 @@ export class EngineWorld implements AsyncDisposable {
 
   static async open(...options: string[]): Promise<EngineWorld> {
     const engine = await OwnEngine.start(...options);
-    const place = await ServerPlace.make();
+    const place = await ServerSlot.make();
     const proxy = new EngineProxy(join(place.scratch, "engine.sock"), engine.socket);
     const env = {
       SLIPWAY_DOCKER_HOST: proxy.host,
@@ -248,7 +248,7 @@ export class EngineWorld implements AsyncDisposable {
         problems = await this.problems(id);
         return problems.length === 0;
       },
-      { what: "the engine to have nothing left over", patience: 30_000 },
+      { what: "the engine to have nothing left over", timeoutMs: 30_000 },
     ).catch((error) => {
       throw new Error(`${(error as Error).message}: ${problems.join("; ")}`);
     });

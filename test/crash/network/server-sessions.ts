@@ -10,7 +10,7 @@ import { needs } from "#test/support/needs.ts";
 import { randomFrom } from "#test/support/random.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
-import { ServerPlace } from "../server.ts";
+import { ServerSlot } from "../server.ts";
 import { assertNoProblems } from "../server-crash.ts";
 import { makeTemplate, makeWorkspace, signInAdmin, waitForBuild } from "../server-world.ts";
 import type { Check, CheckOptions } from "../store/store-crash.ts";
@@ -36,7 +36,7 @@ const BULK_RATE = 256 * 1024;
 const WORKSPACE = "dev";
 
 /** Signs the command line in, and writes OpenSSH's configuration with it. */
-const openShell = async (place: ServerPlace): Promise<Shell> => {
+const openShell = async (place: ServerSlot): Promise<Shell> => {
   const home = join(place.scratch, "home");
   const folder = join(place.scratch, "files");
   for (const path of [home, folder]) mkdirSync(path);
@@ -51,11 +51,11 @@ const openShell = async (place: ServerPlace): Promise<Shell> => {
   return { config: join(home, ".ssh", "config"), host: `slipway.${WORKSPACE}`, env, folder };
 };
 
-const findDaemon = (place: ServerPlace): number => Math.min(...place.processes());
+const findDaemon = (place: ServerSlot): number => Math.min(...place.processes());
 
 const checkSessions = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
   const random = randomFrom(seed);
-  await using place = await ServerPlace.make();
+  await using place = await ServerSlot.make();
   await place.start();
   const world = await signInAdmin(place);
   const agents = [{ name: "main" }];
@@ -87,7 +87,7 @@ const checkSessions = async ({ rounds, seed, log }: CheckOptions): Promise<strin
     const receivedBefore = busy.map(({ received }) => received);
     const listStuck = (): string[] =>
       busy.filter(({ received }, i) => received === receivedBefore[i]).map(({ name }) => name);
-    await until(() => listStuck().length === 0, { what: "every session to continue", patience: RESUME_MS }).catch(
+    await until(() => listStuck().length === 0, { what: "every session to continue", timeoutMs: RESUME_MS }).catch(
       () => {
         lateCount += 1;
         log(`still silent ${RESUME_MS / 1_000} s after kill ${kills}: ${listStuck()}`);

@@ -150,7 +150,7 @@ testNeeding(
     expect(performance.now() - startedAt).toBeLessThan(LEASE_MS + 4000);
     expect(ownedShards.every((shard) => a.member.has(shard) || c.member.has(shard))).toBe(true);
     expect(await Promise.all([b.write(ownedShards[0]), b.write()])).toEqual(["closed", "closed"]);
-    clock.goOn();
+    clock.resume();
     await until(() => b.fatal.length === 2);
     expect(b.fatal).toEqual(["another node has taken over", "another node has taken over"]);
     expect([b.member.role, b.member.state.lease]).toEqual(["spare", "free"]);

@@ -10,7 +10,7 @@ import type { Fork } from "#schema/workspaces/fork.ts";
 import type { HomeBackups } from "#schema/workspaces/home-backup.ts";
 import type { Snapshot, Snapshots } from "#schema/workspaces/snapshot.ts";
 import type { Client } from "#src/client.ts";
-import { ServerPlace } from "#test/crash/server.ts";
+import { ServerSlot } from "#test/crash/server.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { scaleTimeout } from "#test/support/pace.ts";
 import { noteFolder } from "#test/support/run/ledger.ts";
@@ -254,7 +254,7 @@ testNeeding(
   async () => {
     using folder = makeTempFolder();
     using temp = makeTempFolder();
-    await using server = await ServerPlace.make();
+    await using server = await ServerSlot.make();
     const env = { ...toTerraformOptions(folder.path).env, HOME: folder.path };
     await server.start({ env });
     const client = await server.client.signIn(ADMIN.email, ADMIN.password);

@@ -8,7 +8,7 @@ import { findBuild } from "#db/workspaces/builds.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { loadManifest } from "#src/api/agents/rpc/manifest.ts";
 import type { Client } from "#src/client.ts";
-import { ServerPlace } from "#test/crash/server.ts";
+import { ServerSlot } from "#test/crash/server.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { noteFolder } from "#test/support/run/ledger.ts";
 import { getContext } from "#test/support/seed.ts";
@@ -330,7 +330,7 @@ testNeeding(
   "[TF-10] a server that is killed during an apply continues after its start from the existing state, and creates nothing twice",
   async () => {
     using folder = makeTempFolder();
-    await using server = await ServerPlace.make();
+    await using server = await ServerSlot.make();
     const env = { ...toTerraformOptions(folder.path).env, HOME: folder.path };
     await server.start({ env });
     const client = await server.client.signIn(ADMIN.email, ADMIN.password);

@@ -114,6 +114,6 @@ export const makeChatSteps = ({ owner }: Pick<AgentWorld, "owner">) => ({
 });
 
 /** Lets the rules of a chat ask before changes. */
-export const ASKS = { permissions: { default: "ask_changes", rules: [] } };
+export const ASK_BEFORE_CHANGES = { permissions: { default: "ask_changes", rules: [] } };
 /** The owner's permissions, which allow everything. */
-export const FREE = { permissions: null };
+export const ALLOW_EVERYTHING = { permissions: null };

@@ -21,7 +21,7 @@ export type StoryWorld = {
 };
 
 /** Agents start slowly on a loaded machine. */
-const SLOW_START = { patience: 240_000 };
+const SLOW_START = { timeoutMs: 240_000 };
 
 export class AgentStory {
   readonly #world: StoryWorld;
@@ -37,7 +37,7 @@ export class AgentStory {
   }
 
   /** Creates a chat with a request to write a file into the repository. */
-  static async begin(world: StoryWorld, name: string, fields: Record<string, unknown> = {}): Promise<AgentStory> {
+  static async start(world: StoryWorld, name: string, fields: Record<string, unknown> = {}): Promise<AgentStory> {
     const { owner, organization_id, workspace_id, repository } = world;
     const file = `${repository}/proof-${name}.txt`;
     const permissions = { default: "ask_changes", rules: [] };

@@ -15,7 +15,7 @@ export const createHaltingClock = () => {
     halt: () => {
       halted = true;
     },
-    goOn: () => {
+    resume: () => {
       halted = false;
       for (const run of waiting.splice(0)) run();
     },

@@ -11,7 +11,7 @@ export type LocalWorkspaces = AsyncDisposable & {
   /** The template fields that select the provisioner. */
   readonly kind: object;
   /** Returns the folder of a workspace. */
-  folderOf(workspace_id: string): string;
+  getFolder(workspace_id: string): string;
 };
 
 type Server = { readonly server: Pick<World["server"], "url" | "directory">; readonly admin: Client };
@@ -19,18 +19,19 @@ type Server = { readonly server: Pick<World["server"], "url" | "directory">; rea
 /** Must be opened after the world and disposed before it. */
 export const openLocalWorkspaces = async (
   { server, admin }: Server,
-  { ofWorker = usesActiveNodes }: { ofWorker?: boolean } = {},
+  { ofWorker: usesWorker = usesActiveNodes }: { ofWorker?: boolean } = {},
 ): Promise<LocalWorkspaces> => {
-  const directory = ofWorker ? join(server.directory, "worker") : server.directory;
+  const directory = usesWorker ? join(server.directory, "worker") : server.directory;
   const folderOf = (id: string): string => join(directory, "workspaces", id);
-  if (!ofWorker) return { kind: { provisioner: "local" }, folderOf, [Symbol.asyncDispose]: async () => {} };
+  if (!usesWorker)
+    return { kind: { provisioner: "local" }, getFolder: folderOf, [Symbol.asyncDispose]: async () => {} };
   mkdirSync(directory, { recursive: true });
   const { key } = await makeKey(admin);
   const worker = startWorker({ url: server.url, key, name: "locals", directory, kinds: "local" });
   await worker.connected();
   return {
     kind: { provisioner: "external", external: { provisioner: "local" } },
-    folderOf,
+    getFolder: folderOf,
     [Symbol.asyncDispose]: () => worker[Symbol.asyncDispose](),
   };
 };

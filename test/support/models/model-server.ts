@@ -71,7 +71,7 @@ export class ModelCall {
   }
 
   /** Resets the connection, before or during the answer. */
-  tear(): void {
+  resetConnection(): void {
     this.#socket.resetAndDestroy();
   }
 
@@ -98,7 +98,7 @@ export class ModelServer implements AsyncDisposable {
   /** Calls that the server has rejected. */
   readonly refused: ModelCall[] = [];
   /** Answers the greeting that a server asks of a new default model. A test that answers it itself sets this to false. */
-  isPolite = true;
+  answersGreeting = true;
   /** Number of connections so far, with or without requests. */
   connections = 0;
   readonly #server = createServer((socket) => this.#serve(socket));
@@ -157,7 +157,7 @@ export class ModelServer implements AsyncDisposable {
       call.answer(refusal.status, refusal.body);
       return;
     }
-    if (this.isPolite && JSON.stringify(call.body).includes(GREETING_PROMPT)) {
+    if (this.answersGreeting && JSON.stringify(call.body).includes(GREETING_PROMPT)) {
       // The server's own check of a new model; tests do not count its connection.
       this.connections -= 1;
       call.greet();

@@ -8,12 +8,12 @@ import { createServer, type IncomingMessage, request, type ServerResponse } from
 export type ProxyOutcome = "passes" | "lost" | "hangs" | 429 | 502 | 503 | "429 for an hour";
 
 export const startCuttingProxy = async (target: URL) => {
-  const fates: ProxyOutcome[] = [];
+  const outcomes: ProxyOutcome[] = [];
   const open = new Set<ServerResponse>();
-  const seen: string[] = [];
+  const requests: string[] = [];
   const handleRequest = (incoming: IncomingMessage, response: ServerResponse): void => {
-    const fate = fates.shift();
-    seen.push(`${incoming.method} ${incoming.url}${fate === undefined || fate === "passes" ? "" : ` ${fate}`}`);
+    const fate = outcomes.shift();
+    requests.push(`${incoming.method} ${incoming.url}${fate === undefined || fate === "passes" ? "" : ` ${fate}`}`);
     if (typeof fate === "number" || fate === "429 for an hour") {
       incoming.resume();
       const [status, seconds] = typeof fate === "number" ? [fate, "0"] : [429, "3600"];
@@ -47,9 +47,9 @@ export const startCuttingProxy = async (target: URL) => {
   return {
     url: `http://127.0.0.1:${port}`,
     /** The outcomes of the next requests, in order; later requests pass. */
-    fates,
+    fates: outcomes,
     /** All requests with their outcomes. */
-    seen,
+    seen: requests,
     /** Breaks all open connections. */
     cut(): void {
       for (const response of open) response.socket?.destroy();

@@ -2,7 +2,7 @@
 
 /**
  * Returns the test files in `folder` that can run against another process: they use only `seedUser` of `seed.ts`, also indirectly, and
- * contain tests that inside.ts does not skip.
+ * contain tests that in-process.ts does not skip.
  */
 export const listOutsideFiles = async (root: string, folder: string): Promise<string[]> => {
   const files = [...new Bun.Glob(`${folder}/**/*.ts`).scanSync(root)].sort();
@@ -18,10 +18,10 @@ export const listOutsideFiles = async (root: string, folder: string): Promise<st
     return neighbors.some(({ pathname }) => needsServerInProcess(pathname.slice(1)));
   };
   return files.filter(
-    (file) => file.endsWith(".test.ts") && !needsServerInProcess(file) && !isInside(texts.get(file) ?? ""),
+    (file) => file.endsWith(".test.ts") && !needsServerInProcess(file) && !isInProcess(texts.get(file) ?? ""),
   );
 };
 
-/** Returns true if all tests of a file come from inside.ts, which skips them if the server is another process. */
-const isInside = (text: string): boolean =>
-  /\b(test|describe)Inside/.test(text) && !/^(test|testNeeding|testSingleServer|describe)\b/m.test(text);
+/** Returns true if all tests of a file come from in-process.ts, which skips them if the server is another process. */
+const isInProcess = (text: string): boolean =>
+  /\b(test|describe)In(Single)?Process/.test(text) && !/^(test|testNeeding|testSingleServer|describe)\b/m.test(text);

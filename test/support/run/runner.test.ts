@@ -215,7 +215,7 @@ test("[RP-13] `until` polls until the condition holds, throws the condition's er
     throw new Error("broken");
   };
   await expect(until(throwBroken)).rejects.toThrow("broken");
-  await expect(until(() => false, { what: "the end of time", patience: 5 })).rejects.toThrow(
+  await expect(until(() => false, { what: "the end of time", timeoutMs: 5 })).rejects.toThrow(
     /^timed out after \d+ ms: the end of time$/,
   );
 });

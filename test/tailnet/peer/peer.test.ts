@@ -2,7 +2,7 @@
 import { expect } from "bun:test";
 import { Client } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
-import { describeInside, testInside as test } from "#test/support/inside.ts";
+import { describeInProcess, testInProcess as test } from "#test/support/in-process.ts";
 import { startTestServer } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { joinClientPeer, openSeededWorld } from "./world.ts";
@@ -12,7 +12,7 @@ const server = await forFile(startTestServer());
 const decodeText = (bytes: Uint8Array | undefined): string => new TextDecoder().decode(bytes);
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 
-describeInside("an agent's peer", () => {
+describeInProcess("an agent's peer", () => {
   test("[TL-27] accepts connections through coordinator and relay, and refuses ports without a listener", async () => {
     await using world = await openSeededWorld(server);
     const { client, seeded } = world;
@@ -69,7 +69,7 @@ describeInside("an agent's peer", () => {
   });
 });
 
-describeInside("revoked access", () => {
+describeInProcess("revoked access", () => {
   const openTunnel = async () => {
     const world = await openSeededWorld(server);
     const { client, agent, seeded } = world;

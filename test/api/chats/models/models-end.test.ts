@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 import type { Chat, MessagePage } from "#schema/chats/chat.ts";
 import { Client } from "#src/client.ts";
 import { createChat, Follower, loadHistory, sendMessage } from "#test/support/chats.ts";
-import { describeInside } from "#test/support/inside.ts";
+import { describeInProcess } from "#test/support/in-process.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { ModelServer } from "#test/support/models/model-server.ts";
 import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
@@ -29,7 +29,7 @@ const waitForRetry = async (follower: Follower, attempt = 1) => {
   return findRetry();
 };
 
-describeInside("an incomplete answer", () => {
+describeInProcess("an incomplete answer", () => {
   test("[MO-40] output before a permanent failure stays in the history, and the next turn includes it", async () => {
     await using world = await openModelWorld();
     await addModel(world);

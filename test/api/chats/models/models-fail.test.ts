@@ -4,7 +4,7 @@ import type { Chat } from "#schema/chats/chat.ts";
 import type { ChatErrorKind } from "#schema/chats/chat-error.ts";
 import type { ProviderKind } from "#schema/chats/model-provider.ts";
 import { createChat, Follower, sendMessage } from "#test/support/chats.ts";
-import { describeInside } from "#test/support/inside.ts";
+import { describeInProcess } from "#test/support/in-process.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import type { ModelCall } from "#test/support/models/model-server.ts";
 import { addModel, MODEL_KEY, openModelWorld } from "#test/support/models/model-world.ts";
@@ -61,11 +61,11 @@ const TRANSIENT_FAILURES: Failure[] = [
     kind: "timeout",
     status: 502,
   },
-  { name: "a reset before the answer", fail: (call) => call.tear(), kind: "timeout" },
+  { name: "a reset before the answer", fail: (call) => call.resetConnection(), kind: "timeout" },
   {
     name: "a reset in the middle",
     fail: (call) =>
-      void call.sendRaw('data: {"id":"c1","choices":[{"index":0,"delta":{"content":"Well"}}]}\n\n').tear(),
+      void call.sendRaw('data: {"id":"c1","choices":[{"index":0,"delta":{"content":"Well"}}]}\n\n').resetConnection(),
     kind: "timeout",
   },
   {
@@ -192,7 +192,7 @@ describe("a permanent failure", () => {
   });
 });
 
-describeInside("a transient failure", () => {
+describeInProcess("a transient failure", () => {
   const waitForRetry = async (follower: Follower) => {
     await follower.until(({ events }) => events.some(({ type }) => type === "retry"));
     const event = follower.events.findLast(({ type }) => type === "retry");

@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Chat, ChatMessage, MessagePage } from "#schema/chats/chat.ts";
 import { createChat, Follower, sendMessage } from "#test/support/chats.ts";
-import { describeInside } from "#test/support/inside.ts";
+import { describeInProcess } from "#test/support/in-process.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import type { ModelCall } from "#test/support/models/model-server.ts";
 import { addModel, type ModelWorld, openModelWorld } from "#test/support/models/model-world.ts";
@@ -20,7 +20,7 @@ const openAnthropic = async (options: Parameters<typeof openModelWorld>[0] = {})
   return world;
 };
 
-describeInside("an answer whose end is a failure", () => {
+describeInProcess("an answer whose end is a failure", () => {
   test.each(["network_error", "timeout", "engine_overloaded", "insufficient_system_resource"])(
     "[MO-62] with the finish reason %s, discards the first half and requests the answer again",
     async (finishReason) => {

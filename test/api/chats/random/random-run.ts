@@ -141,7 +141,7 @@ const compare = async (
 };
 
 /** Runs this many commands. Throws with the seed and the problem; returns a one-line summary. */
-export const randomChats = async (options: RandomOptions): Promise<string> => {
+export const runRandomChats = async (options: RandomOptions): Promise<string> => {
   const { commands, seed, chats = 4, clients = 8, queueOnly = false } = options;
   const random = createRandom(seed);
   const clock = new ManualClock();

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { Client } from "#src/client.ts";
 import { type ChatWorld, createChat, Follower, openChatWorld, sendMessage } from "#test/support/chats.ts";
 import { serverForFile } from "#test/support/for-file.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 
@@ -138,7 +138,7 @@ const createModels = async (): Promise<[string, string]> => {
   return [await createModel("one"), await createModel("two")];
 };
 
-testInside("[CC-7] a model gets the current prompts of the deployment, the owner and the mode", async () => {
+testInProcess("[CC-7] a model gets the current prompts of the deployment, the owner and the mode", async () => {
   await using world = await openChatWorld();
   const deploymentOwner = await new Client(world.server.url).signIn(ADMIN.email, ADMIN.password);
   /** Performs an action that calls the model, and returns the system prompt of the call. */

@@ -9,7 +9,7 @@ import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
 test("[MO-60] testing a model returns its text, time and tokens, and the cost is charged to the caller", async () => {
   await using world = await openModelWorld();
   const { model } = await addModel(world);
-  world.upstream.isPolite = false;
+  world.upstream.answersGreeting = false;
   const pendingResult = world.owner.post<TriedModel>(`/api/v2/chats/model-configs/${model.id}/try`);
   const call = await world.upstream.next();
   expect(JSON.stringify(call.body)).toContain("Say hello");
@@ -22,7 +22,7 @@ test("[MO-60] testing a model returns its text, time and tokens, and the cost is
 test("[MO-60] reports a refused key without the provider's text, which may repeat the key; a disabled model gets 409", async () => {
   await using world = await openModelWorld();
   const { model } = await addModel(world);
-  world.upstream.isPolite = false;
+  world.upstream.answersGreeting = false;
   const pendingResult = world.owner.post<TriedModel>(`/api/v2/chats/model-configs/${model.id}/try`);
   (await world.upstream.next()).answer(401, { error: { message: "wrong key sk-123" } });
   const result = await pendingResult;
@@ -76,7 +76,7 @@ test("[MO-65] tests a provider before it is saved, returns its models, and never
 test("[MO-65] a model that does not answer never becomes the default, whether it is added, changed or a replacement", async () => {
   await using world = await openModelWorld();
   const { owner, upstream } = world;
-  upstream.isPolite = false;
+  upstream.answersGreeting = false;
   const MODELS = "/api/v2/chats/model-configs";
   const rejectNext = async () => (await upstream.next()).answer(401, { error: { message: "no" } });
   const sayHello = (call: ModelCall) =>

@@ -3,7 +3,7 @@ import { expect } from "bun:test";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { ModelConfig } from "#schema/chats/model-config.ts";
 import { createChat, Follower, sendMessage } from "#test/support/chats.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import type { ModelCall } from "#test/support/models/model-server.ts";
 import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
 import { getContext } from "#test/support/seed.ts";
@@ -12,7 +12,7 @@ import { until } from "#test/support/until.ts";
 const finish = (call: ModelCall, text: string, input = 10): void =>
   call.say({ text }, { finish: "stop", usage: { input, output: 5 } }).end();
 
-testInside(
+testInProcess(
   "[MW-3] titles and compactions use the organization's models; a disabled model generates no title",
   async () => {
     await using world = await openModelWorld({ env: { SLIPWAY_CHAT_TITLES: "true" } });

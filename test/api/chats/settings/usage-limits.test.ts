@@ -12,7 +12,7 @@ import {
   sendMessage,
   toTextContent,
 } from "#test/support/chats.ts";
-import { testInside } from "#test/support/inside.ts";
+import { testInProcess } from "#test/support/in-process.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { ScriptedModels } from "#test/support/models/scripted-models.ts";
 import { getContext, seedUser } from "#test/support/seed.ts";
@@ -55,7 +55,7 @@ describe("[SP-5] periods are days, weeks from Monday and months in UTC", () => {
   });
 });
 
-testInside(
+testInProcess(
   "[SP-6] refuses messages, edits and new chats above the limit, with its figures, until the next period",
   async () => {
     const clock = new ManualClock(Date.UTC(2030, 0, 1, 23));
@@ -107,7 +107,7 @@ testInside(
   },
 );
 
-testInside(
+testInProcess(
   "[SP-6] [BU-4] a turn waits before its next model call until the limit is raised, and so does a queued message",
   async () => {
     await using world = await openWorld();
@@ -133,7 +133,7 @@ testInside(
   },
 );
 
-testInside(
+testInProcess(
   "[SP-5] a user's own limit applies, or else the lowest of the organizations, or else everyone's; calls without a price don't count",
   async () => {
     await using world = await openWorld();
@@ -200,7 +200,7 @@ testInside(
   },
 );
 
-testInside("[SP-6] refuses messages and makes no calls while the amount spent cannot be read", async () => {
+testInProcess("[SP-6] refuses messages and makes no calls while the amount spent cannot be read", async () => {
   await using world = await openWorld();
   const { owner, admin, models, server } = world;
   await setDefaultLimit(admin, 1_000);
@@ -228,7 +228,7 @@ testInside("[SP-6] refuses messages and makes no calls while the amount spent ca
   expect({ failures, calls: models.calls.length }).toEqual({ failures: 2, calls: 2 });
 });
 
-testInside("[SP-5] only administrators manage limits; users see their own", async () => {
+testInProcess("[SP-5] only administrators manage limits; users see their own", async () => {
   await using world = await openWorld();
   const member = new Client(world.server.url, (await seedUser(world.server)).token);
   await expect(member.get(LIMITS)).rejects.toMatchObject({ status: 403 });

@@ -91,7 +91,7 @@ export const runLife = async (stage: Stage, { template: name, disturb }: LifeOpt
     const folders = stage.folders(id);
     await until(() => !folders.some(existsSync), {
       what: `${name}, ${step}: its folder to be removed`,
-      patience: 15_000,
+      timeoutMs: 15_000,
     });
     assert(stage.running().length === 0, `${step}: a program of Terraform is still running`);
     assert(findProcesses(parts).length === 0, `${step}: a command of the template is still running`);
@@ -116,7 +116,7 @@ export const runLife = async (stage: Stage, { template: name, disturb }: LifeOpt
         );
         return found?.status === "connected" && found.lifecycle_state === "ready" ? found : undefined;
       },
-      { patience: 90_000, what: `${name}, ${step}: the agent to connect` },
+      { timeoutMs: 90_000, what: `${name}, ${step}: the agent to connect` },
     );
     const path = (endpoint: string): string => `/api/v2/workspaceagents/${agent.id}/${endpoint}`;
     using terminal = await TestTerminal.open({ owner: admin, path }, { command: 'echo "is $((40 + 2)) in $HOME"' });

@@ -4,7 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
-import { ServerPlace } from "#test/crash/server.ts";
+import { ServerSlot } from "#test/crash/server.ts";
 import { needs } from "#test/support/needs.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { findProcesses, toTerraformOptions } from "#test/support/terraform.ts";
@@ -17,7 +17,7 @@ export type Victim = "server" | "worker";
 /** With `builtBy: "worker"`, the worker builds all templates, otherwise only templates that request its tags. */
 export const openStage = async (builtBy: Victim) => {
   await using stack = new AsyncDisposableStack();
-  const place = stack.use(await ServerPlace.make());
+  const place = stack.use(await ServerSlot.make());
   const model = stack.use(await startRunningModel());
   const parts = join(place.scratch, "parts");
   mkdirSync(parts);
@@ -115,5 +115,5 @@ export const awaitSettled = (client: Client, id: string): Promise<Workspace> =>
         .catch(() => undefined);
       return workspace && !UNFINISHED_STATUSES.includes(workspace.latest_build.job.status) ? workspace : undefined;
     },
-    { patience: 120_000, what: "the end of the build" },
+    { timeoutMs: 120_000, what: "the end of the build" },
   );

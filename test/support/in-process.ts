@@ -9,10 +9,10 @@ type SkippedTest = ((...args: never[]) => void) & { each(rows: unknown): (...arg
 const skipped: SkippedTest = Object.assign(() => {}, { each: () => () => {} });
 
 /** `test`, if the server runs in this process. */
-export const testInside = (isBinary ? skipped : test) as typeof test;
+export const testInProcess = (isBinary ? skipped : test) as typeof test;
 
-/** Like testInside(), for a story that needs all state to be in one server process. */
-export const testInsideSingle = (isBinary ? skipped : testSingleServer("memory")) as typeof test;
+/** Like testInProcess(), for a story that needs all state to be in one server process. */
+export const testInSingleProcess = (isBinary ? skipped : testSingleServer("memory")) as typeof test;
 
 /** `describe`, if the server runs in this process. */
-export const describeInside = (isBinary ? skipped : describe) as typeof describe;
+export const describeInProcess = (isBinary ? skipped : describe) as typeof describe;
