@@ -67,7 +67,8 @@ export const findDefaultAction = (
   if (changes_nothing) return "allow";
   // A chat that only reads may write only its plan, and its programs are restricted separately.
   if (use === "plan_file") return "allow";
-  if (use === "read_only") return findWriteReason(getCommandInFolder(args, folder)) === undefined ? "allow" : "ask";
+  if (use === "read_only")
+    return findWriteReason(getCommandInFolder(args, folder), folder) === undefined ? "allow" : "ask";
   const accepts = fallback === "accept_edits" && EDIT_TOOLS.has(tool_name);
   const paths = getPaths(args);
   return accepts && paths.length > 0 && paths.every((path) => isPlainPath(path, folder)) ? "allow" : "ask";

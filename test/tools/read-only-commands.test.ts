@@ -6,7 +6,9 @@ import type { ToolContext } from "#src/tools/tool.ts";
 
 test.each([
   "cat a.txt b.txt | grep -n 'x > y' | sort -u | head -3",
-  "cd src && git log --oneline -5 && git diff HEAD~1 -- .",
+  "cd src && ls; cd .. && cat a",
+  "git log --oneline -5 && git diff HEAD~1 -- .",
+  "cd . && git status",
   "find . -name '*.ts' -type f 2>/dev/null | wc -l",
   "if [ -f a ]; then cat a; else echo no >&2; fi",
   "for f in a b; do head -1 $f; done",
@@ -49,6 +51,31 @@ test.each([
   "echo 'unclosed",
   `echo ${"a".repeat(7_000)}`,
 ])("[PM-7] may write: %s", (command) => expect(findWriteReason(command)).toBeString());
+
+test("[PM-7] git reads only in the chat's folder: a repository in another folder may configure programs that git runs", () => {
+  const folder = "/home/me/app";
+  for (const command of [
+    "cd docs/fixture && git status",
+    "cd docs/fixture; ls | cat; git log",
+    "(cd a && git diff); ls",
+    "echo $(cd a; git status)",
+    "cd && git status",
+    'cd "$x" && git rev-parse HEAD',
+    "cd -P /home/me/app && git status",
+    "cd /home/me/app/.. && git status",
+    "for f in a b; do cd $f; git show; done",
+  ])
+    expect([command, findWriteReason(command, folder)]).toEqual([command, expect.stringContaining("another folder")]);
+  expect(findWriteReason("cd /home/me/app/ && git status", folder)).toBeUndefined();
+  expect(findWriteReason("cd /home/me/app/ && git status")).toContain("another folder");
+});
+
+test("[PM-7] the folder of a call counts as a change of the folder", async () => {
+  const agent = { call: async () => ({ can_hold_back: false }) };
+  const context = { agent, writable_only: [], run_id: "1", clock: { monotonic: () => 0 } } as unknown as ToolContext;
+  const args = { command: "git status", workdir: "docs/fixture" };
+  await expect(execute.run(context, args, new AbortController().signal)).rejects.toThrow("in another folder");
+});
 
 test("[PM-7] a workspace that cannot restrict programs runs only read-only commands", async () => {
   const requests: string[] = [];

@@ -43,7 +43,7 @@ const canChangeFiles = (
   scope: ReturnType<typeof toToolScope>,
   folder: string | undefined,
 ): boolean => {
-  if (tool_name === "execute") return findWriteReason(getCommandInFolder(args, folder)) !== undefined;
+  if (tool_name === "execute") return findWriteReason(getCommandInFolder(args, folder), folder) !== undefined;
   if (isEdit(tool_name)) return getPaths(args).length === 0 || explainLimit(tool_name, args, scope) !== undefined;
   // Only a person can end plan mode, by changing the chat's mode.
   return !READ_ONLY_TOOLS.has(tool_name);

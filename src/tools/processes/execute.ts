@@ -3,6 +3,7 @@
 import { Type as t } from "@sinclair/typebox";
 import type { ProcessInfo, ProcessLimits, StartProcess } from "#schema/agents/agent-files.ts";
 import { createUnitNote, parseDuration } from "../duration.ts";
+import { getCommandInFolder } from "../permission-mode.ts";
 import type { ToolResult } from "../result.ts";
 import { defineTool, INTERRUPTED_REASON, type ToolContext, ToolError } from "../tool.ts";
 import description from "./execute.txt" with { type: "text" };
@@ -36,7 +37,7 @@ export const execute = defineTool({
     const startedAt = context.clock.monotonic();
     try {
       const directory = args.workdir === undefined ? {} : { directory: args.workdir };
-      const limits = await loadProcessLimits(context, command);
+      const limits = await loadProcessLimits(context, getCommandInFolder({ ...args, command }, undefined));
       await startProcess(agent, { id: run_id, command, env: UNATTENDED_ENV, ...directory, ...limits });
       signal.throwIfAborted();
       const requested = background ? 0 : timeout_ms;

@@ -1,6 +1,7 @@
 // Decides whether a shell text only reads, for workspaces whose system cannot restrict programs: every command is on a list of programs
 // that write nothing, no argument makes it write, and the shell writes nothing itself (rule PM-7). Pure.
-import { forEachChild, parse, type Redirection, type SyntaxNode } from "unbash";
+import { type Command, forEachChild, parse, type Redirection, type SyntaxNode } from "unbash";
+import { isSameFolder } from "#base/same-folder.ts";
 import { isConstant } from "./parsed-commands.ts";
 import { canWrite, findWritingArgument } from "./writing-arguments.ts";
 
@@ -16,19 +17,30 @@ const READ_ONLY_PROGRAMS = new Set(
 const READ_ONLY_GIT =
   /^(blame|cat-file|describe|diff|grep|log|ls-files|ls-tree|rev-list|rev-parse|shortlog|show|status)$/;
 
-/** Returns why the text is not read-only; undefined if it is. */
-export const findWriteReason = (command: string): string | undefined => {
+/** Returns why the text is not read-only; undefined if it is. `folder`: the folder in which it runs, if known. */
+export const findWriteReason = (command: string, folder?: string): string | undefined => {
   if (command.length > MAX_COMMAND_CHARS) return "it is too long to be checked";
   const script = parse(command);
   if (script.errors && script.errors.length > 0) return "it is not a plain shell command";
   let found: string | undefined;
+  let [runsGit, changesFolder] = [false, false];
   const walk = (node: SyntaxNode): void => {
     found ??= findProblem(node);
-    if (found === undefined) forEachChild(node, walk);
+    if (found !== undefined) return;
+    if (node.type === "Command") {
+      runsGit ||= node.name?.value === "git";
+      changesFolder ||= node.name?.value === "cd" && !staysInFolder(node, folder);
+    }
+    forEachChild(node, walk);
   };
   walk(script);
+  // A folder with the files of a bare repository can be part of a clone, and its configuration names programs that git runs.
+  if (runsGit && changesFolder) found ??= "git may run programs that a repository in another folder configures";
   return found;
 };
+
+const staysInFolder = ({ args: [target, ...more] }: Command, folder: string | undefined): boolean =>
+  target?.type === "Word" && more.length === 0 && isConstant(target) && isSameFolder(target.value, folder);
 
 const findProblem = (node: SyntaxNode): string | undefined => {
   if (node.type === "Function" || node.type === "Coproc") return "it defines functions";
