@@ -288,6 +288,38 @@ test("[PE-14] an allowed reading program asks if an argument makes it write, unl
   expect(decidePermission(allowDelete, makeCommandCall("find . -name x -delete -exec rm y"))).toBe("ask");
 });
 
+test("[PE-14] text in quotes that bash evaluates as arithmetic asks, unless the rule names it", () => {
+  const rules: ChatPermissions = {
+    default: "allow",
+    rules: [
+      ...["printf", "test", "[", "unset", "ls"].map((command) => ({
+        tool: "execute",
+        command,
+        action: "allow" as const,
+      })),
+      { tool: "execute", command: "touch", action: "deny" },
+    ],
+  };
+  const decide = (command: string) => decidePermission(rules, toCall(command));
+  for (const asked of [
+    "printf -v 'a[$(touch x)]' x",
+    "printf -v PATH /tmp; ls",
+    "printf '%d' 'a[$(touch x)]'",
+    "test -v 'a[$(touch x)]'",
+    "test 'a[`touch x`]' -eq 0",
+    "unset 'a[$(touch x)]'",
+    "let 'a[$(touch x)]'",
+    "read 'a[$(touch x)]'",
+  ])
+    expect([asked, decide(asked)]).toEqual([asked, "ask"]);
+  for (const allowed of ["printf '%s [x]' a", "test -f a", "ls 'a[$(x)]'"])
+    expect([allowed, decide(allowed)]).toEqual([allowed, "allow"]);
+  const approved = "printf -v 'a[$(date)]' x";
+  const remembered: ChatPermissions = { default: "ask", rules: [...makeRules(toCall(approved), "allow")] };
+  expect(decidePermission(remembered, toCall(approved))).toBe("allow");
+  expect(decidePermission(remembered, toCall(`${approved} y`))).toBe("ask");
+});
+
 test("[PE-7] a remembered answer applies to the tool, or to the first words of each command", () => {
   const listCommands = (command: string, action: "allow" | "deny" = "allow") =>
     makeRules(makeCommandCall(command), action).map((rule) => rule.command);

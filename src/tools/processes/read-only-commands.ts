@@ -1,8 +1,9 @@
 // Decides whether a shell text only reads, for workspaces whose system cannot restrict programs: every command is on a list of programs
 // that write nothing, no argument makes it write, and the shell writes nothing itself (rule PM-7). Pure.
-import { type Command, forEachChild, parse, type Redirection, type SyntaxNode } from "unbash";
+import { type Command, forEachChild, parse, type Redirection, type SyntaxNode, type Word } from "unbash";
 import { isSameFolder } from "#base/same-folder.ts";
 import { isConstant } from "./parsed-commands.ts";
+import { findShellProblem } from "./read-only-syntax.ts";
 import { canWrite, findWritingArgument } from "./writing-arguments.ts";
 
 const MAX_COMMAND_CHARS = 6_000;
@@ -43,12 +44,12 @@ const staysInFolder = ({ args: [target, ...more] }: Command, folder: string | un
   target?.type === "Word" && more.length === 0 && isConstant(target) && isSameFolder(target.value, folder);
 
 const findProblem = (node: SyntaxNode): string | undefined => {
-  if (node.type === "Function" || node.type === "Coproc") return "it defines functions";
+  const shellProblem = findShellProblem(node);
+  if (shellProblem !== undefined) return shellProblem;
   if (node.type === "Redirected") return node.redirects.map(findRedirectionProblem).find((one) => one !== undefined);
   if (node.type !== "Command") return undefined;
-  const { name, args, prefix, redirects } = node;
+  const { name, args, redirects } = node;
   if (name === undefined || !isConstant(name)) return "a program is only known when it runs";
-  if (prefix.some(({ type }) => type === "Assignment")) return "it sets variables";
   // A path could lead to a different program of the same name.
   if (!READ_ONLY_PROGRAMS.has(name.value)) return `"${name.value}" is not one of the programs that only read`;
   const words = args.flatMap((one) => (one.type === "Word" ? [one] : []));
@@ -56,15 +57,30 @@ const findProblem = (node: SyntaxNode): string | undefined => {
     const first = words[0];
     if (!first || !isConstant(first) || !READ_ONLY_GIT.test(first.value)) return "git is only run for what looks";
   }
-  const unknown = canWrite(name.value) ? words.find((word) => !isConstant(word))?.text : undefined;
   const worst =
-    unknown ??
+    findUnknownArgument(name.value, words)?.text ??
     findWritingArgument(
       name.value,
       words.map((word) => word.value),
     );
   if (worst !== undefined) return `"${name.value} ${worst}" may write`;
   return redirects.map(findRedirectionProblem).find((one) => one !== undefined);
+};
+
+/** Operators of `test` that follow a value. */
+const OPERATOR = /^(?:[=<>]|==|!=|\)|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef|a|o))$/;
+
+/** Returns an argument that could be a writing one, and is only known when the command runs. */
+const findUnknownArgument = (program: string, words: readonly Word[]): Word | undefined => {
+  if (!canWrite(program)) return undefined;
+  if (program !== "test" && program !== "[") return words.find((word) => !isConstant(word));
+  // A value between quotes is one word, and cannot be `-v` with a name after it if an operator or nothing follows.
+  const isValue = (word: Word, at: number): boolean => {
+    const next = words[at + 1];
+    const isLast = next === undefined || (program === "[" && at + 2 === words.length);
+    return word.text.startsWith('"') && word.parts?.length === 1 && (isLast || OPERATOR.test(next.text));
+  };
+  return words.find((word, at) => !isConstant(word) && !isValue(word, at));
 };
 
 const findRedirectionProblem = (one: Redirection): string | undefined => {

@@ -30,18 +30,27 @@ const WRITING_OPTIONS: Readonly<Record<string, readonly [short: RegExp | undefin
   go: [/^--?(exec|toolexec|vettool|overlay|modfile|compiler|C|o)(=|$)/, []],
   iconv: [/^-[cs]*o/, ["output"]],
   less: [/^-[a-zA-Z]*[oO]/, ["log-file", "LOG-FILE"]],
+  "[": [/^-[vR]$/, []],
   npm: [/^-C/, SCRIPT_OPTIONS],
   openssl: [/^-(out|keyout|writerand)/, []],
   pnpm: [/^-C/, SCRIPT_OPTIONS],
+  printf: [/^-v/, []],
   rg: [undefined, ["pre", "hostname-bin"]],
   sed: [/^-[a-zA-Z]*[ifI]/, ["in-place", "file"]],
   shuf: [/^-[a-zA-Z]*o/, ["output"]],
   sort: [/^-[a-zA-Z]*[oT]/, ["output", "compress-program", "temporary-directory"]],
+  test: [/^-[vR]$/, []],
   tree: [/^-[a-zA-Z]*[oR]/, ["output"]],
   xmllint: [undefined, ["output"]],
   yarn: [undefined, SCRIPT_OPTIONS],
   yq: [/^-[a-zA-Z]*[is]/, ["inplace", "split-exp"]],
 };
+
+/** Commands of the shell that take names of variables or numbers, in which bash runs substitutions even if they are quoted: `a[$(x)]`. */
+const EVALUATING = new Set(
+  "[ test printf let read readarray mapfile declare typeset local export readonly unset getopts wait".split(" "),
+);
+const isEvaluated = (argument: string): boolean => argument.includes("[") && /[$`]/.test(argument);
 
 /** Programs accept every unambiguous prefix of a long option, such as `--outp=f`. */
 const isLong = (argument: string, names: readonly string[]): boolean => {
@@ -93,7 +102,8 @@ export const findWritingArguments = (program: string, args: readonly string[]): 
     undefined,
     [],
   ];
-  return [...args.filter((one) => short?.test(one) || isLong(one, long)), ...findOperands(program, args)];
+  const evaluated = EVALUATING.has(program) ? args.filter(isEvaluated) : [];
+  return [...args.filter((one) => short?.test(one) || isLong(one, long)), ...evaluated, ...findOperands(program, args)];
 };
 
 /** Returns arguments that write because of their position, or in the syntax of one program. */
