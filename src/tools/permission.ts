@@ -15,6 +15,7 @@ import {
   readsProgramFromInput,
   toFirstWords,
 } from "./processes/program-kinds.ts";
+import { findWideningArguments } from "./processes/widening-arguments.ts";
 import { findWritingArgument, findWritingArguments } from "./processes/writing-arguments.ts";
 import { isSideEffectFree } from "./registry.ts";
 
@@ -80,10 +81,12 @@ const matchesCommand = (
   );
 };
 
-/** True if an argument makes the program write files or run others, and the allowing rule does not contain that argument. */
+/** True if an argument makes the program write files, run others or do more, and the allowing rule does not contain that argument. */
 const isBeyond = ([program = "", ...args]: CommandWords, command: string): boolean => {
   const named = parsePlainCommands(command)?.[0] ?? [];
-  return findWritingArguments(getBaseName(program), args).some((argument) => !named.includes(argument));
+  const name = getBaseName(program);
+  const beyond = [...findWritingArguments(name, args), ...findWideningArguments(name, args)];
+  return beyond.some((argument) => !named.includes(argument));
 };
 
 const findWriteArgument = ([program = "", ...args]: CommandWords): string | undefined =>

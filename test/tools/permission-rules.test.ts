@@ -288,6 +288,96 @@ test("[PE-14] an allowed reading program asks if an argument makes it write, unl
   expect(decidePermission(allowDelete, makeCommandCall("find . -name x -delete -exec rm y"))).toBe("ask");
 });
 
+test("[PE-7] after always, commands that delete, overwrite, send elsewhere or take code from another file still ask", () => {
+  for (const [approved, allowed, ...others] of [
+    ["git stash list", "git stash list -p", "git stash clear", "git stash drop", "git stash"],
+    ["git stash drop", "git stash drop", "git stash drop 2"],
+    ["git remote -v", "git remote -v", "git remote set-url origin https://evil.test/a", "git remote -v update"],
+    ["git remote add a b", "git remote add a b", "git remote add a c"],
+    ["git branch --list", "git branch --list", "git branch -D work", "git branch"],
+    ["git branch work", "git branch work main", "git branch work -D", "git branch work -fd", "git branch work --del"],
+    ["git worktree list", "git worktree list -v", "git worktree remove --force x", "git worktree list -f"],
+    ["git reflog", "git reflog", "git reflog expire --expire=now --all", "git reflog delete x"],
+    ["git checkout work", "git checkout work", "git checkout work -f -- .", "git checkout work src"],
+    ["git reset HEAD", "git reset HEAD", "git reset HEAD --hard"],
+    ["git restore a", "git restore a", "git restore a ."],
+    ["git switch work", "git switch work -q", "git switch work -f", "git switch work --discard-changes"],
+    ["git fetch origin", "git fetch origin -v", "git fetch origin +main:main", "git fetch origin -f"],
+    [
+      ...["git push origin work", "git push origin work -u", "git push origin --force --mirror", "git push evil work"],
+      ...["git push origin +work", "git push origin :work", "git push origin work:main", "git push origin -uf work"],
+      ...["git push origin --delete work", "git push origin --force-with-lease", "git push origin --all"],
+    ],
+    ["git tag --list", "git tag --list", "git tag -d v1"],
+    ["git tag v1", "git tag v1 -m x", "git tag v1 -fd"],
+    ["go mod tidy", "go mod tidy -v", "go mod edit -replace=a=/tmp/evil"],
+    ["go build ./...", "go build ./... -v", "go build ./... -ldflags=-extld=./x"],
+    ["go test ./...", "go test ./... -run A", "go test ./... -coverprofile=.bashrc"],
+    ["tofu plan", "tofu plan -no-color", "tofu plan -out=.bashrc"],
+    [
+      ...[
+        "pytest tests",
+        "pytest tests -xvs -k a --maxfail=2 --tb=short",
+        "pytest tests -p evil",
+        "pytest tests -pevil",
+      ],
+      ...[
+        "pytest tests --basetemp=/tmp/x",
+        "pytest tests --basetemp x",
+        "pytest tests --rootdir=vendor",
+        "pytest tests -c x",
+      ],
+      ...[
+        "pytest tests /tmp/evil.py",
+        "pytest tests ../evil.py",
+        "pytest tests a/../../evil.py",
+        "pytest tests -o a=b",
+      ],
+    ],
+    [
+      "eslint src",
+      "eslint src --max-warnings 0 --ext .ts",
+      "eslint src -o x",
+      "eslint src --config e.js",
+      "eslint src -f ./x.js",
+    ],
+    ["eslint src --fix", "eslint src --fix", "eslint src --fix -c x"],
+    ["mocha test.js", "mocha test.js --grep a -t 100", "mocha test.js -r ./e.js", "mocha test.js -n import=./e.js"],
+    ["jest src", "jest src -t a --runInBand", "jest src --config j.js", "jest src --globalSetup=./e.js", "jest src -u"],
+    ["vitest run", "vitest run --changed", "vitest run --root x", "vitest run --coverage.reportsDirectory=src"],
+    [
+      "prettier src",
+      "prettier src --check",
+      "prettier src --write",
+      "prettier src --plugin=./p.js",
+      "prettier src -lw",
+    ],
+    ["ruff check", "ruff check src --select E", "ruff check --fix", "ruff check -o x", "ruff check -no x"],
+    ["mypy src", "mypy src --strict", "mypy src --junit-xml x", "mypy src --config-file=x"],
+    ["tsc a.ts", "tsc a.ts --noEmit", "tsc a.ts --outFile x.js", "tsc a.ts -p evil"],
+    ["gofmt -l", "gofmt -l", "gofmt -l -w a.go"],
+  ] as const) {
+    const permissions = { default: "ask" as const, rules: [...makeRules(toCall(approved), "allow")] };
+    for (const same of [approved, allowed])
+      expect([same, decidePermission(permissions, toCall(same))]).toEqual([same, "allow"]);
+    for (const other of others) expect([other, decidePermission(permissions, toCall(other))]).toEqual([other, "ask"]);
+  }
+});
+
+test("[PE-14] a rule of one or two words does not allow to delete, overwrite or send elsewhere", () => {
+  const rules = allowCommands(..."git|git stash|git checkout|git push|go mod|eslint".split("|"));
+  const decide = (command: string) => decidePermission(rules, toCall(command));
+  for (const asked of "git stash clear|git -C a branch -D b|git checkout .|git push -f|go mod edit|eslint --fix".split(
+    "|",
+  ))
+    expect([asked, decide(asked)]).toEqual([asked, "ask"]);
+  for (const allowed of "git stash|git log|git checkout b|git push origin b|go mod tidy|eslint .".split("|"))
+    expect([allowed, decide(allowed)]).toEqual([allowed, "allow"]);
+  // Where everything is allowed, a rule that denies another command changes nothing for these.
+  const open: ChatPermissions = { default: "allow", rules: [{ tool: "execute", command: "rm", action: "deny" }] };
+  expect(decidePermission(open, toCall("eslint --fix . && git push -f"))).toBe("allow");
+});
+
 test("[PE-14] text in quotes that bash evaluates as arithmetic asks, unless the rule names it", () => {
   const rules: ChatPermissions = {
     default: "allow",
@@ -394,7 +484,7 @@ test("[PE-7] a remembered answer applies to the tool, or to the first words of e
   ];
   for (const command of commandsWithoutRule) expect([command, listCommands(command)]).toEqual([command, []]);
   const prefixes =
-    "python3 tool.py|./check.sh all|git push|npm run lint|go test|cargo build|pytest tests|touch a".split("|");
+    "python3 tool.py|./check.sh all|git fetch|npm run lint|go test|cargo build|git stash list|touch a".split("|");
   for (const prefix of prefixes) expect(listCommands(`${prefix} --more b`)).toEqual([prefix]);
   // Each of these commands may be allowed separately, so a denial of their combination creates no rule.
   expect(listCommands(compound, "deny")).toEqual([]);

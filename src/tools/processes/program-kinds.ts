@@ -1,6 +1,7 @@
 // The kinds of programs that rules of chats distinguish: runners of other programs, programs whose arguments name further targets, and ordinary
 // programs, whose further arguments only change how they do the same. Pure.
 import type { CommandWords } from "./plain-commands.ts";
+import { findWideningArguments, takesAction } from "./widening-arguments.ts";
 import { findWritingArgument } from "./writing-arguments.ts";
 
 const toSet = (words: string): ReadonlySet<string> => new Set(words.split(/\s+/));
@@ -36,8 +37,8 @@ const ORDINARY = toSet(
 /** Subcommands whose further arguments only change how they do the same. */
 const ORDINARY_SUBCOMMANDS: Readonly<Record<string, ReadonlySet<string>>> = {
   git: toSet(
-    `add am apply archive blame branch cat-file checkout cherry-pick commit describe diff fetch grep log ls-files ls-remote ls-tree merge pull
-    push reflog remote reset restore rev-list rev-parse revert shortlog show stash status switch tag worktree`,
+    `add am apply archive blame branch cat-file cherry-pick commit describe diff fetch grep log ls-files ls-remote ls-tree merge pull push
+    reflog remote rev-list rev-parse revert shortlog show stash status switch tag worktree`,
   ),
   npm: toSet("test start run ls list outdated audit view"),
   pnpm: toSet("test start run ls list outdated audit view"),
@@ -76,7 +77,9 @@ export const toFirstWords = (words: CommandWords): CommandWords => {
 export const findKindWords = (words: CommandWords): CommandWords | undefined => {
   const [program = "", first = "-"] = words;
   const name = getBaseName(program);
-  if (findWritingArgument(name, words.slice(1)) !== undefined || EXACT_ONLY.has(name)) return undefined;
+  const args = words.slice(1);
+  if (findWritingArgument(name, args) !== undefined || EXACT_ONLY.has(name)) return undefined;
+  if (findWideningArguments(name, args).length > 0) return undefined;
   // An interpreter's script is a program itself, whatever its arguments.
   if (INTERPRETERS.has(name)) return first.startsWith("-") ? undefined : toFirstWords(words);
   if (isRunner(words)) return undefined;
@@ -84,6 +87,7 @@ export const findKindWords = (words: CommandWords): CommandWords | undefined => 
   const isOwn = program.includes("/") && !program.startsWith("/");
   if (isOwn || ORDINARY.has(name)) return toFirstWords(words);
   if (!Object.hasOwn(ORDINARY_SUBCOMMANDS, name) || !ORDINARY_SUBCOMMANDS[name]?.has(first)) return undefined;
+  if (takesAction(name, first)) return (words[2] ?? "-").startsWith("-") ? undefined : words.slice(0, 3);
   const hasScript = first !== "run" || !(words[2] ?? "-").startsWith("-");
   return hasScript ? toFirstWords(words) : undefined;
 };

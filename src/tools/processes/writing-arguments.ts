@@ -3,12 +3,23 @@
 import { isWritingScript } from "./sed-script.ts";
 
 /** Options with which package managers run scripts of another package, or with another program. */
-const SCRIPT_OPTIONS = ["script-shell", "node-options", "prefix", "dir", "cwd", "userconfig", "globalconfig"];
+const SCRIPT_OPTIONS = [
+  "script-shell",
+  "node-options",
+  "prefix",
+  "dir",
+  "cwd",
+  "userconfig",
+  "globalconfig",
+  "registry",
+];
+
+const TERRAFORM_OUTPUT = /^--?(out|state|state-out|backup|generate-config-out|chdir)(=|$)/;
 
 /** Options by program: short ones, alone or in a cluster, and long ones. */
 const WRITING_OPTIONS: Readonly<Record<string, readonly [short: RegExp | undefined, long: readonly string[]]>> = {
   bun: [/^-[cr]/, ["preload", "require", "import", "cwd", "config", "shell"]],
-  cargo: [/^-Z/, ["config", "manifest-path"]],
+  cargo: [/^-Z/, ["config", "manifest-path", "target-dir", "out-dir", "artifact-dir", "fix"]],
   curl: [
     /^-[a-zA-Z#]*[oOTcDJK]/,
     [
@@ -27,7 +38,7 @@ const WRITING_OPTIONS: Readonly<Record<string, readonly [short: RegExp | undefin
       ...["upload-pack", "receive-pack", "exec"],
     ],
   ],
-  go: [/^--?(exec|toolexec|vettool|overlay|modfile|compiler|C|o)(=|$)/, []],
+  go: [/^--?(exec|toolexec|vettool|overlay|modfile|compiler|\w+flags|\w+profile|outputdir|trace|pkgdir|C|o)(=|$)/, []],
   iconv: [/^-[cs]*o/, ["output"]],
   less: [/^-[a-zA-Z]*[oO]/, ["log-file", "LOG-FILE"]],
   "[": [/^-[vR]$/, []],
@@ -39,7 +50,9 @@ const WRITING_OPTIONS: Readonly<Record<string, readonly [short: RegExp | undefin
   sed: [/^-[a-zA-Z]*[ifI]/, ["in-place", "file"]],
   shuf: [/^-[a-zA-Z]*o/, ["output"]],
   sort: [/^-[a-zA-Z]*[oT]/, ["output", "compress-program", "temporary-directory"]],
+  terraform: [TERRAFORM_OUTPUT, []],
   test: [/^-[vR]$/, []],
+  tofu: [TERRAFORM_OUTPUT, []],
   tree: [/^-[a-zA-Z]*[oR]/, ["output"]],
   xmllint: [undefined, ["output"]],
   yarn: [undefined, SCRIPT_OPTIONS],
@@ -53,7 +66,7 @@ const EVALUATING = new Set(
 const isEvaluated = (argument: string): boolean => argument.includes("[") && /[$`]/.test(argument);
 
 /** Programs accept every unambiguous prefix of a long option, such as `--outp=f`. */
-const isLong = (argument: string, names: readonly string[]): boolean => {
+export const isLong = (argument: string, names: readonly string[]): boolean => {
   const [, written = ""] = /^--([^=]+)/.exec(argument) ?? [];
   return written !== "" && names.some((name) => name.startsWith(written) || written.startsWith(name));
 };
