@@ -1,6 +1,7 @@
 // Shell text in a workspace that cannot keep programs from writing: read-only commands run, everything else is refused.
 import { expect, test } from "bun:test";
 import { execute } from "#src/tools/processes/execute.ts";
+import { findHandoverProgram } from "#src/tools/processes/handover-programs.ts";
 import { findWriteReason } from "#src/tools/processes/read-only-commands.ts";
 import type { ToolContext } from "#src/tools/tool.ts";
 
@@ -95,6 +96,36 @@ test.each([
   "echo $(cat 'a)",
   "echo $(if)",
 ])("[PM-7] the shell itself may do more than read: %s", (command) => expect(findWriteReason(command)).toBeString());
+
+const HANDOVERS = [
+  ...["tmux new-session -d 'touch x'", "screen -dm touch x", "zellij run touch x", "dtach -n s touch x", "at now"],
+  ...["docker run -v /:/x alpine touch /x/f", "podman ps", "emacsclient -e 1", "systemd-run --user touch x", "batch"],
+  ...[
+    "dbus-send --session x",
+    "busctl --user call x",
+    "crontab -l",
+    "ls; /usr/bin/tmux ls",
+    "env tmux ls",
+    "a $(tmux ls)",
+  ],
+  ...["nohup /usr/bin/docker ps", "./gradlew build"],
+];
+
+test.each(HANDOVERS)("[PM-7] may let another program write: %s", (command) =>
+  expect(findWriteReason(command)).toBeString(),
+);
+
+test.each(HANDOVERS)("[PM-6] is refused also where Landlock restricts programs: %s", async (command) => {
+  const agent = { call: () => Promise.reject(new Error("It asked the agent.")) };
+  const context = { agent, writable_only: [], run_id: "1", clock: { monotonic: () => 0 } } as unknown as ToolContext;
+  const run = execute.run(context, { command }, new AbortController().signal);
+  await expect(run).rejects.toThrow("lets another program do the work");
+});
+
+test("[PM-6] only programs that hand work over are refused by name", () => {
+  for (const command of ["grep -r tmux .", "cat docker", "ls | at-spi", "npm test", "echo 'tmux"])
+    expect([command, findHandoverProgram(command)]).toEqual([command, undefined]);
+});
 
 test("[PM-7] git reads only in the chat's folder: a repository in another folder may configure programs that git runs", () => {
   const folder = "/home/me/app";
