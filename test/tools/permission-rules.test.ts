@@ -357,16 +357,17 @@ test("[PE-7] after always, commands that delete, overwrite, send elsewhere or ta
     ["tsc a.ts", "tsc a.ts --noEmit", "tsc a.ts --outFile x.js", "tsc a.ts -p evil"],
     ["gofmt -l", "gofmt -l", "gofmt -l -w a.go"],
   ] as const) {
-    const permissions = { default: "ask" as const, rules: [...makeRules(toCall(approved), "allow")] };
+    const permissions = { default: "ask" as const, rules: [...makeRules(makeCommandCall(approved), "allow")] };
     for (const same of [approved, allowed])
-      expect([same, decidePermission(permissions, toCall(same))]).toEqual([same, "allow"]);
-    for (const other of others) expect([other, decidePermission(permissions, toCall(other))]).toEqual([other, "ask"]);
+      expect([same, decidePermission(permissions, makeCommandCall(same))]).toEqual([same, "allow"]);
+    for (const other of others)
+      expect([other, decidePermission(permissions, makeCommandCall(other))]).toEqual([other, "ask"]);
   }
 });
 
 test("[PE-14] a rule of one or two words does not allow to delete, overwrite or send elsewhere", () => {
   const rules = allowCommands(..."git|git stash|git checkout|git push|go mod|eslint".split("|"));
-  const decide = (command: string) => decidePermission(rules, toCall(command));
+  const decide = (command: string) => decidePermission(rules, makeCommandCall(command));
   for (const asked of "git stash clear|git -C a branch -D b|git checkout .|git push -f|go mod edit|eslint --fix".split(
     "|",
   ))
@@ -375,7 +376,7 @@ test("[PE-14] a rule of one or two words does not allow to delete, overwrite or 
     expect([allowed, decide(allowed)]).toEqual([allowed, "allow"]);
   // Where everything is allowed, a rule that denies another command changes nothing for these.
   const open: ChatPermissions = { default: "allow", rules: [{ tool: "execute", command: "rm", action: "deny" }] };
-  expect(decidePermission(open, toCall("eslint --fix . && git push -f"))).toBe("allow");
+  expect(decidePermission(open, makeCommandCall("eslint --fix . && git push -f"))).toBe("allow");
 });
 
 test("[PE-14] text in quotes that bash evaluates as arithmetic asks, unless the rule names it", () => {
@@ -390,7 +391,7 @@ test("[PE-14] text in quotes that bash evaluates as arithmetic asks, unless the 
       { tool: "execute", command: "touch", action: "deny" },
     ],
   };
-  const decide = (command: string) => decidePermission(rules, toCall(command));
+  const decide = (command: string) => decidePermission(rules, makeCommandCall(command));
   for (const asked of [
     "printf -v 'a[$(touch x)]' x",
     "printf -v PATH /tmp; ls",
@@ -405,9 +406,9 @@ test("[PE-14] text in quotes that bash evaluates as arithmetic asks, unless the 
   for (const allowed of ["printf '%s [x]' a", "test -f a", "ls 'a[$(x)]'"])
     expect([allowed, decide(allowed)]).toEqual([allowed, "allow"]);
   const approved = "printf -v 'a[$(date)]' x";
-  const remembered: ChatPermissions = { default: "ask", rules: [...makeRules(toCall(approved), "allow")] };
-  expect(decidePermission(remembered, toCall(approved))).toBe("allow");
-  expect(decidePermission(remembered, toCall(`${approved} y`))).toBe("ask");
+  const remembered: ChatPermissions = { default: "ask", rules: [...makeRules(makeCommandCall(approved), "allow")] };
+  expect(decidePermission(remembered, makeCommandCall(approved))).toBe("allow");
+  expect(decidePermission(remembered, makeCommandCall(`${approved} y`))).toBe("ask");
 });
 
 test("[PE-7] a remembered answer applies to the tool, or to the first words of each command", () => {

@@ -1,7 +1,7 @@
 // Decides whether a shell text only reads, for workspaces whose system cannot restrict programs: every command is on a list of programs
 // that write nothing, no argument makes it write, and the shell writes nothing itself (rule PM-7). Pure.
 import { type Command, forEachChild, parse, type Redirection, type SyntaxNode, type Word } from "unbash";
-import { isSameFolder } from "#base/same-folder.ts";
+import { isSameFolder } from "#base/system/same-folder.ts";
 import { isConstant } from "./parsed-commands.ts";
 import { findShellProblem } from "./read-only-syntax.ts";
 import { canWrite, findWritingArgument } from "./writing-arguments.ts";
