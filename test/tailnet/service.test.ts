@@ -184,7 +184,47 @@ testInProcess("[TL-16] a user may follow only their own workspaces, and only ove
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   await using adminConnection = await connectTailnet(server, "/api/v2/tailnet", admin.token as string);
   expect(await tryFollowing(adminConnection.tailnet, owner)).toBe("accepted");
+  const second = await seedUser(server, { roles: ["owner"] });
+  await using secondConnection = await connectTailnet(server, "/api/v2/tailnet", second.token);
+  const updates = secondConnection.tailnet.workspaceUpdates({ workspaceOwnerId: owner });
+  expect((await updates.next()).done).toBe(false);
+  await admin.put(`/api/v2/users/${second.user_id}/roles`, { roles: [] });
+  expect((await updates.next()).done).toBe(true);
 });
+
+testInside(
+  "[TL-16] [ID-28] a key for one workspace follows that one only, and a key without workspace:read none",
+  async () => {
+    await using server = await startTestServer();
+    const { store, topics, clock } = getContext(server);
+    const { owner_id, owner_token, agent_id, workspace_id, build_id } = await seedAgent(server);
+    const row = (await store.get(findWorkspace({ id: workspace_id }))) as WorkspaceRow;
+    const [id, now] = [uuid(), clock.now()];
+    await store.commit([
+      insertWorkspace({ ...row, id, name: "second", latest_build_id: uuid(), created_at: now, updated_at: now }),
+    ]);
+    const owner = new Client(server.url, owner_token);
+    const { key } = await owner.post<{ key: string }>(`/api/v2/workspaceagents/${agent_id}/keys`);
+    await using narrow = await connectTailnet(server, "/api/v2/tailnet", key);
+    const updates = narrow.tailnet.workspaceUpdates({ workspaceOwnerId: uuidToBytes(owner_id) });
+    const nextSummary = async () => summarizeUpdate((await updates.next()).value as WorkspaceUpdate).workspaces;
+    expect(await nextSummary()).toEqual([[workspace_id, "dev", "PENDING"]]);
+    await store.commit([
+      updateWorkspace(id, { status: "running" }),
+      updateWorkspace(workspace_id, { status: "running" }),
+    ]);
+    topics.publish("workspace", id, { version: 1, latest_build_id: build_id });
+    topics.publish("workspace", workspace_id, { version: 1, latest_build_id: build_id });
+    expect(await nextSummary()).toEqual([[workspace_id, "dev", "RUNNING"]]);
+    await updates.return();
+
+    const scopes = ["workspace:ssh"];
+    const token = await owner.post<{ key: string }>("/api/v2/users/me/keys/tokens", { token_name: "ssh", scopes });
+    await using entering = await connectTailnet(server, "/api/v2/tailnet", token.key);
+    const refused = entering.tailnet.workspaceUpdates({ workspaceOwnerId: uuidToBytes(owner_id) });
+    await expect(refused.next()).rejects.toThrow("scope workspace:read");
+  },
+);
 
 const summarizeUpdate = ({
   upsertedWorkspaces,

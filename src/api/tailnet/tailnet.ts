@@ -1,6 +1,5 @@
 // `GET /tailnet`: a client of the network of all agents its user can access (facts/wire 2.1). Each tunnel is authorized separately and ends
 // when its user loses access to that workspace; the connection ends with the key. [TL-12]
-import { isOwner } from "#domain/access.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
@@ -25,7 +24,7 @@ export const tailnet = (ctx: ApiContext) =>
           {
             peer: tunnels.makePeerOptions(resolvePeerId(ctx, holder, query.resume_token), request),
             holder,
-            mayFollow: (owner_id) => owner_id === caller.user_id || isOwner(caller),
+            follower: caller,
             onJoined: (peer) => tunnels.setPeer(peer),
           },
           () => tunnels.stop(),

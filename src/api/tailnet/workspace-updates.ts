@@ -1,8 +1,10 @@
 // Streams a user's workspaces and agents to desktop clients: first all of them, then changes (facts/wire 2). A slow client gets fewer,
-// larger updates; nothing accumulates. [TL-16]
+// larger updates; nothing accumulates. A key for one workspace gets only that one. [TL-16]
 import { uuidToBytes } from "#base/ids.ts";
 import { listAgentsOfBuild } from "#db/agents/agents.ts";
 import { findOwnedWorkspace, listOwnedWorkspaces } from "#db/agents/tailnet-views.ts";
+import { isCoveredByKey } from "#domain/access.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
 import { BUILD_STATUSES } from "#schema/workspaces/build.ts";
 import { type TailnetAgentInit, type TailnetWorkspaceInit, Wakeup, Workspace_Status } from "#src/wire/index.ts";
 import type { ApiContext } from "../context.ts";
@@ -20,7 +22,7 @@ const PAGE_SIZE = 500;
 
 export async function* streamWorkspaceUpdates(
   ctx: Pick<ApiContext, "store" | "tailnet">,
-  owner_id: string,
+  { owner_id, caller }: { readonly owner_id: string; readonly caller: UserCaller },
   signal: AbortSignal,
 ): AsyncGenerator<Update, void, undefined> {
   const sent = new Map<string, SentWorkspace>();
@@ -28,12 +30,14 @@ export async function* streamWorkspaceUpdates(
   const wakeup = new Wakeup();
   // Subscribes before reading, so that no change is missed in between.
   const stop = ctx.tailnet.changes.listen(owner_id, (id) => {
+    if (!isCoveredByKey(caller, { id })) return;
     changedIds.add(id);
     wakeup.wake();
   });
   signal.addEventListener("abort", () => wakeup.wake());
   try {
-    yield await buildUpdate(ctx, owner_id, sent, await listAll(ctx, owner_id));
+    const ids = (await listAll(ctx, owner_id)).filter((id) => isCoveredByKey(caller, { id }));
+    yield await buildUpdate(ctx, owner_id, sent, ids);
     while (!signal.aborted) {
       if (changedIds.size === 0) {
         await wakeup.wait();

@@ -10,6 +10,7 @@ import { listSeenWorkspaces, listWorkspaceSummaries, type SummaryRow } from "#db
 import { canReadTemplate } from "#domain/access.ts";
 import { toScope } from "#domain/workspaces/search.ts";
 import { presentSummary } from "#domain/workspaces/summary.ts";
+import { hasScope } from "#schema/users/scopes.ts";
 import type { WorkspacesEvent } from "#schema/workspaces/workspace-watch.ts";
 import type { ApiContext } from "../context.ts";
 import type { UserCaller } from "../http/caller.ts";
@@ -91,7 +92,7 @@ export class WorkspacesFollower implements ChangeListener {
   }
 
   onTemplateChanged(template: TemplateRow): void {
-    if (!canReadTemplate(this.#caller, template)) return;
+    if (!hasScope(this.#caller.scopes, "template:read") || !canReadTemplate(this.#caller, template)) return;
     this.#templates.add(template.id);
     this.#wake();
   }

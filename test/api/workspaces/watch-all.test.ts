@@ -154,11 +154,16 @@ test("[WS-8] people who can see a template are notified when it or a version of 
   const organization = hiddenTemplate.organization_id;
   await admin.patch(`/api/v2/templates/${hiddenTemplate.id}/acl`, { group_perms: { [organization]: "" } });
   const member = await createMember(world);
+  const scopes = ["workspace:read"];
+  const token = await admin.post<{ key: string }>("/api/v2/users/me/keys/tokens", { token_name: "read", scopes });
   const [memberRows, adminRows] = [await follow(member.client), await follow(admin)];
+  const scopedRows = await follow(admin.withToken(token.key));
   using _socket = memberRows.socket;
   using _all = adminRows.socket;
+  using _scoped = scopedRows.socket;
   await memberRows.next();
   await adminRows.next();
+  await scopedRows.next();
   const archived = await importVersion(admin, JSON.stringify(ECHO), { template_id: template.id });
   const second = await importVersion(admin, JSON.stringify(ECHO), { template_id: template.id });
   for (const change of [
@@ -173,6 +178,12 @@ test("[WS-8] people who can see a template are notified when it or a version of 
     await change();
     expect(await memberRows.nextTemplates()).toEqual([template.id]);
     expect(await adminRows.nextTemplates()).toEqual([template.id]);
+  }
+  const last = await createWorkspace(admin, hiddenTemplate.id, "last");
+  for (;;) {
+    const event = await scopedRows.socket.json<WorkspacesEvent | { type: "ping" }>();
+    expect(event.type).not.toBe("templates");
+    if (event.type === "changes" && event.changed.some(({ id }) => id === last.id)) break;
   }
 });
 
