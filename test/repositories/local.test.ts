@@ -6,6 +6,7 @@ import type { Task } from "#schema/tasks/task.ts";
 import type { RecentRepository } from "#schema/templates/repository.ts";
 import type { Template } from "#schema/templates/template.ts";
 import type { Workspace, Workspaces } from "#schema/workspaces/workspace.ts";
+import type { Client } from "#src/client.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { requireSingleServer } from "#test/support/one-server.ts";
 import { seedUser } from "#test/support/seed.ts";
@@ -32,7 +33,7 @@ const DEVCONTAINER = JSON.stringify({
 
 testNeeding(
   [needs.git, requireSingleServer("local")],
-  "[RW-6] [RW-7] [RW-19] a workspace from a link has a clone with submodules, runs the commands in order, and shows ports as apps",
+  "[RW-6] [RW-7] [RW-19] [ID-28] a workspace from a link has a clone with submodules, runs the commands in order, and shows ports as apps",
   async () => {
     using git = openGitWorld();
     await git.publish("lib", { "lib.txt": "lib" });
@@ -92,6 +93,12 @@ testNeeding(
     const task = await admin.post<Task>("/api/v2/tasks/me", { input: "hello", repository: { url: git.link("lib") } });
     expect(task.template_name).toBe("repository-local");
     const { workspaces } = await admin.get<Workspaces>("/api/v2/workspaces");
+    const built = await awaitBuild(admin, workspaces[0]?.id ?? "");
+    const { key } = await admin.post<{ key: string }>(`/api/v2/workspaceagents/${getAgent(built)?.id}/keys`);
+    const listWith = async (client: Client): Promise<string[]> =>
+      (await client.get<RecentRepository[]>("/api/v2/repositories")).map(({ repository }) => repository.url);
+    expect((await listWith(admin)).toSorted()).toEqual([git.link("app"), git.link("lib")]);
+    expect(await listWith(admin.withToken(key))).toEqual([git.link("lib")]);
     for (const { id } of workspaces) await removeWorkspace(admin, id);
   },
 );

@@ -15,7 +15,7 @@ export const repositories = (ctx: ApiContext) =>
     .use(repositoryPushes(ctx))
     .use(repositoryPrebuilds(ctx))
     .use(callers)
-    .get("", ({ caller }) => listRecentRepositories(ctx, caller.user_id), {
+    .get("", ({ caller }) => listRecentRepositories(ctx, caller), {
       user: true,
       response: { 200: t.Array(RecentRepository), ...fails(401, 403) },
       detail: operation({

@@ -8,6 +8,8 @@ import {
   type RepositoryAsked,
   type RepositoryPlan,
 } from "#schema/templates/repository.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
+import { isCoveredByKey } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 
 const MAX_OFFERED = 12;
@@ -15,11 +17,11 @@ const MAX_OFFERED = 12;
 /** Returns each repository, branch and folder once, most recently used first. */
 export const listRecentRepositories = async (
   { store }: Pick<DomainContext, "store">,
-  owner_id: string,
+  caller: UserCaller,
 ): Promise<RecentRepository[]> => {
   const found = new Map<string, RecentRepository>();
-  for (const row of await store.scan(listRepositoryWorkspaces({ owner_id }))) {
-    const plan = parsePlan(row.value);
+  for (const row of await store.scan(listRepositoryWorkspaces({ owner_id: caller.user_id }))) {
+    const plan = isCoveredByKey(caller, row) ? parsePlan(row.value) : undefined;
     if (!plan) continue;
     const repository = toRequest(plan);
     const key = JSON.stringify(repository);

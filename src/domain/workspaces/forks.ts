@@ -32,7 +32,14 @@ import {
 import type { UserCaller } from "#schema/users/caller.ts";
 import { type CreateFork, type Fork, type Forks, MAX_COPIED_CHATS, MAX_OPEN_FORKS } from "#schema/workspaces/fork.ts";
 import { toJobStatus } from "#schema/workspaces/job.ts";
-import { canCreateChat, canCreateWorkspaceFor, canManageTemplate, canUseTemplate, canUseWorkspace } from "../access.ts";
+import {
+  canCreateChat,
+  canCreateWorkspaceFor,
+  canManageTemplate,
+  canUseTemplate,
+  canUseWorkspace,
+  isCoveredByKey,
+} from "../access.ts";
 import { loadVersion, planNewBuild, requireUsableManifest } from "../builds/new-build.ts";
 import { hidesUserData } from "../builds/user-data.ts";
 import type { DomainContext } from "../context.ts";
@@ -202,10 +209,14 @@ const findChats = async ({ store }: DomainContext, { id, organization_id }: Work
   return rows.map(({ id: from_chat_id, up_to }) => ({ from_chat_id, up_to: Number(up_to) }));
 };
 
+/** Forks are their creator's. Their copies are other workspaces, which a key for one workspace does not cover (rule ID-28). */
+const canSeeFork = (caller: UserCaller, { owner_id, copies }: ForkRow): boolean =>
+  owner_id === caller.user_id && copies.every(({ workspace_id }) => isCoveredByKey(caller, { id: workspace_id }));
+
 /** Returns the caller's forks of a workspace, newest first. */
 export const readForks = async (ctx: DomainContext, { id }: WorkspaceAccessRow, caller: UserCaller): Promise<Forks> => {
   const rows = await ctx.store.all(listForks({ workspace_id: id, limit: MAX_LISTED }));
-  const ownForks = rows.filter(({ owner_id }) => owner_id === caller.user_id);
+  const ownForks = rows.filter((row) => canSeeFork(caller, row));
   return { forks: await Promise.all(ownForks.map((row) => presentFork(ctx, row))) };
 };
 
@@ -217,7 +228,7 @@ export const readFork = async (
   caller: UserCaller,
 ): Promise<Fork> => {
   const row = await ctx.store.get(findFork({ id: fork.toLowerCase() }));
-  if (row?.workspace_id !== id || row.owner_id !== caller.user_id) throw notFound();
+  if (row?.workspace_id !== id || !canSeeFork(caller, row)) throw notFound();
   return presentFork(ctx, row);
 };
 

@@ -46,7 +46,7 @@ const awaitNoSnapshots = (client: Client, id: string): Promise<boolean> =>
     what: "the deletion of the fork's snapshot",
   });
 
-test("[FO-1][FO-2][FO-5] forks have the files, parameters and settings of the running workspace; changes in one do not affect another", async () => {
+test("[FO-1][FO-2][FO-5][ID-28] forks have the files, parameters and settings of the running workspace; changes in one do not affect another, and a key for the workspace does not list them", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
   const template = await makeTemplate(admin, TEMPLATE);
@@ -66,6 +66,11 @@ test("[FO-1][FO-2][FO-5] forks have the files, parameters and settings of the ru
   expect(doneFork).toMatchObject({ status: "ready", error: "" });
   expect(doneFork.copies.map(({ status }) => status)).toEqual(["ready", "ready", "ready"]);
   expect((await admin.get<Forks>(`${toWorkspacePath(id)}/forks`)).forks).toEqual([doneFork]);
+  const [resource] = (await admin.get<Workspace>(toWorkspacePath(id))).latest_build.resources;
+  const { key } = await admin.post<{ key: string }>(`/api/v2/workspaceagents/${resource?.agents?.[0]?.id}/keys`);
+  const narrow = admin.withToken(key);
+  expect((await narrow.get<Forks>(`${toWorkspacePath(id)}/forks`)).forks).toEqual([]);
+  expect((await narrow.fetch("GET", `${toWorkspacePath(id)}/forks/${doneFork.id}`)).status).toBe(404);
   await awaitNoSnapshots(admin, id);
   expect(readdirSync(join(server.directory, "workspaces", id, "snapshots"))).toEqual([]);
 
