@@ -65,7 +65,7 @@ export class NetworkPeer {
   readonly #host: RemoteHost;
   readonly #byId = new Map<string, Remote>();
   readonly #byKey = new Map<string, Remote>();
-  /** Deadlines until which lost partners are kept, by ID. */
+  /** Deadlines until which lost partners are kept, by ID. They never become later. */
   readonly #lost = new Map<string, number>();
   /** IDs of the agents that have reported that they are ready. */
   readonly #ready = new Set<string>();
@@ -131,7 +131,8 @@ export class NetworkPeer {
     await this.#link.ready;
     const call = await coordinator.coordinate();
     this.#call = call;
-    // A partner whose node does not arrive again has left while this peer was disconnected.
+    // A partner whose node does not arrive again has left while this peer was disconnected. That holds for lost ones, too: this coordinator
+    // may be a new one that does not know them, and would not say that one has lost its access.
     for (const id of this.#byId.keys()) this.#markLost(id, ABSENT_TIMEOUT_MS);
     try {
       await call.send({
@@ -260,7 +261,8 @@ export class NetworkPeer {
   }
 
   #markLost(id: string, ttlMs: number): void {
-    if (this.#byId.has(id) && !this.#lost.has(id)) this.#lost.set(id, this.#options.clock.monotonic() + ttlMs);
+    const deadline = this.#options.clock.monotonic() + ttlMs;
+    if (this.#byId.has(id)) this.#lost.set(id, Math.min(deadline, this.#lost.get(id) ?? deadline));
   }
 
   /** Removes the peer that was lost first. */
