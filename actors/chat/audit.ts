@@ -5,15 +5,19 @@ import { type ChatShareChange, listChatShares } from "#db/chats/shares.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import type { Store } from "#db/engine/store.ts";
 import { type AuditEntry, insertAudit, isAudited } from "#db/reports/audit/audit.ts";
+import { toPermissionMode } from "#src/tools/permission-mode.ts";
 import type { ChatState } from "./machine/chat-state.ts";
 
 const toEntryBase = ({ id, organization_id }: Pick<ChatState, "id" | "organization_id">, now: number) =>
   ({ now, resource_type: "chat", resource_id: id, target: id.slice(0, 8), organization_id }) as const;
 
+/** The mode is logged in addition to the permissions, whose rules are private: it stays readable for everyone who reads the log. */
+const toAuditRow = (state: ChatState) => ({ ...state, permission_mode: toPermissionMode(state) });
+
 /** Returns the entry of a new chat. A sub-chat is created by its parent's turn, on behalf of the parent's owner. */
 export const auditChatCreated = (state: ChatState, now: number): Statement => {
   const owner = getCurrentOrigin() === undefined ? { user_id: state.owner_id } : {};
-  return insertAudit({ ...toEntryBase(state, now), ...owner, action: "create", after: state });
+  return insertAudit({ ...toEntryBase(state, now), ...owner, action: "create", after: toAuditRow(state) });
 };
 
 /** Returns the entries for a change or deletion of an existing chat; none for a new chat, whose batch already has an entry. */
@@ -27,8 +31,9 @@ export const auditChatChanges = (
   // Most messages change none of these fields. Titles that the server generates are not audited.
   const watched = getCurrentOrigin() === undefined ? AUDITED_FIELDS : AUDITED_FIELDS_AND_TITLE;
   if (watched.every((column) => before[column] === state[column])) return NO_ENTRIES;
-  return isAudited("chat", before, state)
-    ? [{ ...toEntryBase(state, now), action: "write", before, after: state }]
+  const [was, is] = [toAuditRow(before), toAuditRow(state)];
+  return isAudited("chat", was, is)
+    ? [{ ...toEntryBase(state, now), action: "write", before: was, after: is }]
     : NO_ENTRIES;
 };
 
@@ -39,7 +44,7 @@ const AUDITED_FIELDS_AND_TITLE = [...AUDITED_FIELDS, "title"] as const;
 export const auditChatDeleted = (state: ChatState, now: number): AuditEntry => ({
   ...toEntryBase(state, now),
   action: "delete",
-  before: state,
+  before: toAuditRow(state),
 });
 
 /** Returns the entry for a summarized or cleared context, which changes none of the chat's audited columns. */

@@ -77,7 +77,7 @@ const TRACKED: Partial<Record<ResourceType, TrackedColumns>> = {
     prompt: { kind: "secret" },
   },
   chat: trackPlain(
-    ...["id", "owner_id", "title", "archived", "labels", "permissions", "plan_mode", "workspace_id"],
+    ...["id", "owner_id", "title", "archived", "labels", "permissions", "permission_mode", "plan_mode", "workspace_id"],
     ...["user_acl", "group_acl"],
   ),
   ai_provider: {
@@ -96,7 +96,7 @@ const TRACKED: Partial<Record<ResourceType, TrackedColumns>> = {
   // People's custom prompts are private.
   user_chat_settings: {
     ...trackPlain("debug_logging", "threshold_percent", "mode", "model_config_id", "permissions"),
-    ...trackPlain("spend_limit_micros"),
+    ...trackPlain("permission_mode", "spend_limit_micros"),
     prompt: { kind: "secret" },
   },
   mcp_server: {

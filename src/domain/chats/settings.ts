@@ -24,6 +24,7 @@ import type {
   PutOrganizationOverride,
 } from "#schema/chats/model-override.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
+import { toPermissionMode } from "#src/tools/permission-mode.ts";
 import { canUpdateOrganization } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { parseEffort } from "./input.ts";
@@ -52,8 +53,14 @@ export const setUserChatSetting = async <K extends keyof UserChatSettings>(
   const before = { [name]: await readUserChatSetting(ctx.store, user_id, name) };
   await ctx.store.commit([
     upsertUserChatSetting(user_id, name, value),
-    writeAuditEntry(ctx, user_id, name, before, { [name]: value }),
+    writeAuditEntry(ctx, user_id, name, addMode(before), addMode({ [name]: value })),
   ]);
+};
+
+/** Adds the mode to permissions, whose rules the log shows only to their owner (rules AU-20, AU-21). */
+const addMode = (settings: Partial<UserChatSettings>): object => {
+  const { permissions } = settings;
+  return permissions ? { ...settings, permission_mode: toPermissionMode({ permissions, plan_mode: null }) } : settings;
 };
 
 /** Rejects with 403 unless an administrator allows it, and with 409 when the server's settings already enforce it. */

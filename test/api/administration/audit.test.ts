@@ -96,6 +96,55 @@ test("[AU-20] shows a chat's title and permissions only to people who may read i
   for (const client of [owner, lea.client]) expect(JSON.stringify(await findCreateEntry(client))).not.toMatch(secrets);
 });
 
+test("[AU-21] logs the permission mode of a chat for everyone who reads the log, also once the chat is deleted, and its rules for its readers", async () => {
+  await using world = await openModelWorld();
+  const { owner, organization_id } = world;
+  await addModel(world);
+  const [ann, lea] = [await newPerson(owner, "ann"), await newPerson(owner, "lea", ["auditor"])];
+  const chat = await ann.client.post<Chat>("/api/v2/chats", {
+    organization_id,
+    content: [{ type: "text", text: "hello" }],
+    permission_mode: "ask",
+  });
+  await ann.client.post<unknown>(`/api/v2/chats/${chat.id}/interrupt`, {});
+  await until(async () => (await ann.client.get<Chat>(`/api/v2/chats/${chat.id}`)).status === "waiting");
+  const path = `/api/v2/chats/${chat.id}` as const;
+  const rules = [{ tool: "execute", command: "ls", action: "allow" as const }];
+  await ann.client.patch(path, { permission_mode: "allow" });
+  await ann.client.patch(path, { permissions: { default: "allow", rules } });
+  await ann.client.patch(path, { permission_mode: "plan" });
+  const readChanges = async (client: Client): Promise<unknown[][]> =>
+    (await client.get<{ audit_logs: AuditLog[] }>(`/api/v2/audit?limit=20&q=resource_id:${chat.id}`)).audit_logs
+      .toReversed()
+      .filter(({ diff }) => diff.permission_mode || diff.permissions)
+      .map(({ action, diff }) => [action, diff.permission_mode, diff.permissions]);
+  const toMode = (old: string, mode: string) => ({ old, new: mode, secret: false });
+  const hidden = { old: {}, new: {}, secret: true };
+  const shown = (old: object, is: object) => ({ old, new: is, secret: false });
+  const asking = { default: "ask_changes", rules: [] };
+  expect(await readChanges(owner)).toEqual([
+    ["create", toMode("", "ask"), shown({}, asking)],
+    ["write", toMode("ask", "allow"), shown(asking, { default: "allow", rules: [] })],
+    ["write", undefined, shown({ default: "allow", rules: [] }, { default: "allow", rules })],
+    ["write", toMode("allow", "plan"), undefined],
+  ]);
+  const redacted = [
+    ["create", toMode("", "ask"), hidden],
+    ["write", toMode("ask", "allow"), hidden],
+    ["write", undefined, hidden],
+    ["write", toMode("allow", "plan"), undefined],
+  ];
+  expect(await readChanges(lea.client)).toEqual(redacted);
+  await ann.client.delete(path);
+  const deleted = ["delete", toMode("plan", ""), hidden];
+  for (const client of [owner, lea.client]) expect(await readChanges(client)).toEqual([...redacted, deleted]);
+
+  await ann.client.put("/api/v2/chats/config/user-permissions", { permissions: { default: "allow", rules } });
+  const q = encodeURIComponent(`resource_id:${ann.user.id} resource_type:user_chat_settings`);
+  const [own] = (await lea.client.get<{ audit_logs: AuditLog[] }>(`/api/v2/audit?limit=1&q=${q}`)).audit_logs;
+  expect(own?.diff).toEqual({ permission_mode: toMode("", "allow"), permissions: hidden });
+});
+
 test("[AD-9] chats of people without permissions of their own start with the deployment's", async () => {
   await using world = await openModelWorld();
   const { owner, organization_id } = world;
