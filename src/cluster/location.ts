@@ -16,10 +16,11 @@ import { FIRST_SHARD, listOtherNodes, type Shards } from "#base/shards.ts";
 import { CommitError } from "#db/engine/store.ts";
 import type { ShardIndex } from "#db/shard-index.ts";
 import type { JobNeeds, JobWork, Location, ShutDownAgents, ShutDownOfBuild } from "#domain/location.ts";
+import { LostGuests } from "#domain/tailnet/lost-guests.ts";
 import type { Network } from "#domain/tailnet/network.ts";
 import { type RelayMessage, RemoteRelay } from "#domain/tailnet/remote-relay.ts";
 import { type RemoteClient, RemoteTunnels } from "#domain/tailnet/remote-tunnels.ts";
-import { type Coordinator, createClientRules, LOST_TTL_MS, type Relay } from "#src/tailnet/index.ts";
+import { type Coordinator, createClientRules, type Relay } from "#src/tailnet/index.ts";
 import {
   type AgentDialer,
   createRouter,
@@ -302,7 +303,9 @@ const connectRelays = ({ clock, shards, links }: LocationDeps, relay: Relay): vo
 // Connects the coordinators of nodes over the links between them (src/domain/tailnet/remote-tunnels.ts).
 
 const COORDINATOR = "coordinator";
+const LOST_CLIENTS = "lost_clients";
 
+type WatchedClients = { readonly client_ids: readonly string[] };
 type RevokedAccess = { readonly client_id: string; readonly agent_id?: string };
 
 export const connectCoordinators = ({ clock, shards, index, links }: LocationDeps, coordinator: Coordinator): void => {
@@ -312,6 +315,11 @@ export const connectCoordinators = ({ clock, shards, index, links }: LocationDep
     shardOf: (agent_id) => index.findShardOf("agent", agent_id),
     join: (node, client) => createTailnetClient({ open: () => links.open(node, COORDINATOR, client) }).coordinate(),
     revoke: (node, client_id, agent_id) => links.call(node, COORDINATOR, { client_id, agent_id }),
+    confirm: (node, client_ids) => links.call(node, LOST_CLIENTS, { client_ids }),
+  });
+  const lostGuests = new LostGuests(clock, coordinator);
+  links.serve(LOST_CLIENTS, async (args) => {
+    for (const id of (args as WatchedClients).client_ids) lostGuests.confirm(id);
   });
   links.serve(COORDINATOR, async (args) => {
     const { client_id, agent_id } = args as RevokedAccess;
@@ -328,8 +336,6 @@ export const connectCoordinators = ({ clock, shards, index, links }: LocationDep
     const router = createRouter(Tailnet, {
       coordinate: (requests, { signal }) => coordinator.serve(peer, requests, signal),
     });
-    void serve(stream, router, { clock }).finally(() => {
-      if (coordinator.isLost(id)) clock.after(LOST_TTL_MS, () => coordinator.releaseLost(id));
-    });
+    void serve(stream, router, { clock }).finally(() => lostGuests.onEnd(id));
   });
 };

@@ -18,6 +18,7 @@ import {
   type Tailnet,
 } from "#src/wire/gen/tailnet_pb.ts";
 import { type TypedBidiCall, Wakeup } from "#src/wire/index.ts";
+import { CONFIRM_INTERVAL_MS } from "./lost-guests.ts";
 
 /** Interval for checking the agents' shards and retrying unreachable nodes. */
 const CHECK_INTERVAL_MS = 1_000;
@@ -36,6 +37,8 @@ export type RemoteTunnelsDeps = {
   join(node: OtherNode, client: RemoteClient): Promise<Call>;
   /** Revokes a lost client's tunnel with this agent, or with all agents. */
   revoke(node: OtherNode, client_id: string, agent_id: string | undefined): Promise<unknown>;
+  /** Confirms to another node that this one still watches the access of these lost clients (lost-guests.ts). */
+  confirm(node: OtherNode, client_ids: readonly string[]): Promise<unknown>;
 };
 
 /** Receives the coordinator's calls. */
@@ -50,6 +53,7 @@ export class RemoteTunnels implements RemoteCoordinators {
     deps.clock.every(CHECK_INTERVAL_MS, () => {
       for (const client of this.#clients.values()) client.reroute();
     });
+    deps.clock.every(CONFIRM_INTERVAL_MS, () => this.#confirmLost());
   }
 
   /** Called when a peer has joined, possibly replacing an older stream of the same peer, whose tunnels continue. */
@@ -93,6 +97,18 @@ export class RemoteTunnels implements RemoteCoordinators {
 
   releaseLost(client_id: string): void {
     this.#lost.delete(client_id);
+  }
+
+  #confirmLost(): void {
+    const byNode = new Map<string, { node: OtherNode; clients: string[] }>();
+    for (const [client_id, nodes] of this.#lost) {
+      for (const node of nodes) {
+        const entry = byNode.get(node.id) ?? { node, clients: [] };
+        byNode.set(node.id, entry);
+        entry.clients.push(client_id);
+      }
+    }
+    for (const { node, clients } of byNode.values()) this.#deps.confirm(node, clients).catch(() => {});
   }
 }
 

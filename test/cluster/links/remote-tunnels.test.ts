@@ -1,10 +1,11 @@
 // A client of one node and agents of others, over real links: each node has its own coordinator.
-import { afterEach, test } from "bun:test";
+import { afterEach, expect, spyOn, test } from "bun:test";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { systemClock } from "#base/clock.ts";
+import { type Clock, systemClock } from "#base/clock.ts";
 import { uuid, uuidFromBytes, uuidToBytes } from "#base/ids.ts";
 import type { OtherNode, Shards } from "#base/shards.ts";
 import { ShardIndex } from "#db/shard-index.ts";
+import { LostGuests } from "#domain/tailnet/lost-guests.ts";
 import { connectCoordinators } from "#src/cluster/location.ts";
 import { listAgentAddresses } from "#src/tailnet/addresses.ts";
 import { Coordinator } from "#src/tailnet/coordinator.ts";
@@ -16,6 +17,7 @@ import {
   CoordinateResponse_PeerUpdate_Kind as Kind,
 } from "#src/wire/gen/tailnet_pb.ts";
 import { createLinkedNode } from "#test/support/cluster/linked-node.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
 import { until } from "#test/support/until.ts";
 
 const openNodes: Disposable[] = [];
@@ -24,7 +26,7 @@ afterEach(() => {
 });
 
 /** Creates nodes, each with a coordinator. `owner` returns the node with an agent's shard, and may be changed. */
-const createCluster = (...names: string[]) => {
+const createCluster = (names: readonly string[], clock: Clock = systemClock) => {
   const owner = new Map<string, string>();
   const ids: string[] = [];
   const nodes = new Map<string, { coordinator: Coordinator; place: OtherNode; stop(): void }>();
@@ -41,7 +43,7 @@ const createCluster = (...names: string[]) => {
     const index = new ShardIndex({ get: () => Promise.resolve(undefined) });
     index.findShardOf = (_, id) => ids.indexOf(id);
     const coordinator = new Coordinator();
-    connectCoordinators({ clock: systemClock, shards, index, links: node.links }, coordinator);
+    connectCoordinators({ clock, shards, index, links: node.links }, coordinator);
     nodes.set(name, { coordinator, place: node.place, stop: () => node[Symbol.dispose]() });
   }
   const getNode = (name: string) => {
@@ -118,7 +120,7 @@ const connectPeer = (coordinator: Coordinator, options: Parameters<Coordinator["
 };
 
 test("[CP-66] a client and the agents of all nodes see each other, with later updates and readiness", async () => {
-  const nodes = createCluster("a", "b", "c");
+  const nodes = createCluster(["a", "b", "c"]);
   const client = nodes.connectClient("a");
   const agents = ["a", "b", "c"].map((name) => nodes.connectAgent(name));
   client.sendNode(1);
@@ -143,7 +145,7 @@ test("[CP-66] a client and the agents of all nodes see each other, with later up
 });
 
 test("[CP-66] notifies the agents of all nodes when a client disconnects, is lost, or loses access", async () => {
-  const nodes = createCluster("a", "b");
+  const nodes = createCluster(["a", "b"]);
   const agent = nodes.connectAgent("b");
   agent.sendNode(5);
   for (const [method, kind] of [
@@ -164,7 +166,7 @@ test("[CP-66] notifies the agents of all nodes when a client disconnects, is los
 });
 
 test("[CP-66] a client that reconnects as the same peer keeps its tunnels, also to other nodes", async () => {
-  const nodes = createCluster("a", "b");
+  const nodes = createCluster(["a", "b"]);
   const agent = nodes.connectAgent("b");
   agent.sendNode(5);
   const client = nodes.connectClient("a");
@@ -178,7 +180,7 @@ test("[CP-66] a client that reconnects as the same peer keeps its tunnels, also 
 });
 
 test("[CP-66] a tunnel follows its agent to another node, also when its node dies", async () => {
-  const nodes = createCluster("a", "b", "c");
+  const nodes = createCluster(["a", "b", "c"]);
   const agent = nodes.connectAgent("b");
   agent.sendNode(5);
   const client = nodes.connectClient("a");
@@ -196,4 +198,33 @@ test("[CP-66] a tunnel follows its agent to another node, also when its node die
   const localAgent = nodes.connectAgent("a", agent.id);
   localAgent.sendNode(7);
   await client.receives(`NODE 7 of ${agent.id}`);
+});
+
+test("[CP-66] a lost client is kept while its own node watches its access, and dropped two minutes after that node died", async () => {
+  const clock = new ManualClock();
+  const nodes = createCluster(["a", "b"], clock);
+  const agent = nodes.connectAgent("b");
+  agent.sendNode(5);
+  const client = nodes.connectClient("a");
+  client.sendNode(1);
+  client.addTunnel(agent.id);
+  // The tunnel to the other node is opened by the next check of the shards.
+  clock.advance(1_000);
+  await agent.receives(`NODE 1 of ${client.id}`);
+  client.abort();
+  await agent.receives(`LOST of ${client.id}`);
+  const { coordinator } = nodes.getNode("b");
+  const confirmed = spyOn(LostGuests.prototype, "confirm");
+  for (let minutes = 0; minutes < 5; minutes += 1) {
+    const before = confirmed.mock.calls.length;
+    clock.advance(60_000);
+    await until(() => confirmed.mock.calls.length > before);
+  }
+  expect(coordinator.isLost(client.id)).toBe(true);
+  expect(agent.messages).toEqual([]);
+  nodes.getNode("a").stop();
+  clock.advance(3 * 60_000);
+  await agent.receives(`DISCONNECTED of ${client.id}`);
+  expect(coordinator.isLost(client.id)).toBe(false);
+  confirmed.mockRestore();
 });
