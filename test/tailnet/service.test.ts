@@ -192,7 +192,7 @@ testInProcess("[TL-16] a user may follow only their own workspaces, and only ove
   expect((await updates.next()).done).toBe(true);
 });
 
-testInside(
+testInProcess(
   "[TL-16] [ID-28] a key for one workspace follows that one only, and a key without workspace:read none",
   async () => {
     await using server = await startTestServer();

@@ -9,7 +9,7 @@ import { createClientAddress, toAgentAddressBytes } from "#src/tailnet/peer/node
 import type { PeerOptions } from "#src/tailnet/peer.ts";
 import { createAgentRules, createClientRules } from "#src/tailnet/peer-rules.ts";
 import { Relay } from "#src/tailnet/relay.ts";
-import { testInside as test } from "#test/support/inside.ts";
+import { testInProcess as test } from "#test/support/in-process.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { until } from "#test/support/until.ts";
 
