@@ -94,7 +94,7 @@ testNeeding(
     expect(task.template_name).toBe("repository-local");
     const { workspaces } = await admin.get<Workspaces>("/api/v2/workspaces");
     const built = await awaitBuild(admin, workspaces[0]?.id ?? "");
-    const { key } = await admin.post<{ key: string }>(`/api/v2/workspaceagents/${getAgent(built)?.id}/keys`);
+    const { key } = await admin.post<{ key: string }>(`/api/v2/workspaceagents/${findAgent(built)?.id}/keys`);
     const listWith = async (client: Client): Promise<string[]> =>
       (await client.get<RecentRepository[]>("/api/v2/repositories")).map(({ repository }) => repository.url);
     expect((await listWith(admin)).toSorted()).toEqual([git.link("app"), git.link("lib")]);
