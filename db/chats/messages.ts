@@ -253,6 +253,15 @@ export const findMessage = query(
     .where(and(eqParam(messages.id), eq(messages.chat, chat))),
 );
 
+/** The IDs of all calls of a chat's models, including those in messages that edits removed. Parameters: {chat}. */
+export const listUsedCallIds = query(
+  build
+    .selectDistinct({ id: sql<string>`part.value ->> 'tool_call_id'`.as("id") })
+    .from(messages)
+    .innerJoin(sql`json_each(${messages.content}) part`, sql`part.value ->> 'type' = 'tool-call'`)
+    .where(and(eq(messages.chat, chat), eq(messages.role, "assistant"))),
+);
+
 /** IDs of the messages that people can see, from `from` on. Parameters: {chat, from}. */
 export const listMessageIds = query(
   build

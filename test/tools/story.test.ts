@@ -82,7 +82,8 @@ testNeeding(
     );
     const outline = outlineMessages(await listMessages(admin, id));
     await Promise.all(followers.map((follower) => follower.until(() => summarizeFollower(follower) === outline)));
-    expect(outline).toEndWith("tool: tool-result s0c0 true");
+    // The model repeats an ID, so the call gets another one (rule CH-55).
+    expect(outline).toMatch(/tool: tool-result call_[0-9a-f]{32} true$/);
   },
   scaleTimeout(240_000),
 );

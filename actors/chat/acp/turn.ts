@@ -20,6 +20,7 @@ import { TurnHooks } from "../hooks/turn-hooks.ts";
 import type { NewMessage } from "../machine/decision.ts";
 import type { StartedAttempt, Step } from "../messages.ts";
 import { loadAgentFolder } from "../turn/agent-choice.ts";
+import { readUsedCallIds } from "../turn/call-ids.ts";
 import { createCheckpoint } from "../turn/checkpoints.ts";
 import type { RunningTurn } from "../turn/engine.ts";
 import { pauseTurn } from "../turn/failed-call.ts";
@@ -27,6 +28,7 @@ import { Reporter } from "../turn/reporter.ts";
 import type { TurnScope } from "../turn/slot.ts";
 import { StreamBuffer } from "../turn/stream-buffer.ts";
 import { WorkspaceAgent } from "../turn/tool-agent.ts";
+import { retryUntilAnswered } from "../until-answered.ts";
 import { decideAgentCall, type Verdict } from "./call-decision.ts";
 import type { AgentTurnDeps } from "./deps.ts";
 import type { AgentEvent, AgentQuestion } from "./events.ts";
@@ -273,7 +275,13 @@ export class AgentTurn implements RunningTurn {
   ): Promise<AgentSession | undefined> {
     const { chat_id } = this.#turn;
     const { signal } = this.#abort;
-    if (start.isNew) session.questions.reserve(listCallIds(history));
+    if (start.isNew) {
+      const used = await retryUntilAnswered(this.#deps.clock, signal, () =>
+        readUsedCallIds(this.#deps.store, begun.chat_key),
+      );
+      if (used === "stale") return undefined;
+      session.questions.reserve(used);
+    }
     this.#lastMessageId = history.at(-1)?.id ?? 0;
     if (!(await this.#record(session))) return undefined;
     await createCheckpoint(this.#deps, { ...begun.about, chat_id }, history, { waits: this.#waits, signal });
@@ -530,9 +538,6 @@ const loadCurrentRules = async (
 };
 
 const toBudgetRef = ({ chat_key, about: { owner_id } }: StartedAttempt) => ({ chat_key, owner_id });
-
-const listCallIds = (history: readonly MessageRow[]): string[] =>
-  history.flatMap(({ content }) => content.flatMap(({ tool_call_id }) => (tool_call_id ? [tool_call_id] : [])));
 
 const STOP_REASONS: Readonly<Record<string, string | undefined>> = {
   max_tokens: "has reached its limit of tokens.",

@@ -7,6 +7,7 @@ import type { RecordEnd, Recording } from "../background/recorder.ts";
 import type { StartedAttempt } from "../messages.ts";
 import { assemblePrompt } from "../prompt/prompt.ts";
 import { retryUntilAnswered } from "../until-answered.ts";
+import { CallIds, isCallEvent, readUsedCallIds } from "./call-ids.ts";
 import type { Collector } from "./collector.ts";
 import type { TurnDeps } from "./deps.ts";
 import { findProblem } from "./ending.ts";
@@ -45,6 +46,7 @@ export const callModel = async (
   const signal = AbortSignal.any([stop, silence.signal]);
   const watch = watchSilence(clock, () => silence.abort(SILENCE_ERROR));
   let recordEnd: RecordEnd | undefined;
+  let callIds: CallIds | undefined;
   const endCall = (failure: unknown): unknown => {
     recordEnd?.({ collector, failure, isStopped: stop.aborted });
     return failure;
@@ -72,7 +74,9 @@ export const callModel = async (
         warnings = event.warnings;
         setToolWarnings(deps, chat_id, warnings);
       }
-      for (const part of collector.add(repairCall(event, tools), clock.now())) buffer.push(withServer(part, mcp));
+      if (isCallEvent(event)) callIds ??= new CallIds(await readUsedIds(deps, attempt, signal));
+      const ownEvent = isCallEvent(event) && callIds ? callIds.rename(event) : event;
+      for (const part of collector.add(repairCall(ownEvent, tools), clock.now())) buffer.push(withServer(part, mcp));
     }
     setToolWarnings(deps, chat_id, warnings);
     return endCall(findProblem(collector.content(clock.now()), collector.finish));
@@ -82,6 +86,17 @@ export const callModel = async (
     watch.cancel();
     buffer.close();
   }
+};
+
+/** Throws the reason of `signal`. */
+const readUsedIds = async (
+  { clock, store }: Deps,
+  { chat_key }: StartedAttempt,
+  signal: AbortSignal,
+): Promise<Set<string>> => {
+  const used = await retryUntilAnswered(clock, signal, () => readUsedCallIds(store, chat_key));
+  if (used === "stale") throw signal.reason;
+  return used;
 };
 
 /** Warns the chat about tools that the last request could not offer. */
