@@ -233,7 +233,7 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
     return this.handle(async (state) => {
       const decisions = answers.map(({ tool_call_id, decision }) => ({
         tool_call_id,
-        isGranted: decision === "allow",
+        permission: decision === "allow" ? ("granted" as const) : ("refused" as const),
       }));
       const change = await decide(this.#deps, state, { type: "answer_permissions", answers: decisions });
       const patch = addRememberedRules(state, answers);

@@ -19,7 +19,7 @@ type PendingCallRow = {
   tool_call_id: string;
   tool_name: string;
   args: unknown;
-  permission?: "asked" | "granted" | "refused";
+  permission?: "asked" | "granted" | "refused" | "moved";
 };
 
 export const chats = uncachedTable(

@@ -67,9 +67,9 @@ export type PendingCall = {
   readonly note?: string;
   /**
    * Absent: the chat's rules decide when the call is about to run. asked: waits for a person. granted, refused: the person's answer (rule
-   * PE-5).
+   * PE-5). moved: the chat got another workspace while the call waited or before it ran (rule PE-19).
    */
-  readonly permission?: "asked" | "granted" | "refused";
+  readonly permission?: "asked" | "granted" | "refused" | "moved";
 };
 
 /** The next retry of a failed model call; `retrying_at` in milliseconds since 1970 (facts/chats 2.9). */
@@ -119,8 +119,11 @@ export type Execution = {
 /** Identifies the generation a report belongs to. A report about another one is `stale` (rule CH-9). */
 export type Fence = { readonly history_version: number; readonly generation_attempt: number };
 
-/** A person's answer about a call that needs permission. */
-export type PermissionAnswer = { readonly tool_call_id: string; readonly isGranted: boolean };
+/** The answer about a call that needs permission: a person's, or that it was about another workspace. */
+export type PermissionAnswer = {
+  readonly tool_call_id: string;
+  readonly permission: "granted" | "refused" | "moved";
+};
 
 export type ToolResult = { readonly tool_call_id: string; readonly output: unknown; readonly is_error: boolean };
 

@@ -15,6 +15,9 @@ const DENIED =
   "The rules of this chat do not allow this call. Do not try to work around them. Continue without the call, or ask.";
 const REFUSED = "The user denied this call. Continue without it, or ask what to do instead.";
 
+const MOVED =
+  "The chat moved to another workspace before this call had a result. Call it again if it is still needed there.";
+
 export type SortedCalls = {
   /** Calls that the turn handles now: it runs them, or answers them with the refusal. */
   readonly calls: readonly PendingCall[];
@@ -30,7 +33,7 @@ export type SortedCalls = {
  */
 export const sortCalls = (state: ChatState, own: readonly PendingCall[], folder: string | undefined): SortedCalls => {
   const verdicts = state.pending_calls.map((call) => ({ call, verdict: decideCall(state, call, folder) }));
-  const texts = { granted: undefined, asked: undefined, denied: DENIED, refused: REFUSED };
+  const texts = { granted: undefined, asked: undefined, denied: DENIED, refused: REFUSED, moved: MOVED };
   return {
     // The client runs its approved calls without the turn.
     calls: verdicts.flatMap(({ call, verdict }) =>
@@ -48,7 +51,7 @@ const decideCall = (
   state: ChatState,
   call: PendingCall,
   folder: string | undefined,
-): "granted" | "asked" | "denied" | "refused" => {
+): "granted" | "asked" | "denied" | "refused" | "moved" => {
   if (call.permission !== undefined) return call.permission;
   const use = findToolUse(call.tool_name, toToolScope(state.id, toPromptScope(state)));
   const action = decidePermission(state.permissions, call, { use, folder });

@@ -167,7 +167,7 @@ const TRIGGERS: readonly { readonly words: string; readonly command: (state: Exe
     command: ({ pending_calls }) => ({
       ...at,
       type: "answer_permissions",
-      answers: pending_calls.map(({ tool_call_id }) => ({ tool_call_id, isGranted: true })),
+      answers: pending_calls.map(({ tool_call_id }) => ({ tool_call_id, permission: "granted" as const })),
     }),
   },
   {

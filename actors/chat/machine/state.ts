@@ -234,9 +234,9 @@ const answerPermissions: Rule<"answer_permissions"> = (draft, { answers }, { pen
   if (requested.length === 0) return conflict("The chat does not wait for permission.");
   const refusal = checkAnswers("answers", answers, requested);
   if (refusal) return refusal;
-  const granted = new Map(answers.map(({ tool_call_id, isGranted }) => [tool_call_id, isGranted]));
+  const given = new Map(answers.map(({ tool_call_id, permission }) => [tool_call_id, permission]));
   draft.become("running");
-  draft.markCalls((id) => (granted.has(id) ? (granted.get(id) ? "granted" : "refused") : undefined));
+  draft.markCalls((id) => given.get(id));
   draft.restartGeneration();
   draft.generate();
   return undefined;

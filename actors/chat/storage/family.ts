@@ -43,17 +43,22 @@ export const changeFamily = async (
   const withModeApplied = permission_mode === undefined ? requested : withMode(state, requested, permission_mode);
   const patch = asks ? { ...withModeApplied, permissions: requireAsking(state.permissions) } : withModeApplied;
   const type = archived ? "archive" : "unarchive";
-  const change = archived === undefined ? undefined : await decide(deps, requireRoot(state), { type });
+  const { workspace_id = state.workspace_id } = patch;
+  const change =
+    archived !== undefined
+      ? await decide(deps, requireRoot(state), { type })
+      : workspace_id === state.workspace_id
+        ? undefined
+        : await withdrawApprovals(deps, state);
   const children = await loadChildren(deps, state, { archived, patch }, (child) => decide(deps, child, { type }));
   const next = { ...(change?.state ?? state), ...patch };
   const unpins = archived === true || pin === 0;
-  const { workspace_id = state.workspace_id } = patch;
   const members: readonly Member[] = [{ before: state, change, patch }, ...children];
   const announceMembers = () => {
     for (const { before, change } of members) {
       if (!change) continue;
       if (before === state) announce(deps, state, { ...change, state: next });
-      notifyOwner(topics, change.state, archived ? "deleted" : "created");
+      if (archived !== undefined) notifyOwner(topics, change.state, archived ? "deleted" : "created");
     }
     announceListChanges(topics, state, next);
     for (const { before } of children) {
@@ -74,6 +79,27 @@ export const changeFamily = async (
     after: announceMembers,
     reply: undefined,
   };
+};
+
+/**
+ * Returns the change of a chat that gets another workspace: calls that wait for approval, and approved ones that still have no result, do not
+ * run there, because the person saw them for the previous workspace (rule PE-19).
+ */
+const withdrawApprovals = async (deps: ChatDeps, state: ChatState): Promise<Change<ChatState> | undefined> => {
+  const { status, workspace_id, pending_calls } = state;
+  const asked = pending_calls.filter(({ permission }) => permission === "asked");
+  if (status === "requires_action" && asked.length > 0) {
+    const answers = asked.map(({ tool_call_id }) => ({ tool_call_id, permission: "moved" as const }));
+    return decide(deps, state, { type: "answer_permissions", answers });
+  }
+  // A call that gives the chat its first workspace was approved for that.
+  const isApproved = workspace_id !== null && pending_calls.some(({ permission }) => permission === "granted");
+  if (status !== "running" || !isApproved) return undefined;
+  const withdrawn = pending_calls.map((call) =>
+    call.permission === "granted" ? { ...call, permission: "moved" as const } : call,
+  );
+  const next = { ...state, pending_calls: withdrawn };
+  return { kind: "change", state: next, inserted: [], promoted: [], deleted_from: null, effects: [] };
 };
 
 /** Throws 400 for options that the agent does not offer. Until its first answer, it offers none. */

@@ -165,7 +165,10 @@ const toCommand = (model: ModelState, { kind, pick, flag, late }: Step): Command
     }
     case "answer_permissions": {
       const requested = state.pending_calls.filter(({ permission }) => permission === "asked");
-      const answers = requested.map(({ tool_call_id }) => ({ tool_call_id, isGranted: flag }));
+      const answers = requested.map(({ tool_call_id }) => ({
+        tool_call_id,
+        permission: flag ? ("granted" as const) : ("refused" as const),
+      }));
       return { ...base, type: kind, answers: late ? answers.slice(1) : answers };
     }
     case "pause_for_budget":
