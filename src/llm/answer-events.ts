@@ -1,6 +1,7 @@
 // Converts the parts of a provider's response to the events of model.ts. Pure, except that it tracks the names of open calls.
 import type { LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import { sha256 } from "#base/ids.ts";
+import { requireFewCalls } from "./answer-limits.ts";
 import { parseArguments } from "./arguments.ts";
 import { toFinish } from "./finish-reasons.ts";
 import { MAX_CALL_TOKENS, type ModelEvent, type ModelUsage, type ProviderMetadata } from "./model.ts";
@@ -14,10 +15,12 @@ type AnswerContext = {
   readonly tools: RequestTools;
 };
 
-/** Reads one response. Throws errors that the provider reports in it. */
+/** Reads one response. Throws errors that the provider reports in it, and ModelError if it has too many calls. */
 export class AnswerEvents {
   readonly #context: AnswerContext;
   readonly #openCallNames = new Map<string, string>();
+  #startedCalls = 0;
+  #completeCalls = 0;
 
   constructor(context: AnswerContext) {
     this.#context = context;
@@ -42,6 +45,8 @@ export class AnswerEvents {
       case "reasoning-end":
         return yield { type: "reasoning", delta: "", ends: true, ...metadata };
       case "tool-input-start":
+        this.#startedCalls += 1;
+        requireFewCalls(this.#startedCalls);
         if (!part.providerExecuted) this.#openCallNames.set(part.id, tools.getOwnName(part.toolName));
         return;
       case "tool-input-delta":
@@ -54,6 +59,8 @@ export class AnswerEvents {
           delta: part.delta,
         };
       case "tool-call":
+        this.#completeCalls += 1;
+        requireFewCalls(this.#completeCalls);
         return yield this.#toCall(part);
       case "tool-result": {
         const { toolName: name, result, isError: is_error = false } = part;

@@ -10,6 +10,15 @@ export const ANSWER_LIMITS: AnswerLimits = {
   fail: (problem) => new ModelError("config", `Its answer ${problem}`),
 };
 
+/** Maximum tool calls of one answer: a person must be able to answer all of them in one request, and each is work for the whole server. */
+const MAX_CALLS = 512;
+
+/** Throws ModelError if an answer has more calls than a chat can handle. */
+export const requireFewCalls = (count: number): void => {
+  if (count > MAX_CALLS)
+    throw new ModelError("config", `Its answer has more than ${MAX_CALLS} tool calls.`, { reason: "endless" });
+};
+
 /** Returns a fetch whose answers fail before they are expensive to parse. */
 export const countedFetch =
   (clock: Clock, fetch: GuardedFetch): GuardedFetch =>

@@ -1,41 +1,50 @@
 // Repairs the deltas of calls in a chat-completions stream: servers omit the index, change its meaning in later deltas, or start without an
 // ID. Packages join deltas by index, so that two calls would be merged, or one lost (rule MO-44). Pure, except for its own state; used by
 // chat-chunks.ts.
+import { requireFewCalls } from "./answer-limits.ts";
 import { isMembers, type Members } from "./normalize-stream.ts";
 
 /** One instance per stream. */
 export class CallDeltas {
-  readonly #indexes = new Map<string, number>();
-  readonly #knownIndexes = new Set<number>();
+  /** Our index of each call, by its ID and by the index that the server gave it: servers give any number. */
+  readonly #byId = new Map<string, number>();
+  readonly #byIndex = new Map<number, number>();
+  #count = 0;
   #lastIndex: number | undefined;
 
-  /** Repairs the deltas of one chunk in place. `answer_id` is the ID of the whole response. */
+  /** Repairs the deltas of one chunk in place. `answer_id` is the ID of the whole response. Throws ModelError if it has too many calls. */
   repair(calls: readonly unknown[], answer_id: unknown): void {
     for (const call of calls) {
       if (!isMembers(call)) continue;
       if (isMembers(call.function)) repairFunction(call.function);
-      const index = this.#findIndex(call);
-      if (!this.#knownIndexes.has(index) && !hasId(call)) call.id = `call_${String(answer_id ?? "answer")}_${index}`;
-      if (hasId(call)) this.#indexes.set(call.id, this.#indexes.get(call.id) ?? index);
-      else delete call.id;
-      this.#knownIndexes.add(index);
+      const knownIndex = this.#findIndex(call);
+      const index = knownIndex ?? this.#addCall(call);
+      if (knownIndex === undefined) {
+        const id = hasId(call) ? call.id : `call_${String(answer_id ?? "answer")}_${index}`;
+        call.id = id;
+        this.#byId.set(id, index);
+      } else if (!hasId(call) || !this.#byId.has(call.id)) delete call.id;
       this.#lastIndex = index;
       call.index = index;
     }
   }
 
-  #findIndex(call: Members): number {
-    const knownIndex = hasId(call) ? this.#indexes.get(call.id) : undefined;
+  /** Returns our index of the call that the delta continues; undefined if it starts one. */
+  #findIndex(call: Members): number | undefined {
+    const knownIndex = hasId(call) ? this.#byId.get(call.id) : undefined;
     if (knownIndex !== undefined) return knownIndex;
-    const givenIndex = typeof call.index === "number" ? call.index : undefined;
-    const isOpen = givenIndex !== undefined && this.#knownIndexes.has(givenIndex);
-    if (getName(call) === "" && this.#lastIndex !== undefined) return isOpen ? givenIndex : this.#lastIndex;
+    const openIndex = typeof call.index === "number" ? this.#byIndex.get(call.index) : undefined;
+    if (getName(call) === "" && this.#lastIndex !== undefined) return openIndex ?? this.#lastIndex;
     // A new ID and name under the index of another call start another call.
-    return givenIndex === undefined || (isOpen && hasId(call)) ? this.#nextIndex() : givenIndex;
+    return hasId(call) ? undefined : openIndex;
   }
 
-  #nextIndex(): number {
-    return this.#knownIndexes.size === 0 ? 0 : Math.max(...this.#knownIndexes) + 1;
+  #addCall({ index }: Members): number {
+    this.#count += 1;
+    requireFewCalls(this.#count);
+    const ownIndex = this.#count - 1;
+    if (typeof index === "number" && !this.#byIndex.has(index)) this.#byIndex.set(index, ownIndex);
+    return ownIndex;
   }
 }
 

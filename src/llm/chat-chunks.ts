@@ -119,7 +119,7 @@ const toEvents = (whole: Members): readonly (Members | string)[] | undefined => 
   const { id, created, model, usage } = whole;
   const chunk = { id, created, model, object: "chat.completion.chunk" };
   const { tool_calls, ...text } = choice.message;
-  const calls = Array.isArray(tool_calls) ? tool_calls.map((call, index) => ({ index, ...call })) : undefined;
+  const calls = Array.isArray(tool_calls) ? tool_calls.map((call, index) => ({ ...call, index })) : undefined;
   const delta = calls === undefined ? text : { ...text, tool_calls: calls };
   return [
     { ...chunk, choices: [{ index: 0, delta, finish_reason: null }] },

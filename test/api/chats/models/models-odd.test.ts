@@ -54,6 +54,24 @@ describe("an unusual end", () => {
   );
 });
 
+test("[CH-53] an answer with endless calls ends the turn with an error, and is requested once", () =>
+  runTurn(
+    (one) => {
+      const start = (index: number) => ({
+        index,
+        id: `call-${index}`,
+        type: "function",
+        function: { name: "look", arguments: "{" },
+      });
+      for (let index = 0; index < 1_000; index += 100)
+        one.sendRaw(chunk({ tool_calls: Array.from({ length: 100 }, (_, at) => start(index + at)) }));
+    },
+    ({ last_error }) => {
+      expect(last_error?.message).toContain("longer than a message can be, and was ended");
+      expect(last_error?.detail).toContain("more than 512 tool calls");
+    },
+  ));
+
 test("[MO-44] decodes chunks correctly at any split", async () => {
   await using world = await openModelWorld();
   await addModel(world);
