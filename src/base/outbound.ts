@@ -83,7 +83,7 @@ export class Outbound {
     } catch (error) {
       if (error instanceof OutboundError) throw error;
       if (timeout.signal.aborted) throw new OutboundError("failed", `${url.host} did not respond in time.`);
-      throw new OutboundError("failed", `${url.host} cannot be reached (${describeNetworkError(error)}).`, error);
+      throw toUnreachable(url.host, error);
     } finally {
       timer.cancel();
     }
@@ -107,7 +107,7 @@ export class Outbound {
       return new Response(body, { status, statusText, headers: response.headers });
     } catch (error) {
       if (error instanceof OutboundError || init.signal?.aborted) throw error;
-      throw new OutboundError("failed", `${url.host} cannot be reached (${describeNetworkError(error)}).`, error);
+      throw toUnreachable(url.host, error);
     }
   }
 
@@ -137,7 +137,7 @@ export class Outbound {
    */
   async resolveAddress(url: URL): Promise<string> {
     const host = url.hostname.replace(/^\[|\]$/g, "");
-    const addresses = isIP(host) ? [host] : await (this.#options.resolve ?? systemResolve)(host);
+    const addresses = isIP(host) ? [host] : await this.#resolveName(url, host);
     const [first] = addresses;
     if (first === undefined) throw new OutboundError("failed", `${host} has no address.`);
     const forbidden = addresses.find((address) => !this.#canCall(address));
@@ -147,6 +147,14 @@ export class Outbound {
       // Does not show the address: users who can enter URLs must not learn the addresses of internal names.
       `${host} is not a public address. If it is yours, add its network to the setting ${this.#options.setting ?? "allowed_private_networks"}.`,
     );
+  }
+
+  async #resolveName({ host }: URL, name: string): Promise<readonly string[]> {
+    try {
+      return await (this.#options.resolve ?? systemResolve)(name);
+    } catch (error) {
+      throw toUnreachable(host, error);
+    }
   }
 
   #canCall(address: string): boolean {
@@ -172,6 +180,9 @@ export class Outbound {
     return Buffer.concat(chunks).toString("utf8");
   }
 }
+
+const toUnreachable = (host: string, error: unknown): OutboundError =>
+  new OutboundError("failed", `${host} cannot be reached (${describeNetworkError(error)}).`, error);
 
 const checkScheme = (url: URL): void => {
   if (url.protocol === "https:" || url.protocol === "http:") return;

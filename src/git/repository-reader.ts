@@ -149,10 +149,7 @@ export class RepositoryReader {
     try {
       return await this.#options.outbound.open(target, { headers, signal });
     } catch (error) {
-      if (!(error instanceof OutboundError)) throw error;
-      throw new RepositoryError(error.reason === "refused" ? "refused" : "unreachable", error.message, {
-        cause: error,
-      });
+      throw toRepositoryError(error);
     }
   }
 
@@ -160,11 +157,16 @@ export class RepositoryReader {
     try {
       return await this.#options.outbound.resolveAddress(new URL(url));
     } catch (error) {
-      if (!(error instanceof OutboundError)) throw error;
-      throw new RepositoryError("refused", error.message, { cause: error });
+      throw toRepositoryError(error);
     }
   }
 }
+
+/** Returns other errors unchanged. */
+const toRepositoryError = (error: unknown): unknown =>
+  error instanceof OutboundError
+    ? new RepositoryError(error.reason === "refused" ? "refused" : "unreachable", error.message, { cause: error })
+    : error;
 
 const toAuthorization = (credential: GitCredential | undefined): Record<string, string> =>
   credential === undefined

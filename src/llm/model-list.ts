@@ -1,6 +1,7 @@
 // Lists the models of a provider, from the provider's own list. Used when a provider is set up, so that a model can be chosen instead of
 // typed.
 import { readJson } from "#base/json/read.ts";
+import { describeNetworkError } from "#base/network/failure-words.ts";
 import type { ProviderKind } from "#schema/chats/model-provider.ts";
 import type { GuardedFetch } from "./fetch.ts";
 
@@ -45,7 +46,7 @@ export const listModels = async (
   const url = `${requested.base_url || at}${path}`;
   const response = await fetch(url, { headers: headers(requested.key), signal }).catch((error: unknown) => {
     signal.throwIfAborted();
-    throw new ModelListError(`${url} cannot be reached: ${error instanceof Error ? error.message : "unknown reason"}.`);
+    throw new ModelListError(`${url} cannot be reached: ${describeNetworkError(error)}.`);
   });
   if (response.status === 401 || response.status === 403) throw new ModelListError("The provider rejected the key.");
   // A self-hosted server may support chats and have no list.

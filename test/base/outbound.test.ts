@@ -112,6 +112,18 @@ test("[EA-1] only addresses in the configured networks are called", async () => 
   expect(await fetchOutcome(createOutbound(), "http://nowhere.example/")).toBe("failed");
 });
 
+test("[EA-1] a name that cannot be resolved is a failure that names the host, for every kind of request", async () => {
+  const unknown: Resolve = () => Promise.reject(Object.assign(new Error("getaddrinfo"), { code: "ENOTFOUND" }));
+  const [client, url] = [createOutbound([], { resolve: unknown }), new URL("https://unknown.example:8443/a?b=c")];
+  const failure = { reason: "failed", message: "unknown.example:8443 cannot be reached (its name leads nowhere)." };
+  for (const call of [client.fetch(url), client.open(url), client.resolveAddress(url)]) {
+    const error = await call.then(() => undefined, (reason: unknown) => reason);
+    expect(error).toBeInstanceOf(OutboundError);
+    expect(error).toMatchObject(failure);
+  }
+  expect(await client.findRefusal(url)).toBeUndefined();
+});
+
 test("[EA-2] a name that resolves differently after the check reaches only the checked address", async () => {
   let lookups = 0;
   // The address of the first lookup refuses connections. The address of a second lookup would be called.

@@ -211,6 +211,22 @@ test("[RW-10] never calls a private address on a server with several users, not 
   expect(requestCount).toBe(1);
 });
 
+testNeeding([needs.ssh], "[RW-12] names a host without an address, also with a deploy key", async () => {
+  using temp = tempDirectory();
+  const resolve = () => Promise.reject(Object.assign(new Error("getaddrinfo"), { code: "ENOTFOUND" }));
+  const outbound = new Outbound({ clock: systemClock, allowed: [], resolve });
+  const reader = new RepositoryReader({ outbound, clock: systemClock, root: temp.path });
+  const refs = listCandidateRefs({});
+  const deploy_key = { ssh_url: "ssh://git@git.example.com/app.git", private_key: "" };
+  for (const more of [{}, { deploy_key }]) {
+    await expect(reader.open({ url: "https://git.example.com/app", refs, ...more })).rejects.toMatchObject({
+      name: "RepositoryError",
+      kind: "unreachable",
+      message: "git.example.com cannot be reached (its name leads nowhere).",
+    });
+  }
+});
+
 test("[RW-10] sends a token only to its own host, and follows redirects of a moved repository", async () => {
   const authorizations: (string | null)[] = [];
   using host = Bun.serve({
