@@ -117,7 +117,10 @@ test("[EA-1] a name that cannot be resolved is a failure that names the host, fo
   const [client, url] = [createOutbound([], { resolve: unknown }), new URL("https://unknown.example:8443/a?b=c")];
   const failure = { reason: "failed", message: "unknown.example:8443 cannot be reached (its name leads nowhere)." };
   for (const call of [client.fetch(url), client.open(url), client.resolveAddress(url)]) {
-    const error = await call.then(() => undefined, (reason: unknown) => reason);
+    const error = await call.then(
+      () => undefined,
+      (reason: unknown) => reason,
+    );
     expect(error).toBeInstanceOf(OutboundError);
     expect(error).toMatchObject(failure);
   }

@@ -111,6 +111,7 @@ export const agents = (ctx: ApiContext) =>
           audit: writesSetting("coding_agents"),
           access: "admins",
           scope: "chat_config:update",
+          outlivesGrant: true,
         }),
       },
     );

@@ -114,6 +114,7 @@ const linkRoutes = (ctx: ApiContext) =>
           audit: target.deletes(setting.linkIn("externalauth")),
           access: "users",
           scope: "user:update_personal",
+          outlivesGrant: true,
         }),
       },
     );

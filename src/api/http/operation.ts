@@ -56,13 +56,13 @@ export type OperationOptions = {
   /** The scope a key needs (rule ID-21); required for every operation for users. */
   readonly scope?: ScopeNeed;
   /**
-   * Set if the operation changes who has access to something: the scope that an application's token must have by name. `never`:
-   * applications cannot do it (rule OA-22).
+   * Set if the operation changes who has access to something, or ends or changes a sign-in, token or account: the scope that an
+   * application's token must have by name. `never`: applications cannot do it (rule OA-22).
    */
   readonly changesAccess?: AccessScope | "never";
   /**
-   * True if what it sets runs, instructs, deletes or silences something later, such as dotfiles, prompts and retention: applications cannot
-   * do it, because their authorization may have ended by then (rule OA-23).
+   * True if what it sets runs, instructs, deletes or silences something later, such as dotfiles, prompts and retention, or if it deletes such
+   * a setting: applications cannot do it, because their authorization may have ended by then (rule OA-23).
    */
   readonly outlivesGrant?: true;
   /** Replaces `scope` when the path says `me` in place of a user. */

@@ -94,6 +94,7 @@ export const invitations = (ctx: ApiContext) =>
           description: "Deletes the invitation. Its link stops working.",
           access: "users",
           scope: "user:delete",
+          changesAccess: "never",
         }),
       },
     );

@@ -164,6 +164,7 @@ export const mcpServers = (ctx: ApiContext) => {
           audit: target.deletes(target.mcpServer),
           access: "organization_admins",
           scope: "mcp_server:delete",
+          outlivesGrant: true,
         }),
       },
     );

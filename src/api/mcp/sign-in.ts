@@ -112,6 +112,7 @@ export const mcpSignIn = (ctx: ApiContext) => {
           audit: target.deletes(setting.linkIn("mcp_server")),
           access: "members",
           scope: "mcp_server:update",
+          outlivesGrant: true,
         }),
       },
     );

@@ -81,6 +81,7 @@ export const notificationsOfUser = (ctx: ApiContext) =>
           },
           access: "owner_only",
           scope: "user:update_personal",
+          outlivesGrant: true,
         }),
       },
     )
@@ -101,6 +102,7 @@ export const notificationsOfUser = (ctx: ApiContext) =>
           example: { endpoint: "https://push.example.com/1" },
           access: "owner_only",
           scope: "user:update_personal",
+          outlivesGrant: true,
         }),
       },
     )

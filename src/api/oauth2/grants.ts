@@ -75,6 +75,7 @@ export const oauth2Grants = (ctx: ApiContext) =>
           audit: target.deletes(target.oauth2Grant),
           access: "owner",
           scope: "api_key:delete",
+          changesAccess: "never",
         }),
       },
     );

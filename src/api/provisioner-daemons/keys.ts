@@ -136,6 +136,7 @@ export const provisionerKeys = (ctx: ApiContext) =>
           audit: target.deletes(target.provisionerKey),
           access: "organization_admins",
           scope: "provisioner_key:delete",
+          changesAccess: "never",
         }),
       },
     );

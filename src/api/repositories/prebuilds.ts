@@ -92,6 +92,7 @@ export const repositoryPrebuilds = (ctx: ApiContext) =>
           description:
             "Stops building images in advance. Existing images are kept until the total size of all images exceeds the limit.",
           scope: "template:delete",
+          outlivesGrant: true,
         }),
       },
     );

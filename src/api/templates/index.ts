@@ -257,6 +257,7 @@ const templateById = (ctx: ApiContext, present: Present) =>
           audit: target.deletes(target.template),
           access: "organization_admins",
           scope: "template:delete",
+          outlivesGrant: true,
         }),
       },
     );

@@ -64,6 +64,7 @@ export const deployKeys = (ctx: ApiContext) =>
           example: { url: "https://github.com/acme/app" },
           access: "owner_only",
           scope: "user:update_personal",
+          outlivesGrant: true,
         }),
       },
     )
@@ -84,6 +85,7 @@ export const deployKeys = (ctx: ApiContext) =>
           audit: target.deletes(target.deployKey),
           access: "owner_only",
           scope: "user:update_personal",
+          outlivesGrant: true,
         }),
       },
     );

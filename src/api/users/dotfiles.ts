@@ -68,6 +68,7 @@ export const userDotfiles = (ctx: ApiContext) =>
           audit: target.writes(target.user),
           access: "owner_only",
           scope: "user:update_personal",
+          outlivesGrant: true,
         }),
       },
     );

@@ -57,6 +57,7 @@ export const userById = (ctx: ApiContext) =>
           audit: target.deletes(target.user),
           access: "user_admins",
           scope: "user:delete",
+          changesAccess: "never",
         }),
       },
     )

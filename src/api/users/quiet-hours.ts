@@ -55,6 +55,7 @@ export const quietHours = (ctx: ApiContext) =>
           audit: target.writes(target.user),
           access: "owner",
           scope: "user:update_personal",
+          outlivesGrant: true,
         }),
       },
     )

@@ -132,6 +132,7 @@ export const userSecrets = (ctx: ApiContext) =>
           audit: target.deletes(target.secret),
           access: "owner_only",
           scope: "user_secret:delete",
+          outlivesGrant: true,
         }),
       },
     );

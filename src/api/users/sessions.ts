@@ -76,6 +76,7 @@ export const sessions = (ctx: ApiContext) =>
           audit: target.deletes(target.sessions),
           access: "owner",
           scope: "api_key:delete",
+          changesAccess: "never",
         }),
       },
     )
@@ -100,6 +101,7 @@ export const sessions = (ctx: ApiContext) =>
           audit: target.deletes(target.session),
           access: "owner",
           scope: "api_key:delete",
+          changesAccess: "never",
         }),
       },
     );

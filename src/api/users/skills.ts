@@ -129,6 +129,7 @@ export const userSkills = (ctx: ApiContext) =>
           audit: target.deletes(target.skill),
           access: "owner_only",
           scope: "user:update_personal",
+          outlivesGrant: true,
         }),
       },
     );

@@ -165,6 +165,7 @@ export const tokens = (ctx: ApiContext) =>
           example: { scopes: ["workspace:read"] },
           access: "owner",
           scope: "api_key:update",
+          changesAccess: "never",
         }),
       },
     )
@@ -206,6 +207,7 @@ export const tokens = (ctx: ApiContext) =>
           audit: target.writes(target.apiKey),
           access: "owner",
           scope: "api_key:update",
+          changesAccess: "never",
         }),
       },
     )
@@ -228,6 +230,7 @@ export const tokens = (ctx: ApiContext) =>
           audit: target.deletes(target.apiKey),
           access: "owner",
           scope: "api_key:delete",
+          changesAccess: "never",
         }),
       },
     );

@@ -41,8 +41,8 @@ test("[ID-21] a scope includes itself, its group and its wildcard, and nothing e
 /** Settings that neither run anything nor instruct a model. */
 const HARMLESS_SETTINGS = [
   ...["/debug-logging", "/user-debug-logging", "/user-compaction-thresholds/{model}", "/ai/settings"],
-  ...["/try", "/{user}/appearance", "/{user}/preferences", "/quiet-hours", "/deploy-keys", "/read-status"],
-  ...["/mark-all-as-read", "/webpush/subscription", "/webpush/test", "/notifications/test"],
+  ...["/try", "/{user}/appearance", "/{user}/preferences", "/read-status"],
+  ...["/mark-all-as-read", "/webpush/test", "/notifications/test"],
 ];
 
 describeInProcess("keys with scopes", () => {
@@ -92,21 +92,30 @@ describeInProcess("keys with scopes", () => {
     expect(sharing.flatMap(([name, { changesAccess }]) => (changesAccess ? [] : [name]))).toEqual([]);
   });
 
-  test("[OA-23] every setting with a later effect declares `outlivesGrant`, unless it is harmless", () => {
+  test("[OA-23] every setting with a later effect declares `outlivesGrant`, also a deletion, unless it is harmless", () => {
     const scopes: readonly string[] = [
       ...["chat_config:update", "user:update_personal", "user_secret:create", "user_secret:update"],
       ...["mcp_server:create", "mcp_server:update", "deployment_config:update", "notification:update", "user:update"],
+      ...["user_secret:delete", "mcp_server:delete", "template:delete"],
     ];
     const settings = [...readDeclarations(world.server)].filter(
       ([name, { scope }]) =>
-        !/^(?:GET|DELETE) /.test(name) &&
-        [scope].flat().some((name) => typeof name === "string" && scopes.includes(name)),
+        !name.startsWith("GET ") && [scope].flat().some((name) => typeof name === "string" && scopes.includes(name)),
     );
     const undecided = settings.flatMap(([name, { outlivesGrant, changesAccess }]) =>
       outlivesGrant || changesAccess || HARMLESS_SETTINGS.some((suffix) => name.endsWith(suffix)) ? [] : [name],
     );
     expect(undecided).toEqual([]);
     expect(settings.length).toBeGreaterThan(25);
+  });
+
+  test("[OA-22] every operation that ends or changes a sign-in, token, grant or account is closed to applications", () => {
+    const scopes: readonly ScopeNeed[] = [
+      ...(["api_key:update", "api_key:delete", "user:delete", "provisioner_key:delete"] as const),
+    ];
+    const ending = [...readDeclarations(world.server)].filter(([, { scope }]) => scope && scopes.includes(scope));
+    expect(ending.length).toBeGreaterThan(7);
+    expect(ending.flatMap(([name, { changesAccess }]) => (changesAccess === "never" ? [] : [name]))).toEqual([]);
   });
 
   test.each(["/api/v2/%61udit", "/api/v2/unheard-of", "/elsewhere/api/v2/workspaces"])(

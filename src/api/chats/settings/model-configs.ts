@@ -183,6 +183,7 @@ export const modelConfigs = (ctx: ApiContext) =>
           audit: target.deletes(setting.modelConfig),
           access: "admins",
           scope: "chat_config:update",
+          outlivesGrant: true,
         }),
       },
     );

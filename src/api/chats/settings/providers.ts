@@ -137,6 +137,7 @@ export const modelProviders = (ctx: ApiContext) =>
           audit: target.deletes(setting.modelProvider),
           access: "admins",
           scope: "chat_config:update",
+          outlivesGrant: true,
         }),
       },
     );
