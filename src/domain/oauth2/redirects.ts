@@ -5,7 +5,7 @@ import { isUnsafeLink } from "#schema/text.ts";
 const LOOPBACK = new Set(["127.0.0.1", "[::1]", "localhost"]);
 /** Schemes that browsers handle themselves or that belong to no program. */
 const RESERVED_SCHEMES =
-  /^(?:https?|wss?|file|about|blob|data|javascript|vbscript|filesystem|view-source|chrome|resource|intent|ms-[a-z-]+|search-ms):$/i;
+  /^(?:https?|wss?|file|about|blob|data|javascript|vbscript|filesystem|view-source|chrome|resource|intent|android-app|ms-[a-z-]+|search-ms|x-web-search):$/i;
 /**
  * Schemes that web sites can register for (`registerProtocolHandler`), and those whose programs send the address to a server: the code
  * would leave the user's machine.
@@ -46,11 +46,22 @@ const SHARED_SCHEMES = new Set([
   ],
   ...["rtmp", "rtsp", "smb", "svn", "telnet", "turn", "vnc", "webdav", "webdavs"],
 ]);
-/** Compound schemes such as `web+...`, for which any site can register, and `http+unix`. */
-const SHARED_PREFIX = /^(?:web|https?|ssh|git|svn|dav|davs|feed|ftp|webcal)\+/;
+/** Compound schemes such as `web+...` and `ext+...`, for which any site or browser extension can register, and `http+unix`. */
+const SHARED_PREFIX = /^(?:web|ext|https?|ssh|git|svn|dav|davs|feed|ftp|webcal)\+/;
+
+/** Schemes with which web browsers open an address, such as `microsoft-edge:https://...`, `googlechromes:` and `x-safari-https:`. */
+const BROWSER_SCHEME =
+  /(?:^|[.+-])(?:https?|(?:ms|microsoft-?)?edge|(?:google-?)?chromes?|chromium|firefox|brave|opera|vivaldi|safari|arc|duckduckgo|ddg[a-z]*|[a-z]*browser)(?=[.+:-])/;
+/** A web address after the scheme, also percent-encoded: the program that opens the link could open this address. */
+const WEB_ADDRESS = /\bhttps?(?::|%(?:25)*3a)|(?::|%(?:25)*3a)(?:\/|%(?:25)*2f){2}/i;
 
 /** `scheme`: in lower case, with a colon. */
-const isShared = (scheme: string): boolean => SHARED_SCHEMES.has(scheme.slice(0, -1)) || SHARED_PREFIX.test(scheme);
+const isShared = (scheme: string): boolean =>
+  SHARED_SCHEMES.has(scheme.slice(0, -1)) || SHARED_PREFIX.test(scheme) || BROWSER_SCHEME.test(scheme);
+
+/** Returns whether only one program opens the URL, on the user's machine (RFC 8252 7.1). */
+const isPrivateUse = ({ protocol }: URL, text: string): boolean =>
+  !RESERVED_SCHEMES.test(protocol) && !isShared(protocol) && !WEB_ADDRESS.test(text.slice(protocol.length));
 
 /** Parameters of the response: a redirect URI that already contains one could forge a response. */
 const RESPONSE_PARAMETERS = ["code", "state", "iss", "error"];
@@ -68,7 +79,7 @@ export const findRedirectUriProblem = (text: string, isSelfRegistered: boolean):
   if (url.username !== "" || url.password !== "") return "must not hold a user name or password";
   if (RESPONSE_PARAMETERS.some((name) => url.searchParams.has(name)))
     return `must not hold ${RESPONSE_PARAMETERS.join(", ")} in its query`;
-  if (isLoopback(url) || !(RESERVED_SCHEMES.test(url.protocol) || isShared(url.protocol))) return undefined;
+  if (isLoopback(url) || isPrivateUse(url, text)) return undefined;
   if (url.protocol === "https:" && !isSelfRegistered) return undefined;
   return isSelfRegistered
     ? "must be http on a loopback address, or have a scheme that only the program itself opens"

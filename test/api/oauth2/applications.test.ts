@@ -14,6 +14,7 @@ import {
   LOCAL_REDIRECT_URI,
   type OAuthError,
   openOAuth2,
+  PROGRAM_REDIRECT_URIS,
   type RegisteredClient,
   type Tokens,
 } from "./world.ts";
@@ -38,7 +39,7 @@ const {
   getTokenStatus,
 } = world;
 
-test("[OA-1] [OA-2] [OA-3] owners create applications with valid redirect URIs and secrets that appear once", async () => {
+test("[OA-1] [OA-2] [OA-3] [OA-5] owners create applications with valid redirect URIs and secrets that appear once", async () => {
   expect(await fetchStatus(ada, "GET", "/oauth2-provider/apps")).toBe(403);
   expect(await fetchStatus(ada, "GET", `/oauth2-provider/apps/${board.id}`)).toBe(403);
   const getCreateStatus = (body: object): Promise<number> => fetchStatus(admin, "POST", "/oauth2-provider/apps", body);
@@ -110,6 +111,9 @@ test("[OA-4] [OA-14] limits self-registered programs, and removes unused ones", 
   };
   expect(await getError({ redirect_uris: ["https://evil.example/"] })).toBe("400 invalid_redirect_uri");
   expect(await getError({ redirect_uris: [LOCAL_REDIRECT_URI, "web+evil://x/cb"] })).toBe("400 invalid_redirect_uri");
+  expect(await getError({ redirect_uris: ["microsoft-edge:https://evil.example/cb"] })).toBe(
+    "400 invalid_redirect_uri",
+  );
   expect(await getError({ client_name: "None" })).toBe("400 invalid_redirect_uri");
   expect(await getError({ redirect_uris: [LOCAL_REDIRECT_URI], grant_types: ["password"] })).toBe(
     "400 invalid_client_metadata",
@@ -123,7 +127,8 @@ test("[OA-4] [OA-14] limits self-registered programs, and removes unused ones", 
   const secret = await (await register({ redirect_uris: [LOCAL_REDIRECT_URI], client_name: "With\nsecret" })).json();
   expect(secret).toMatchObject({ client_name: "With secret", token_endpoint_auth_method: "client_secret_basic" });
   expect((secret as RegisteredClient).client_secret).toHaveLength(43);
-  for (let i = 0; i < 3; i++) expect((await register({ redirect_uris: [LOCAL_REDIRECT_URI] })).status).toBe(201);
+  expect((await register({ redirect_uris: PROGRAM_REDIRECT_URIS })).status).toBe(201);
+  expect((await register({ redirect_uris: [LOCAL_REDIRECT_URI] })).status).toBe(201);
   expect((await register({ redirect_uris: [LOCAL_REDIRECT_URI] })).status).toBe(429);
   // Ages the rows in the store, because advancing the clock by a month would run a million other timers.
   const { store } = getContext(server);

@@ -63,8 +63,27 @@ export const INVALID_REDIRECT_URIS = [
     "ssh://evil.example",
   ],
   ...["matrix:x", "sms:1", "mailto:x@evil.example", "http+unix://x", "ftp://evil.example/", "xmpp:x", "feed:x"],
+  // Web browsers open the address in these, wherever it leads.
+  ...["microsoft-edge:https://evil.example/cb", "microsoft-edge-https://evil.example/cb", "msedge:x"],
+  ...["googlechromes://evil.example/cb", "googlechrome-x-callback://x-callback-url/open/?url=x", "Firefox://open-url"],
+  ...["firefox-focus://open-url", "opera-https://evil.example", "touch-https://evil.example", "ext+evil:x"],
+  ...[
+    "x-safari-https://evil.example/cb",
+    "ddgQuickLink://evil.example",
+    "brave://open-url",
+    "ucbrowser://evil.example",
+  ],
+  ...["android-app://com.example/https/evil.example", "editor:https://evil.example/cb", "editor:http:evil.example"],
+  ...["editor://open?url=https://evil.example/cb", "editor://open?url=https%3A%2F%2Fevil.example"],
+  "editor://open?url=x%253A%252F%252Fevil.example",
   "/callback",
   "",
+];
+
+/** Redirect URIs of programs, with their own schemes. */
+export const PROGRAM_REDIRECT_URIS = [
+  ...["vscode://publisher.extension/callback?windowId=1", "cursor://anysphere.cursor-mcp/oauth/callback", "zed:/back"],
+  ...["com.example.editor:/oauth2redirect", "com.example.operator:///back", "jetbrains-gateway://connect/oauth"],
 ];
 
 export type Tokens = { access_token: string; refresh_token: string; expires_in: number; scope: string };
