@@ -143,10 +143,20 @@ export class Client {
   async #json(method: Method, path: string, body: unknown, options?: RequestOptions): Promise<unknown> {
     const response = await this.fetch(method, path, body, options);
     const text = await response.text();
-    if (response.ok) return text === "" ? undefined : JSON.parse(text);
+    if (response.ok) return text === "" ? undefined : parseAnswer(text, response.status, this.url);
     throw new ApiError(response.status, parseErrorBody(text, response.status));
   }
 }
+
+/** Throws ApiError if the response is not JSON. */
+const parseAnswer = (text: string, status: number, { origin }: URL): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    const message = `The response of ${origin} is not JSON: another program or a proxy answered. Check the server's URL.`;
+    throw new ApiError(status, { message });
+  }
+};
 
 const parseErrorBody = (text: string, status: number): Generic => {
   try {

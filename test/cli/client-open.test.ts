@@ -6,7 +6,7 @@ import { Client } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { until } from "#test/support/until.ts";
 import { ECHO, seedTemplate } from "#test/support/workspaces.ts";
-import { openClientWorld, signInAs } from "./client-world.ts";
+import { openClientWorld, readToken, signInAs } from "./client-world.ts";
 
 const readOpened = (): string => readFileSync(join(world.home, "opened"), "utf8");
 
@@ -88,6 +88,30 @@ test("[CV-26] an app that starts an unknown program opens only after the user ha
   await runOk("open app dev docs");
   await runOk("open app dev steam --yes");
   expect(readOpened()).toBe("steam://run/1");
+});
+
+test("[CV-26] a server's list of schemes only shortens the list of the program itself", async () => {
+  const openWith = async (app: string, external_app_schemes: string[]) => {
+    using proxy = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      async fetch({ url, headers }) {
+        const { pathname, search } = new URL(url);
+        if (pathname === "/api/v2/applications/host") return Response.json({ host: "", external_app_schemes });
+        const answer = await fetch(new URL(pathname + search, world.server.url), { headers });
+        return new Response(await answer.text(), { status: answer.status });
+      },
+    });
+    const env = { SLIPWAY_URL: proxy.url.href, SLIPWAY_TOKEN: readToken(world) };
+    return await world.run(["open", "app", "dev", app], { env });
+  };
+  await runOk("open app dev docs");
+  const refused = { code: 2, err: expect.stringContaining("nothing was opened") };
+  expect(await openWith("steam", ["steam", "vscode"])).toMatchObject(refused);
+  expect(await openWith("code", [])).toMatchObject(refused);
+  expect(readOpened()).toBe("https://docs.example.com/a?b=c");
+  expect(await openWith("code", ["vscode"])).toMatchObject({ code: 0 });
+  expect(readOpened()).toBe("vscode://file/srv");
 });
 
 test("[CV-26] if no program can open links, the link is printed without a token", async () => {

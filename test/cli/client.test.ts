@@ -142,6 +142,23 @@ describe("signing in", () => {
     expect(damaged).toMatchObject({ code: 1, err: expect.stringContaining("is damaged") });
   });
 
+  test("[CV-3] a response that is not JSON, or does not match its content-encoding, is a sentence without a stack", async () => {
+    const answers: readonly (readonly [body: string, headers: Record<string, string>, words: string])[] = [
+      ["<html>", {}, "is not JSON: another program or a proxy answered. Check the server's URL.\n"],
+      ...["zstd", "gzip", "br", "deflate"].map(
+        (encoding) =>
+          ["[]", { "content-encoding": encoding }, "sent a response that cannot be decompressed ("] as const,
+      ),
+    ];
+    for (const [body, headers, words] of answers) {
+      using server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response(body, { headers }) });
+      const { code, err } = await run(`workspaces list --url ${server.url.origin} --token x`);
+      expect([code, err]).toEqual([1, expect.stringContaining(words)]);
+      expect(err).not.toContain(" at ");
+      expect(err).toContain(`slipway workspaces list: `);
+    }
+  });
+
   const writeDamagedSession = (): string => {
     mkdirSync(join(world.home, "damaged", "slipway"), { recursive: true });
     writeFileSync(join(world.home, "damaged", "slipway", "session.json"), "{");

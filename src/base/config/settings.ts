@@ -2,6 +2,7 @@
 // from it (rules CF-1, CF-2). Every entry must be used somewhere.
 
 import { EMAIL_PATTERN } from "../email-address.ts";
+import { EDITOR_SCHEMES } from "../links/external-link.ts";
 import { DOCKER_SETTINGS } from "./docker-settings.ts";
 import { EXTERNAL_AUTH_SETTINGS } from "./external-auth-settings.ts";
 import { HOME_BACKUP_SETTINGS } from "./home-backup-settings.ts";
@@ -120,17 +121,10 @@ export const SERVER_SETTINGS = {
     group: "Network",
     help: "The maximum size of a WebSocket message from an app to its user, in MiB. The user's messages can have a quarter of it, but at least 5 MiB. A larger message closes the WebSocket with 1009. Each message is buffered in memory as a whole, so a higher value allows fewer visitors without an account.",
   }),
-  external_app_schemes: setting(
-    programSchemes,
-    [
-      ...["vscode", "vscode-insiders", "vscodium", "cursor", "windsurf", "kiro", "positron", "antigravity", "trae"],
-      ...["jetbrains", "jetbrains-gateway", "fleet", "zed"],
-    ],
-    {
-      group: "Network",
-      help: "URL schemes of external apps that can receive a key for their workspace, after the workspace's owner has agreed. Any program that opens such links gets the key, so list only programs that you trust. If empty, external apps get no key.",
-    },
-  ),
+  external_app_schemes: setting(programSchemes, EDITOR_SCHEMES, {
+    group: "Network",
+    help: "URL schemes of external apps that can receive a key for their workspace, after the workspace's owner has agreed. Any program that opens such links gets the key, so list only programs that you trust. If empty, external apps get no key.",
+  }),
   trusted_proxies: setting(networks, [], {
     group: "Network",
     help: "Proxies whose X-Forwarded-For header is trusted. If empty, none.",

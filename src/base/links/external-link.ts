@@ -4,6 +4,12 @@
 /** Placeholder for a session key in template links, as used by existing templates. */
 export const KEY_PLACEHOLDER = "$SESSION_TOKEN";
 
+/** Schemes of editors: the default of `external_app_schemes`. The command line opens no other program without a question. */
+export const EDITOR_SCHEMES: readonly string[] = [
+  ...["vscode", "vscode-insiders", "vscodium", "cursor", "windsurf", "kiro", "positron", "antigravity", "trae"],
+  ...["jetbrains", "jetbrains-gateway", "fleet", "zed"],
+];
+
 type ExternalApp = { readonly external: boolean; readonly url: string };
 
 /** Returns whether an app's link has a placeholder for a key. Links to web pages never get a key. */

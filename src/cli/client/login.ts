@@ -61,7 +61,7 @@ const readLastSession = (input: VerbInput) => {
 const requireSlipway = async (url: URL, { signal, headers }: VerbInput): Promise<void> => {
   const request = new Client(url, undefined, headers).get("/api/v2/buildinfo", { signal });
   const buildInfo = await request.catch((error) => {
-    if (error instanceof ApiError || error instanceof SyntaxError) return null;
+    if (error instanceof ApiError) return null;
     throw error;
   });
   if (typeof buildInfo?.version !== "string") throw new VerbFailure(`${url.origin} is not a Slipway server`);

@@ -95,9 +95,9 @@ const formatError = (error: unknown, server: string, verb: string): string | und
   if (error instanceof VerbFailure) return error.message;
   if (error instanceof ApiError) return formatApiError(error, verb);
   const { code } = error as { code?: unknown };
-  return typeof code === "string" && isNetworkError(code)
-    ? `${server} does not answer (${toPlainLine(describeNetworkError(error))})`
-    : undefined;
+  if (typeof code !== "string") return undefined;
+  if (DECOMPRESSION_ERROR.test(code)) return `${server} sent a response that cannot be decompressed (${code})`;
+  return isNetworkError(code) ? `${server} does not answer (${toPlainLine(describeNetworkError(error))})` : undefined;
 };
 
 const formatApiError = ({ status, body, message }: ApiError, verb: string): string => {
@@ -107,6 +107,9 @@ const formatApiError = ({ status, body, message }: ApiError, verb: string): stri
   const hint = status === 401 && verb !== "login" ? " Run `slipway login` to sign in." : "";
   return `${toPlainLine(message)}${fields.join("")}${hint}`;
 };
+
+/** The runtime's codes for a response whose content does not match its `content-encoding`. */
+const DECOMPRESSION_ERROR = /^(Zlib|Brotli|Zstd)\w*Error$/;
 
 const isNetworkError = (code: string): boolean =>
   /^(E(CONN|HOST|NET|PIPE|TIMEDOUT|NOTFOUND|AI)|Connection|FailedToOpenSocket|Timeout|DNS|HTTP|InvalidHTTP|Unexpected|Malformed)|CERT|SSL|TLS|SIGNED/.test(

@@ -307,7 +307,7 @@ export const OPEN = group({
       name: "app",
       completes,
       usage: "WORKSPACE[.AGENT] APP [--print] [--yes]",
-      help: "Opens a workspace app in the browser. Asks before it starts another program, except for the schemes in external_app_schemes.",
+      help: "Opens a workspace app in the browser. Asks before it starts another program, except for editors whose scheme is in external_app_schemes.",
       load: () => import("../client/open/app.ts"),
     },
   ],

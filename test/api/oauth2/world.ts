@@ -63,7 +63,7 @@ export const INVALID_REDIRECT_URIS = [
     "ssh://evil.example",
   ],
   ...["matrix:x", "sms:1", "mailto:x@evil.example", "http+unix://x", "ftp://evil.example/", "xmpp:x", "feed:x"],
-  // Web browsers open the address in these, wherever it leads.
+  // Web browsers open the address in these.
   ...["microsoft-edge:https://evil.example/cb", "microsoft-edge-https://evil.example/cb", "msedge:x"],
   ...["googlechromes://evil.example/cb", "googlechrome-x-callback://x-callback-url/open/?url=x", "Firefox://open-url"],
   ...["firefox-focus://open-url", "opera-https://evil.example", "touch-https://evil.example", "ext+evil:x"],

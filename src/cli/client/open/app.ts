@@ -1,4 +1,5 @@
 // `slipway open app WORKSPACE[.AGENT] [APP]`: opens an app of a workspace in the browser, or in the program for its link after confirmation.
+import { EDITOR_SCHEMES } from "#base/links/external-link.ts";
 import { readArguments, requireNoWords } from "../../arguments.ts";
 import { VerbFailure } from "../../failure.ts";
 import { promptIfMissing, requireConfirmable, requireConfirmation, takeOneWord } from "../../missing-arguments.ts";
@@ -37,7 +38,10 @@ export const run: RunVerb = async (input) => {
     if (has.json) input.print(JSON.stringify({ link }));
     else if (has.print) input.print(toPlainLine(link));
     else {
-      const isTrusted = ["http", "https", ...external_app_schemes].includes(new URL(link).protocol.slice(0, -1));
+      // The server's list only shortens the program's own: a server must not choose which programs start without a question.
+      const scheme = new URL(link).protocol.slice(0, -1);
+      const isEditor = EDITOR_SCHEMES.includes(scheme) && external_app_schemes.includes(scheme);
+      const isTrusted = scheme === "http" || scheme === "https" || isEditor;
       if (!isTrusted && !has.yes) await confirmProgram(input, link);
       await openInBrowser(link);
     }
