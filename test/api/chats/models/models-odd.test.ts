@@ -64,7 +64,7 @@ test("[CH-53] an answer with endless calls ends the turn with an error, and is r
         function: { name: "look", arguments: "{" },
       });
       for (let index = 0; index < 1_000; index += 100)
-        one.sendRaw(chunk({ tool_calls: Array.from({ length: 100 }, (_, at) => start(index + at)) }));
+        one.sendRaw(toChunk({ tool_calls: Array.from({ length: 100 }, (_, at) => start(index + at)) }));
     },
     ({ last_error }) => {
       expect(last_error?.message).toContain("longer than a message can be, and was ended");
