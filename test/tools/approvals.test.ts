@@ -49,6 +49,7 @@ test("[PE-16] the owner sees a waiting call's diff against the current file, or 
   expect(calls[4]).toMatchObject({
     command: { folder: "/tmp", parts: ["git status -s", "ls"], in_background: true },
     always: [
+      { tool: "execute", command: "cd /tmp", action: "allow" },
       { tool: "execute", command: "git status", action: "allow" },
       { tool: "execute", command: "ls", action: "allow" },
     ],
@@ -70,6 +71,7 @@ test("[PE-16] the owner sees a waiting call's diff against the current file, or 
   expect((await owner.get<Chat>(`/api/v2/chats/${id}`)).permissions).toEqual({
     default: "ask_changes",
     rules: [
+      { tool: "execute", command: "cd /tmp", action: "allow" },
       { tool: "execute", command: "git status", action: "allow" },
       { tool: "execute", command: "ls", action: "allow" },
     ],
