@@ -1,4 +1,5 @@
-// Attaches the files that a message names to its chat, in the same commit, and detaches files that no message names anymore (facts/chats 3.4).
+// Attaches the files mentioned in a message to the chat, in the same commit, and detaches files that no message mentions anymore
+// (facts/chats 3.4).
 import { linkChatFiles, listChatFiles, unlinkChatFiles } from "#db/chats/files.ts";
 import { listFileMessages } from "#db/chats/messages.ts";
 import type { Statement } from "#db/engine/sql.ts";
@@ -7,7 +8,10 @@ import type { MessagePart } from "#schema/chats/chat-part.ts";
 import type { ChatState } from "./machine/chat-state.ts";
 import type { Change } from "./machine/decision.ts";
 
-/** `chat` is the key. `stale` rejects the batch when another chat has taken one of the files. */
+/**
+ * Returns the writes that attach a message's files. `chat` is the key. The commit is rejected as stale if another chat has taken one of the
+ * files.
+ */
 export const buildAttachWrites = (chat: number, content: readonly MessagePart[], now: number): Statement[] => {
   const ids = content.flatMap(({ type, file_id }) => (type === "file" && file_id ? [file_id] : []));
   return linkChatFiles(chat, [...new Set(ids)], now);

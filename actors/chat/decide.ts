@@ -11,7 +11,7 @@ import type { ChatDeps } from "./deps.ts";
 import type { ChatState } from "./machine/chat-state.ts";
 import type { Change, Command, CommandInput, CommandType } from "./machine/decision.ts";
 import { toPromotionPatch } from "./machine/promoted.ts";
-import { numbersFor, transition } from "./machine/state.ts";
+import { countMessageIds, transition } from "./machine/state.ts";
 import type { ChatPatch, LateResult } from "./messages.ts";
 import { buildWrites, toPatchWrites } from "./storage/writes.ts";
 
@@ -27,7 +27,7 @@ export const decide = async (deps: ChatDeps, state: ChatState, input: CommandInp
 /** Decides a command of a turn or a timer. */
 export const decideLate = async (deps: ChatDeps, state: ChatState, input: CommandInput): Promise<TurnDecision> => {
   const { store, clock } = deps;
-  const count = numbersFor(state, input as { type: CommandType });
+  const count = countMessageIds(state, input as { type: CommandType });
   const first_id = count === 0 ? 0 : await store.reserve("messages", count);
   const refusal = await findRefusalOfNext(deps, state, input);
   const decision = transition(state, { ...input, ...refusal, first_id, now: clock.now() } as Command);

@@ -2,7 +2,7 @@
 // titles, pull requests and the search index.
 import type { ChatState } from "./machine/chat-state.ts";
 import type { PendingCall, RetryState } from "./machine/decision.ts";
-import type { PromptOf } from "./prompt/prompt.ts";
+import type { PromptChat } from "./prompt/prompt.ts";
 import type { CopiedMessages } from "./turn/checkpoints.ts";
 import type { PartBatch } from "./turn/stream-buffer.ts";
 
@@ -16,7 +16,7 @@ export type TurnStart = { readonly isResumed?: boolean; readonly retry?: RetrySt
 export type InterruptedChat = {
   readonly id: string;
   readonly pending_calls: readonly PendingCall[];
-  readonly about: PromptOf;
+  readonly about: PromptChat;
 };
 
 type TurnFields = "id" | "owner_id" | "part" | "coding_agent" | "parent_chat_id" | "history_version";

@@ -18,7 +18,7 @@ import type {
   RetryState,
   ToolResult,
 } from "./machine/decision.ts";
-import type { PromptOf } from "./prompt/prompt.ts";
+import type { PromptChat } from "./prompt/prompt.ts";
 import type { PartBatch } from "./turn/stream-buffer.ts";
 
 /** Metadata: ordinary updates that do not increase a version (facts/chats 1.1). */
@@ -142,7 +142,7 @@ export type StartedAttempt = {
   /** Whether calls for the client also have no result yet. */
   readonly awaits_client: boolean;
   /** The chat properties that the system prompt depends on. */
-  readonly about: PromptOf;
+  readonly about: PromptChat;
   /** The chat's parent and root; both are null in a root chat. */
   readonly family: Pick<ChatRow, "parent_chat_id" | "root_chat_id">;
   /** The chat's selected MCP servers of the organization. */

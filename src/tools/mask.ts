@@ -81,7 +81,7 @@ export class SecretMask {
   }
 
   /** Like `text`, but without the end of a text in progress that could be the start of a secret. */
-  open(text: string): string {
+  maskPartial(text: string): string {
     return this.stream().push(text);
   }
 

@@ -6,15 +6,15 @@ import type { ToolAnswer } from "#src/tools/run.ts";
 import { Wakeup } from "#src/wire/index.ts";
 
 /** A call that Slipway runs for the agent, under the tool's real name. */
-export type OwnCall = ChatTool & { readonly tool_call_id: string };
+export type ServerCall = ChatTool & { readonly tool_call_id: string };
 
 /** A question of the agent, which waits for the answer. */
 export type AgentQuestion = {
   readonly call: ToolCallUpdate;
-  /** The agent writes this file through its client, without a tool call. */
+  /** The agent asks Slipway, its ACP client, to write this file; there is no tool call. */
   readonly isWrite: boolean;
   /** Set when Slipway runs the call, so that the tool and arguments are known rather than described by the agent. */
-  readonly own?: OwnCall;
+  readonly own?: ServerCall;
   /** `undefined`: the turn ended before an answer. */
   answer(isGranted: boolean | undefined): void;
 };
@@ -26,13 +26,21 @@ export type AgentEvent =
   | { readonly type: "written"; readonly tool_call_id: string; readonly error: string | undefined }
   /** A call that Slipway ran for the agent has finished. */
   | { readonly type: "ran"; readonly tool_call_id: string; readonly answer: ToolAnswer }
-  /** A terminal that calls may show has printed output. */
-  | { readonly type: "printed"; readonly terminal_id: string; taken(): void }
+  /** A terminal that calls may show has printed output. The reader of the output calls `onHandled`, so that the next output is reported. */
+  | { readonly type: "printed"; readonly terminal_id: string; onHandled(): void }
   /** The gateway rejected a model call of the agent because a budget is used up. */
   | { readonly type: "refused" }
   | { readonly type: "ended"; readonly stop: StopReason }
-  /** `isGone`: the program has ended; otherwise it has refused the prompt. `excess`: says which limit a message of the program exceeded, if it was ended for that. */
-  | { readonly type: "failed"; readonly reason: string; readonly isGone: boolean; readonly excess: string | undefined };
+  /**
+   * `isGone`: the program has ended; otherwise it has refused the prompt. `limit_exceeded`: set if Slipway ended the program because a
+   * message exceeded a limit; says which.
+   */
+  | {
+      readonly type: "failed";
+      readonly reason: string;
+      readonly isGone: boolean;
+      readonly limit_exceeded: string | undefined;
+    };
 
 /** Maximum waiting events and their characters. Further events of a program that writes faster than it is read are dropped and its questions canceled. */
 const MAX_WAITING = 100_000;

@@ -15,7 +15,7 @@ const MAX_RESULT = 2_000;
 
 export type Handover = {
   /** Whether the stored session still matches the history, so that only newer messages need to be sent. */
-  readonly isKnown: boolean;
+  readonly isChatInSession: boolean;
   /** New text from people and hooks. */
   readonly newText: string;
   /** Whether a person has written a new message. */
@@ -30,7 +30,7 @@ export const buildHandover = (history: readonly Row[], stored: StoredSession | n
   const lastKnownIndex = stored === null ? -1 : history.findIndex(({ id }) => id === stored.through);
   const newRows = history.slice(lastKnownIndex + 1).filter(({ role }) => role === "user");
   return {
-    isKnown: lastKnownIndex >= 0,
+    isChatInSession: lastKnownIndex >= 0,
     newText: newRows.map(({ content }) => formatContent(content)).join("\n\n"),
     hasNewMessages: newRows.some((row) => !isHookRow(row)),
     files: listFiles(newRows),

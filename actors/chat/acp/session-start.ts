@@ -32,7 +32,7 @@ const PROMPT_TIMEOUT_MS = 60_000;
 export type StartPlan = {
   readonly context: Awaited<ReturnType<typeof prepareContext>>;
   /** Whether the stored session knows the history up to its last prompt. */
-  readonly isKnown: boolean;
+  readonly isChatInSession: boolean;
   /** The session that was open, even if it was ended now. */
   readonly live: AgentSession | undefined;
 };
@@ -72,10 +72,10 @@ export const prepareStart = async (
   profile: CodingAgent,
 ): Promise<{ readonly running: AgentSession } | StartPlan> => {
   const { sessions } = deps;
-  const { isKnown, hasNewMessages } = buildHandover(history, begun.coding_agent?.session ?? null);
+  const { isChatInSession, hasNewMessages } = buildHandover(history, begun.coding_agent?.session ?? null);
   const live = sessions.findSession(chat_id);
   if (live?.isPrompting) {
-    if (isKnown && !hasNewMessages) {
+    if (isChatInSession && !hasNewMessages) {
       // The chat no longer waits for a person, so the questions in its history are declined.
       for (const id of begun.awaits_client ? [] : live.questions.open) {
         if (history.some(({ content }) => content.some((one) => one.tool_call_id === id))) {
@@ -89,8 +89,8 @@ export const prepareStart = async (
   const context = await prepareContext(deps, begun, history, profile);
   // Something that the agent reads only at startup has changed (instructions, skills, MCP servers, workspace), or its session has another
   // history.
-  if (live && (!isKnown || live.given_key !== context.key)) sessions.end(chat_id);
-  return { context, isKnown, live };
+  if (live && (!isChatInSession || live.given_key !== context.key)) sessions.end(chat_id);
+  return { context, isChatInSession, live };
 };
 
 /** Sends the agent what is new to it, unless `signal` has ended the turn. */

@@ -29,7 +29,7 @@ import { findFilesOutside } from "#src/tools/files/real-path.ts";
 import { getCommand, getPaths, isEdit } from "#src/tools/permission-mode.ts";
 import type { ToolAnswer } from "#src/tools/run.ts";
 import { INTERRUPTED_REASON, type ToolAgent } from "#src/tools/tool.ts";
-import { type AgentEvent, AgentEvents, type AgentQuestion, type OwnCall } from "./events.ts";
+import { type AgentEvent, AgentEvents, type AgentQuestion, type ServerCall } from "./events.ts";
 import { chooseOption } from "./modes.ts";
 import { Questions } from "./questions.ts";
 import type { AgentStep } from "./step.ts";
@@ -156,7 +156,7 @@ export class AgentSession {
       (terminal_id) => {
         if (!session?.isPrompting || printed.has(terminal_id)) return;
         printed.add(terminal_id);
-        events.push({ type: "printed", terminal_id, taken: () => printed.delete(terminal_id) });
+        events.push({ type: "printed", terminal_id, onHandled: () => printed.delete(terminal_id) });
       },
     );
     const requests: AgentRequests = {
@@ -278,7 +278,7 @@ export class AgentSession {
         await finishesWithin(this.#clock, 1_000, this.#connection.closed);
         const reason = this.#isGone ? await this.#stdio.ended : formatError(error);
         const { excess } = this.#connection;
-        this.events.push({ type: "failed", reason, isGone: this.#isGone, excess });
+        this.events.push({ type: "failed", reason, isGone: this.#isGone, limit_exceeded: excess });
       },
     );
     this.#prompt = prompt.finally(() => {
@@ -346,7 +346,7 @@ export class AgentSession {
   /**
    * Checks a call that Slipway runs against the chat's rules, asking a person where needed. Resolves to undefined once the turn is over.
    */
-  #requestApproval(own: OwnCall): Promise<boolean | undefined> {
+  #requestApproval(own: ServerCall): Promise<boolean | undefined> {
     const { tool_call_id, tool_name, args } = own;
     const call = { toolCallId: tool_call_id, title: tool_name, kind: "other" as const, rawInput: args };
     return new Promise((answer) => this.#pushQuestion({ call, isWrite: false, own, answer }));
@@ -359,7 +359,7 @@ export class AgentSession {
   }
 
   /** Runs the call after the chat's rules, and a person where required, have approved it. */
-  async #runApproved(own: OwnCall, run: (signal: AbortSignal) => Promise<ToolAnswer>): Promise<ToolAnswer> {
+  async #runApproved(own: ServerCall, run: (signal: AbortSignal) => Promise<ToolAnswer>): Promise<ToolAnswer> {
     const { tool_call_id } = own;
     const { signal } = this.#running;
     const isGranted = await this.#requestApproval(own);

@@ -46,12 +46,17 @@ export class AgentSessions {
     }
   }
 
-  /** Marks the session as used by a turn, or as idle. */
-  use(chat_id: string, isUsed: boolean): void {
+  /** Marks the session as used by a turn, so that it does not time out. */
+  markUsed(chat_id: string): void {
+    this.#entries.get(chat_id)?.idle?.cancel();
+  }
+
+  /** Marks the session as idle. It ends after the idle timeout. */
+  markIdle(chat_id: string): void {
     const entry = this.#entries.get(chat_id);
     if (!entry) return;
     entry.idle?.cancel();
-    if (!isUsed) entry.idle = this.#clock.after(IDLE_TIMEOUT_MS, () => this.end(chat_id));
+    entry.idle = this.#clock.after(IDLE_TIMEOUT_MS, () => this.end(chat_id));
   }
 
   end(chat_id: string): void {

@@ -1,4 +1,5 @@
-// One step of a coding agent's turn: its text and calls since the last commit, as messages of the chat and as parts for followers.
+// One step of a coding agent's turn: its text and calls since the last commit, as messages of the chat and as message parts
+// for the people who watch the chat live.
 import { toRfc3339 } from "#base/clock.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import {
@@ -33,17 +34,21 @@ type StepCall = {
   answer: ToolAnswer | undefined;
   /** Why the call was refused. */
   refusal: string | undefined;
-  shown: string;
-  over_at: number | undefined;
+  /** The output that was already sent to the people who watch the chat. */
+  pushedOutput: string;
+  ended_at: number | undefined;
 };
 
 type Push = (part: MessagePart, role: "assistant" | "tool") => void;
 
-/** Maximum characters of a step's text and calls, which the collector counts with their events. */
+/** Maximum characters of a step's text and calls: half of a message's limit, because the collector also counts the events' overhead. */
 const MAX_STEP_CHARACTERS = MAX_MESSAGE_CHARACTERS / 2;
 
-/** What to do with calls that are still open when the step is stored: carry them into the next step, or answer them with an error. */
-type Open = { readonly asked: string } | { readonly error: string } | "carried";
+/**
+ * What to do with unfinished calls when the step is stored: keep the call that a person is asked about, answer all with an error, or carry
+ * them into the next step.
+ */
+type UnfinishedCalls = { readonly asked: string } | { readonly error: string } | "carried";
 
 export class AgentStep {
   readonly #mask: SecretMask;
@@ -80,7 +85,7 @@ export class AgentStep {
   /** Adds a call of an earlier step that still needs a result; `refusal` is the reason for the refusal. */
   adopt({ tool_call_id, tool_name, args }: PendingCall, now: number, refusal?: string): void {
     const call = applyUpdate(undefined, { toolCallId: tool_call_id, rawInput: args });
-    const noResult = { own: undefined, answer: undefined, refusal, shown: "", over_at: undefined };
+    const noResult = { own: undefined, answer: undefined, refusal, pushedOutput: "", ended_at: undefined };
     const stepCall = { call, part: undefined, isStored: true, tool_name, ...noResult };
     this.#calls.set(tool_call_id, stepCall);
     this.#open += 1;
@@ -89,8 +94,8 @@ export class AgentStep {
 
   /** Takes over the calls that were open when the previous step was stored, and are in none of its messages. */
   carry(before: AgentStep, now: number): void {
-    for (const { call, over_at, isStored } of before.#calls.values()) {
-      const isCarried = over_at === undefined && !isStored && !before.#asked.has(call.id);
+    for (const { call, ended_at, isStored } of before.#calls.values()) {
+      const isCarried = ended_at === undefined && !isStored && !before.#asked.has(call.id);
       if (isCarried) this.#update({ toolCallId: call.id }, now, call);
     }
   }
@@ -98,7 +103,7 @@ export class AgentStep {
   /** Returns whether the call was running when the step was stored. */
   isRunning(id: string): boolean {
     const stepCall = this.#calls.get(id);
-    return stepCall !== undefined && stepCall.over_at === undefined && !this.#asked.has(id);
+    return stepCall !== undefined && stepCall.ended_at === undefined && !this.#asked.has(id);
   }
 
   /** Applies an update of the agent. `toChatCallId` returns the chat's ID for the agent's call. */
@@ -141,8 +146,8 @@ export class AgentStep {
     }
   }
 
-  /** Returns the call in question as the chat displays it. */
-  describe(update: ToolCallUpdate, now: number, own?: ChatTool): AgentToolCall {
+  /** Adds a call that the agent requests to the step, and returns it as the chat displays it. */
+  addCall(update: ToolCallUpdate, now: number, own?: ChatTool): AgentToolCall {
     return this.#update(update, now, undefined, { own }).call;
   }
 
@@ -154,12 +159,12 @@ export class AgentStep {
   /** Refuses the call. The reason is its result, whatever the agent reports later. */
   refuse(id: string, why: string, now: number): void {
     const stepCall = this.#calls.get(id);
-    if (!stepCall || stepCall.over_at !== undefined) return;
+    if (!stepCall || stepCall.ended_at !== undefined) return;
     stepCall.refusal = why;
     this.#end(stepCall, now);
   }
 
-  /** Records the end of a write through the client. A write without a question is not a call of the chat. */
+  /** Records the end of a write through the client. A write that needed no permission is not shown in the chat. */
   endWrite(id: string, error: string | undefined, now: number): void {
     if (!this.#calls.has(id)) return;
     const output =
@@ -168,10 +173,13 @@ export class AgentStep {
     this.#update({ toolCallId: id, kind: "edit", status, content: output }, now);
   }
 
-  /** Records the answer of a call that Slipway ran. If it ran without a question, only the agent's own call is displayed. */
+  /**
+   * Records the answer of a call that Slipway ran. A call that needed no permission is not in the step: the chat shows the agent's tool call
+   * instead.
+   */
   ran(id: string, answer: ToolAnswer, now: number): void {
     const stepCall = this.#calls.get(id);
-    if (!stepCall || stepCall.over_at !== undefined) return;
+    if (!stepCall || stepCall.ended_at !== undefined) return;
     stepCall.answer = answer;
     this.#end(stepCall, now);
   }
@@ -181,7 +189,7 @@ export class AgentStep {
     for (const stepCall of this.#calls.values()) {
       const isShown = stepCall.call.content.some((one) => one.type === "terminal" && one.terminalId === terminal_id);
       const isOwn = stepCall.call.id === `terminal-${terminal_id}`;
-      if (stepCall.over_at === undefined && (isShown || isOwn)) this.#showOutput(stepCall);
+      if (stepCall.ended_at === undefined && (isShown || isOwn)) this.#showOutput(stepCall);
     }
   }
 
@@ -201,18 +209,18 @@ export class AgentStep {
 
   /** Returns whether the call has a result. */
   isOver(id: string): boolean {
-    return this.#calls.get(id)?.over_at !== undefined;
+    return this.#calls.get(id)?.ended_at !== undefined;
   }
 
   /** IDs of the calls that have results. */
   get ended(): readonly string[] {
-    return [...this.#calls.values()].flatMap(({ call, over_at }) => (over_at === undefined ? [] : [call.id]));
+    return [...this.#calls.values()].flatMap(({ call, ended_at }) => (ended_at === undefined ? [] : [call.id]));
   }
 
   /** The finished calls, as lifecycle hooks receive them. */
   get answered(): readonly AnsweredCall[] {
     return [...this.#calls.values()].flatMap((stepCall) =>
-      stepCall.over_at === undefined || stepCall.refusal !== undefined
+      stepCall.ended_at === undefined || stepCall.refusal !== undefined
         ? []
         : [
             {
@@ -224,14 +232,14 @@ export class AgentStep {
   }
 
   /** Returns the step as messages: first the text, then the results. */
-  messages(now: number, open: Open): NewMessage[] {
+  messages(now: number, open: UnfinishedCalls): NewMessage[] {
     if (open !== "carried" && "asked" in open) this.#asked.add(open.asked);
     this.#endText(now);
     const calls = [...this.#calls.values()];
     const error = open !== "carried" && "error" in open ? open.error : undefined;
     if (error !== undefined) for (const stepCall of calls) this.#show(stepCall, now);
-    const isKept = ({ call, over_at }: StepCall): boolean =>
-      over_at !== undefined || error !== undefined || this.#asked.has(call.id);
+    const isKept = ({ call, ended_at }: StepCall): boolean =>
+      ended_at !== undefined || error !== undefined || this.#asked.has(call.id);
     const unfinished = new Set(calls.flatMap((stepCall) => (isKept(stepCall) ? [] : [stepCall.call.id])));
     const content = this.#collector
       .content(now)
@@ -239,7 +247,7 @@ export class AgentStep {
     return [
       ...(content.length === 0 ? [] : [toAssistantMessage(content, this.#usage)]),
       ...calls.flatMap((stepCall) => {
-        if (stepCall.over_at !== undefined) return [this.#message(stepCall, stepCall.over_at)];
+        if (stepCall.ended_at !== undefined) return [this.#message(stepCall, stepCall.ended_at)];
         if (error === undefined) return [];
         return [
           toolMessage({ ...toCallRef(stepCall), result: this.#toPartialResult(stepCall, error), is_error: true, now }),
@@ -265,13 +273,13 @@ export class AgentStep {
       own: requested?.own,
       answer: undefined,
       refusal: undefined,
-      shown: "",
-      over_at: undefined,
+      pushedOutput: "",
+      ended_at: undefined,
     };
     stepCall.call = call;
     if (!before) this.#open += 1;
     this.#calls.set(id, stepCall);
-    if (stepCall.over_at !== undefined) return stepCall;
+    if (stepCall.ended_at !== undefined) return stepCall;
     if (requested || isDescribed(call)) this.#show(stepCall, now);
     this.#showOutput(stepCall);
     if (isOver(call)) this.#end(stepCall, now);
@@ -305,17 +313,17 @@ export class AgentStep {
   #showOutput(stepCall: StepCall): void {
     const ids = { tool_call_id: stepCall.call.id, tool_name: toToolName(stepCall) };
     const output = this.#getOutput(stepCall.call, true);
-    if (output === stepCall.shown || isOver(stepCall.call)) return;
-    const isMore = output.startsWith(stepCall.shown);
+    if (output === stepCall.pushedOutput || isOver(stepCall.call)) return;
+    const isMore = output.startsWith(stepCall.pushedOutput);
     if (!isMore) this.#push({ type: "tool-result", ...ids, result_reset: true }, "tool");
-    const result_delta = isMore ? output.slice(stepCall.shown.length) : output;
-    stepCall.shown = output;
+    const result_delta = isMore ? output.slice(stepCall.pushedOutput.length) : output;
+    stepCall.pushedOutput = output;
     this.#push({ type: "tool-result", ...ids, result_delta }, "tool");
   }
 
   #end(stepCall: StepCall, now: number): void {
     this.#show(stepCall, now);
-    stepCall.over_at = now;
+    stepCall.ended_at = now;
     this.#open -= 1;
     const { result, is_error } = this.#toCallResult(stepCall);
     const part = { type: "tool-result" as const, ...toCallRef(stepCall), result, is_error, created_at: toRfc3339(now) };
@@ -338,10 +346,10 @@ export class AgentStep {
     return output === "" ? { error } : { output, error };
   }
 
-  /** `isOpen`: more output may follow, so a possible beginning of a secret at the end is left out. */
+  /** `isOpen`: more output may follow, so trailing text that could be the start of a secret is left out. */
   #getOutput(call: AgentToolCall, isOpen = false): string {
     const output = readOutput(call, this.#readTerminal);
-    const masked = isOpen ? this.#mask.open(output) : this.#mask.text(output);
+    const masked = isOpen ? this.#mask.maskPartial(output) : this.#mask.text(output);
     return truncateMiddle(masked, MAX_OUTPUT_BYTES).text;
   }
 

@@ -9,7 +9,7 @@ import { SecretMask, skipCutLine } from "#src/tools/mask.ts";
 import { endProcess, followProcess, startProcess } from "#src/tools/processes/processes.ts";
 import type { ToolAnswer } from "#src/tools/run.ts";
 import type { ToolAgent } from "#src/tools/tool.ts";
-import type { OwnCall } from "./events.ts";
+import type { ServerCall } from "./events.ts";
 
 type Deps = { readonly clock: Clock; readonly agent: ToolAgent };
 
@@ -47,7 +47,7 @@ export class Terminals {
   /** Runs the command once `requestApproval` allows it. Rejects with a readable message. `onEnd` receives the call's answer. */
   async create(
     { command, args, env, cwd, outputByteLimit }: CreateTerminalRequest,
-    requestApproval: (call: OwnCall) => Promise<boolean>,
+    requestApproval: (call: ServerCall) => Promise<boolean>,
     onEnd: (tool_call_id: string, answer: ToolAnswer) => void,
   ): Promise<string> {
     if (this.#running.length >= MAX_OPEN) throw new Error(`${MAX_OPEN} commands are already running.`);

@@ -16,7 +16,7 @@ import type { TurnDeps } from "../turn/deps.ts";
 import { EMPTY_OFFER, type McpOffer } from "../turn/mcp.ts";
 import { toToolScope } from "../turn/offer.ts";
 import { WorkspaceAgent } from "../turn/tool-agent.ts";
-import type { OwnCall } from "./events.ts";
+import type { ServerCall } from "./events.ts";
 
 type Deps = Pick<
   TurnDeps,
@@ -25,7 +25,7 @@ type Deps = Pick<
 type Attempt = Pick<StartedAttempt, "about" | "chat_key" | "mcp_server_ids" | "context_limit">;
 
 /** Runs a call after the chat's rules, and a person where required, have approved it. */
-type RunApproved = (call: OwnCall, run: (signal: AbortSignal) => Promise<ToolAnswer>) => Promise<ToolAnswer>;
+type RunApproved = (call: ServerCall, run: (signal: AbortSignal) => Promise<ToolAnswer>) => Promise<ToolAnswer>;
 
 export class AgentTools {
   readonly #deps: Deps;

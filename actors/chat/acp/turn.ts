@@ -45,8 +45,7 @@ const MAX_OPEN_CALLS = 500;
 /** How often a crashed agent is restarted in one turn. */
 const MAX_RESTARTS = 2;
 const RESTARTED = "The agent was restarted before this call had a result.";
-const CALL_REPLACED =
-  "The agent asked for another call under the ID of this one, so the result of this one is not known.";
+const CALL_REPLACED = "The agent reused this call's ID for another call, so this call's result is unknown.";
 const PATHS_UNRESOLVED: Verdict = { action: "deny", why: "The workspace did not say where these files are." };
 const BUDGET_USED_UP = "A budget was used up before this call had a result.";
 const SESSION_LOST =
@@ -66,7 +65,7 @@ export class AgentTurn implements RunningTurn {
   readonly #abort = new AbortController();
   readonly #reporter: Reporter;
   readonly #hooks: TurnHooks;
-  readonly #waits: boolean;
+  readonly #waitsForWorkspace: boolean;
   readonly recording = undefined;
   history_version: number;
   buffer: StreamBuffer | undefined;
@@ -80,7 +79,7 @@ export class AgentTurn implements RunningTurn {
   constructor(deps: AgentTurnDeps, scope: TurnScope, { isResumed = false }: TurnStart) {
     this.#deps = deps;
     this.#turn = scope;
-    this.#waits = isResumed;
+    this.#waitsForWorkspace = isResumed;
     this.history_version = scope.history_version;
     this.#reporter = new Reporter(deps, scope.chat_id, this.#abort.signal);
     this.#hooks = new TurnHooks(deps, scope.chat_id, this.#abort.signal);
@@ -93,8 +92,8 @@ export class AgentTurn implements RunningTurn {
   async run(): Promise<void> {
     const { sessions, budgets } = this.#deps;
     const { chat_id } = this.#turn;
-    sessions.use(chat_id, true);
-    const hearNoMore = budgets.onRefused(chat_id, () =>
+    sessions.markUsed(chat_id);
+    const unsubscribe = budgets.onRefused(chat_id, () =>
       sessions.findSession(chat_id)?.events.push({ type: "refused" }),
     );
     try {
@@ -105,8 +104,8 @@ export class AgentTurn implements RunningTurn {
         if ((await this.#attempt(begun)) === "over" || this.isStopped) return;
       }
     } finally {
-      hearNoMore();
-      sessions.use(chat_id, false);
+      unsubscribe();
+      sessions.markIdle(chat_id);
     }
   }
 
@@ -202,14 +201,14 @@ export class AgentTurn implements RunningTurn {
       const { tool_call_id } = call;
       const why = refused.get(tool_call_id);
       const isAnswered = session?.questions.answer(tool_call_id, why === undefined, true) === true;
-      const isOwed = isAnswered || before?.isRunning(tool_call_id) === true;
-      step.adopt(call, clock.now(), isOwed ? why : (why ?? RESTARTED));
+      const isAgentWaiting = isAnswered || before?.isRunning(tool_call_id) === true;
+      step.adopt(call, clock.now(), isAgentWaiting ? why : (why ?? RESTARTED));
     }
   }
 
   /**
-   * Returns the session with a turn of the agent running, or undefined once this turn is over. Rejects with a readable message when there
-   * is no session.
+   * Returns the session once the agent works on the prompt; undefined if this turn has ended. Rejects with a readable message when there is
+   * no session.
    */
   async #prepareSession(begun: StartedAttempt, profile: CodingAgent): Promise<AgentSession | undefined> {
     const { sessions } = this.#deps;
@@ -221,14 +220,14 @@ export class AgentTurn implements RunningTurn {
     );
     if (!plan || this.isStopped) return undefined;
     if ("running" in plan) return plan.running;
-    const { context, isKnown, live } = plan;
+    const { context, isChatInSession, live } = plan;
     const usedUp = await this.#deps.budgets.findUsedUp(toBudgetRef(begun));
     if (this.isStopped) return undefined;
     if (usedUp) {
       await pauseTurn(this.#reporter, begun.fence, usedUp);
       return undefined;
     }
-    await ensureWorkspaceStarted(this.#deps, { chat_id, about: begun.about, profile }, signal);
+    await ensureWorkspaceStarted(this.#deps, { chat_id, chat: begun.about, profile }, signal);
     if (this.isStopped) return undefined;
     // The daemon of a workspace that has just started may still be connecting.
     const agent = new WorkspaceAgent(this.#deps, { ...begun.about, chat_id, run_id: chat_id }, true);
@@ -237,22 +236,22 @@ export class AgentTurn implements RunningTurn {
     const tools = live?.tools ?? new AgentTools(this.#deps, chat_id, begun);
     const open = (load: string | undefined): Promise<AgentSession> =>
       sessions.open(part, agent, { chat_id, profile, load, model_tokens, tools, given: context, signal });
-    const load = isKnown ? stored?.session_id : undefined;
+    const load = isChatInSession ? stored?.session_id : undefined;
     const opened = open(load).catch((error) => {
       if (load === undefined || this.isStopped) throw error;
       // The agent crashed while it loaded the session. A new session gets the conversation as text.
       return open(undefined);
     });
     const session = await withStartNotice(this.#deps, chat_id, profile, opened);
-    sessions.use(chat_id, true);
+    sessions.markUsed(chat_id);
     if (this.isStopped) return undefined;
     await session.applyOptions(plan_mode !== null, stored?.chosen ?? {});
     if (this.isStopped) return undefined;
     const isSame = session === live || session.replayed !== undefined;
-    const isDeaf = !session.hasTools && (await session.tools.hasTools(signal));
+    const lacksTools = !session.hasTools && (await session.tools.hasTools(signal));
     this.#warn([
-      ...(isKnown && !isSame ? [SESSION_LOST] : []),
-      ...(isDeaf ? [`${profile.display_name} ${NO_HTTP_MCP}`] : []),
+      ...(isChatInSession && !isSame ? [SESSION_LOST] : []),
+      ...(lacksTools ? [`${profile.display_name} ${NO_HTTP_MCP}`] : []),
     ]);
     const { introduction } = context;
     return withHistory(this.#deps, begun, { hasFiles: true, signal }, (history) =>
@@ -284,14 +283,17 @@ export class AgentTurn implements RunningTurn {
     }
     this.#lastMessageId = history.at(-1)?.id ?? 0;
     if (!(await this.#record(session))) return undefined;
-    await createCheckpoint(this.#deps, { ...begun.about, chat_id }, history, { waits: this.#waits, signal });
+    await createCheckpoint(this.#deps, { ...begun.about, chat_id }, history, {
+      waits: this.#waitsForWorkspace,
+      signal,
+    });
     if (this.isStopped) return undefined;
     session.tools.begin(begun);
     await sendPrompt(this.#deps, begun, session, history, start, { chat_id, signal });
     return this.isStopped ? undefined : session;
   }
 
-  /** Stores which session knows the chat, and its options. Resolves to false once the turn is over. */
+  /** Stores the agent's session ID, the last message it received, and its options. Resolves to false once the turn is over. */
   async #record(session: AgentSession): Promise<boolean> {
     const { session_id } = session;
     const { options } = this.#mask?.result({ options: session.options }) ?? session;
@@ -352,7 +354,7 @@ export class AgentTurn implements RunningTurn {
         step.ran(event.tool_call_id, event.answer, clock.now());
         return undefined;
       case "printed":
-        event.taken();
+        event.onHandled();
         step.onTerminalOutput(event.terminal_id);
         return undefined;
       case "refused":
@@ -367,8 +369,8 @@ export class AgentTurn implements RunningTurn {
         return this.#commit(begun, step, "finish");
       }
       case "failed":
-        if (event.excess !== undefined)
-          return this.#fail(begun, { message: `${display_name} has failed.`, detail: event.excess });
+        if (event.limit_exceeded !== undefined)
+          return this.#fail(begun, { message: `${display_name} has failed.`, detail: event.limit_exceeded });
         if (!event.isGone) return this.#fail(begun, { message: `${display_name} has failed.`, detail: event.reason });
         this.#restarts += 1;
         log("chats").warn("the agent of chat {chat_id} ended: {reason}", {
@@ -402,7 +404,7 @@ export class AgentTurn implements RunningTurn {
     const { asked, former } = questions.register(requested, isOver);
     const id = asked.call.toolCallId;
     if (former !== undefined && !questions.isOpen(former)) step.refuse(former, CALL_REPLACED, clock.now());
-    if (asked.isWrite && (await this.#isAllowed(session, toChatTool(step.preview(asked.call))))) {
+    if (asked.isWrite && (await this.#matchesApprovedEdit(session, toChatTool(step.preview(asked.call))))) {
       questions.answer(id, true);
       return undefined;
     }
@@ -420,28 +422,28 @@ export class AgentTurn implements RunningTurn {
     const verdict = located
       ? decideAgentCall(chat_id, current, tool, folder, own !== undefined && own.tool_name !== "execute")
       : PATHS_UNRESOLVED;
-    const isSeen = own !== undefined && verdict.action === "ask" && questions.useCallGrant(own);
+    const isAlreadyApproved = own !== undefined && verdict.action === "ask" && questions.useCallGrant(own);
     const refusal = verdict.action === "deny" ? [verdict.why] : await this.#hookRefusal(begun, step, id, tool);
     if (!refusal || this.isStopped) return "over";
     const [why] = refusal;
     if (why !== undefined) {
-      step.describe(call, clock.now(), own);
+      step.addCall(call, clock.now(), own);
       step.refuse(id, why, clock.now());
       questions.answer(id, false);
       return undefined;
     }
-    if (verdict.action === "allow" || isSeen) {
-      if (!asked.isWrite && !own) step.describe(call, clock.now());
+    if (verdict.action === "allow" || isAlreadyApproved) {
+      if (!asked.isWrite && !own) step.addCall(call, clock.now());
       questions.answer(id, true);
       return undefined;
     }
-    step.describe(call, clock.now(), own);
+    step.addCall(call, clock.now(), own);
     for (const ended of step.ended) done.add(ended);
     return this.#commit(begun, step, "act", undefined, id);
   }
 
-  /** Returns whether writing the file leaves exactly what the approved edit showed. */
-  async #isAllowed(session: AgentSession, { args }: ChatTool): Promise<boolean> {
+  /** Returns whether the write produces exactly the file that the approved edit displayed. */
+  async #matchesApprovedEdit(session: AgentSession, { args }: ChatTool): Promise<boolean> {
     const { questions } = session;
     const path = String(args.path);
     if (!questions.hasGrant(path)) return false;
@@ -449,8 +451,8 @@ export class AgentTurn implements RunningTurn {
   }
 
   /**
-   * Returns the call with the real paths of files that are outside the agent's folder or hidden in it, such as those behind symbolic links,
-   * so that rules and people decide about the real paths.
+   * Returns the call with the real paths of files whose real path differs or is outside the agent's folder, for example through a symbolic
+   * link, so that rules and people decide about the real paths.
    * Returns undefined when the workspace cannot resolve them.
    */
   async #resolvePaths(
@@ -461,9 +463,11 @@ export class AgentTurn implements RunningTurn {
     const whole = step.preview(call);
     const { tool_name, args } = toChatTool(whole);
     if (!isEdit(tool_name)) return call;
-    const away = await session.resolveOutside(getPaths(args).map(String), this.#abort.signal).catch(() => undefined);
-    if (!away) return undefined;
-    return away.size === 0 ? call : Object.assign({}, call, replacePaths(whole, away));
+    const realPaths = await session
+      .resolveOutside(getPaths(args).map(String), this.#abort.signal)
+      .catch(() => undefined);
+    if (!realPaths) return undefined;
+    return realPaths.size === 0 ? call : Object.assign({}, call, replacePaths(whole, realPaths));
   }
 
   /** Returns why a lifecycle hook refuses the call; empty when it allows it, undefined once the turn is over. */
@@ -504,7 +508,7 @@ export class AgentTurn implements RunningTurn {
     const messages = step?.messages(clock.now(), open) ?? [];
     const rows = await this.#reporter.askHooks(begun, messages, async () => [
       ...(await this.#hooks.onAnswered(begun, step?.answered ?? [])),
-      ...(end === "finish" ? await this.#hooks.rows(begun, "stop") : []),
+      ...(end === "finish" ? await this.#hooks.askForRows(begun, "stop") : []),
     ]);
     if (!rows) return "over";
     const report = { fence: begun.fence, messages: [...messages, ...rows] };

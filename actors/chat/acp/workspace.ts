@@ -2,12 +2,12 @@
 import { listAgentsOfBuild } from "#db/agents/agents.ts";
 import { findWorkspace } from "#db/workspaces/workspaces.ts";
 import type { CodingAgent } from "#schema/ai/coding-agents.ts";
-import type { PromptOf } from "../prompt/prompt.ts";
+import type { PromptChat } from "../prompt/prompt.ts";
 import type { TurnDeps } from "../turn/deps.ts";
 
 type AgentStart = {
   readonly chat_id: string;
-  readonly about: PromptOf;
+  readonly chat: PromptChat;
   readonly profile: Pick<CodingAgent, "starts_workspace" | "display_name">;
 };
 
@@ -17,10 +17,10 @@ type AgentStart = {
  */
 export const ensureWorkspaceStarted = async (
   { store, toolServices, warnings }: Pick<TurnDeps, "store" | "toolServices" | "warnings">,
-  { chat_id, about, profile }: AgentStart,
+  { chat_id, chat, profile }: AgentStart,
   signal: AbortSignal,
 ): Promise<void> => {
-  const { workspace_id } = about;
+  const { workspace_id } = chat;
   const workspace = workspace_id === null ? undefined : await store.get(findWorkspace({ id: workspace_id }));
   if (!workspace || workspace.deleted || workspace.dormant_at !== null) return;
   const agents = await store.all(listAgentsOfBuild({ build_id: workspace.latest_build_id }));
@@ -32,7 +32,7 @@ export const ensureWorkspaceStarted = async (
   }
   warnings.set("workspace", chat_id, [`Starting workspace "${workspace.name}".`]);
   try {
-    await toolServices({ ...about, chat_id, run_id: chat_id }).startWorkspace({}, signal);
+    await toolServices({ ...chat, chat_id, run_id: chat_id }).startWorkspace({}, signal);
   } finally {
     warnings.set("workspace", chat_id, []);
   }

@@ -39,7 +39,7 @@ export const toProposedInput = (
 };
 
 /** Returns whether every parser reads the override the same way. */
-export const isPlainOverride = (tool_name: string, schema: unknown, override: unknown): boolean =>
+export const isUnambiguousOverride = (tool_name: string, schema: unknown, override: unknown): boolean =>
   !isServerTool(tool_name) || findMiscasedKey(schema, override) === undefined;
 
 /** Returns the call as it is stored and run. */

@@ -11,7 +11,14 @@ import type { StartedAttempt } from "../messages.ts";
 import { type HistoryRow, isClearing } from "../prompt/compact.ts";
 import { toEffectRows } from "./effects.ts";
 import { toHookMeta } from "./prompts.ts";
-import { findSchema, formatDenial, isPlainOverride, toProposedInput, toRefusal, toRewrittenCall } from "./proposals.ts";
+import {
+  findSchema,
+  formatDenial,
+  isUnambiguousOverride,
+  toProposedInput,
+  toRefusal,
+  toRewrittenCall,
+} from "./proposals.ts";
 
 /** Maximum results about which the hook is asked concurrently. */
 export const MAX_CONCURRENT_RESULTS = 8;
@@ -51,11 +58,11 @@ export class TurnHooks {
   async onSessionStart(attempt: HookedAttempt, history: readonly HistoryRow[]): Promise<NewMessage[]> {
     if (this.#hasBegun) return [];
     this.#hasBegun = true;
-    return this.rows(attempt, "session_start", { source: toSource(history) });
+    return this.askForRows(attempt, "session_start", { source: toSource(history) });
   }
 
-  /** Returns the rows that an event produces. */
-  async rows(attempt: HookedAttempt, event: HookEvent, data: HookRequest["data"] = {}): Promise<NewMessage[]> {
+  /** Sends an event to the hooks and returns the rows that they add to the history. */
+  async askForRows(attempt: HookedAttempt, event: HookEvent, data: HookRequest["data"] = {}): Promise<NewMessage[]> {
     return toEffectRows(await this.ask(attempt, event, data));
   }
 
@@ -65,8 +72,9 @@ export class TurnHooks {
     data: HookRequest["data"] = {},
     options: Partial<HookRequest> = {},
   ): Promise<HookAnswer> {
-    const { about, family } = attempt;
-    const chat = { id: this.#chat_id, owner_id: about.owner_id, workspace_id: about.workspace_id, ...family };
+    const { about: properties, family: ancestry } = attempt;
+    const { owner_id, workspace_id } = properties;
+    const chat = { id: this.#chat_id, owner_id, workspace_id, ...ancestry };
     const meta = { ...toHookMeta(chat), turn_id: this.#turn_id };
     return this.#deps.hooks.decide({ event, meta, data, ...options }, this.#signal);
   }
@@ -100,7 +108,7 @@ export class TurnHooks {
         { tool_use_id: tool_call_id, tool_name },
         {
           tool_input: input.tool_input,
-          accepts: (override) => isPlainOverride(tool_name, schema, override),
+          accepts: (override) => isUnambiguousOverride(tool_name, schema, override),
         },
       );
       const { permission } = answer;
@@ -117,7 +125,7 @@ export class TurnHooks {
   /** Asks about finished calls, a few at a time. The rows keep the order of the calls. */
   async onAnswered(attempt: HookedAttempt, answers: readonly AnsweredCall[]): Promise<NewMessage[]> {
     const ask = (answer: AnsweredCall): Promise<NewMessage[]> =>
-      this.rows(attempt, "post_tool_use", toAnswerData(answer));
+      this.askForRows(attempt, "post_tool_use", toAnswerData(answer));
     const rows = await mapConcurrently(MAX_CONCURRENT_RESULTS, answers, ask);
     return rows.flat();
   }

@@ -31,9 +31,9 @@ export type NewMessage = {
   readonly created_by: string | null;
   readonly model_config_id: string | null;
   readonly usage: Usage | null;
-  /** If a number: the row replaces everything before it except this many messages immediately before it (rule CM-4). */
+  /** Set on a row that summarizes or clears: it replaces all earlier messages except the last `replayed` ones (rule CM-4). */
   readonly replayed?: number | null;
-  /** The author's custom prompt for all chats, as a lifecycle hook has seen it; null or absent when no hook has (rule HK-11). */
+  /** The author's custom prompt for all chats, in the version that a lifecycle hook received; null or absent if no hook ran (rule HK-11). */
   readonly custom_prompt?: string | null;
 };
 
@@ -96,7 +96,7 @@ export type Execution = {
   readonly archived: boolean;
   readonly queue: readonly QueueItem[];
   readonly pending_calls: readonly PendingCall[];
-  /** If set, the turn that is due compacts the history and ends. Only while the turn runs, and until the history changes. */
+  /** If set, the current turn only compacts the history. Cleared when the turn ends or the history changes. */
   readonly compaction: CompactionRequest | null;
   readonly last_error: ChatError | null;
   readonly retry_state: RetryState | null;
@@ -127,7 +127,7 @@ export type PermissionAnswer = {
 
 export type ToolResult = { readonly tool_call_id: string; readonly output: unknown; readonly is_error: boolean };
 
-/** `now` in milliseconds since 1970; `first_id` is the first of the message IDs that `numbersFor` reserves. */
+/** `now` in milliseconds since 1970; `first_id` is the first of the reserved message IDs, which `countMessageIds` counts. */
 type CommandBase = { readonly now: number; readonly first_id: number };
 
 export type Command = CommandBase &
@@ -146,7 +146,7 @@ export type Command = CommandBase &
     | { readonly type: "request_compaction"; readonly request: CompactionRequest; readonly is_empty: boolean }
     /** The first of `rows` replaces everything before it. `is_empty`: the model's context is already empty. */
     | { readonly type: "clear"; readonly rows: readonly NewMessage[]; readonly is_empty: boolean }
-    /** `refusal`: why no other turn may begin, so that no queued message is promoted. */
+    /** `refusal`: set if no further turn may begin; queued messages then stay queued. */
     | { readonly type: "interrupt"; readonly refusal?: ChatError | undefined }
     | { readonly type: "record_attempt"; readonly history_version: number }
     | { readonly type: "record_retry"; readonly fence: Fence; readonly retry: RetryState }
@@ -195,6 +195,7 @@ export type Command = CommandBase &
     | { readonly type: "budget_raised"; readonly budget_id: string }
     | { readonly type: "archive" }
     | { readonly type: "unarchive" }
+    /** Resets a chat whose stored state is not a valid one. */
     | { readonly type: "reconcile_invalid" }
   );
 
@@ -204,7 +205,7 @@ export type CommandInput = Command extends infer C ? (C extends Command ? Omit<C
 export type CommandType = Command["type"];
 export type CommandOf<T extends CommandType> = Extract<Command, { type: T }>;
 
-/** A user's message with the ID it gets if it has to wait. */
+/** A message that a user sends, neither queued nor in the history yet. `id` is its ID in the queue, if it is queued. */
 export type NewQueued = Omit<QueueItem, "position" | "created_at">;
 
 /** An effect to perform once the transition is on disk. */

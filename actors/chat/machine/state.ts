@@ -324,7 +324,7 @@ export const transition = <S extends Execution>(state: S, command: Command): Dec
 };
 
 /** Returns how many message IDs a command may need. */
-export const numbersFor = ({ pending_calls }: Execution, command: { readonly type: CommandType }): number => {
+export const countMessageIds = ({ pending_calls }: Execution, command: { readonly type: CommandType }): number => {
   if (INSERT_NOTHING.has(command.type)) return 0;
   const messageCount = "messages" in command ? (command.messages as unknown[]).length : 0;
   if (command.type === "finish_error") return messageCount;

@@ -28,7 +28,7 @@ export type Slot = (typeof SLOTS)[number];
 export type PromptBlock = { readonly slot: Slot; readonly text: string };
 
 /** The chat properties that blocks depend on. */
-export type PromptOf = {
+export type PromptChat = {
   readonly owner_id: string;
   readonly plan_mode: "plan" | null;
   readonly workspace_id: string | null;
@@ -41,7 +41,7 @@ export type PromptOf = {
 
 /** Returns the blocks for a model call of this chat. Called for each model call; may return no blocks. */
 export type BlockProvider = (
-  scope: PromptOf & {
+  scope: PromptChat & {
     readonly chat_id: string;
     readonly chat_key: number;
     /** The owner's custom prompt as a hook has seen it; undefined to use the current one. */

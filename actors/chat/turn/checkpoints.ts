@@ -9,7 +9,7 @@ import type { CheckpointTaken, CopyCheckpoints, RestoreResult } from "#schema/ag
 import type { ToolServicesFor } from "#src/tools/services.ts";
 import { ToolError, WorkspaceUnreachableError } from "#src/tools/tool.ts";
 import { isHookRow } from "../hooks/effects.ts";
-import type { PromptOf } from "../prompt/prompt.ts";
+import type { PromptChat } from "../prompt/prompt.ts";
 import { type AgentDeps, WorkspaceAgent } from "./tool-agent.ts";
 import type { ChatWarnings } from "./warnings.ts";
 
@@ -22,7 +22,7 @@ const RESTORE_TIMEOUT_MS = 10 * 60_000;
 /** Maximum chats in one request to the daemon. Later requests name the remaining chats. */
 const MAX_DELETED = 1_000;
 
-type CheckpointChat = PromptOf & { readonly chat_id: string };
+type CheckpointChat = PromptChat & { readonly chat_id: string };
 const toServiceScope = (chat: CheckpointChat): ToolServicesFor => ({ ...chat, run_id: chat.chat_id });
 
 /**

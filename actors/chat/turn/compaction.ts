@@ -98,7 +98,7 @@ export class TurnCompaction {
     try {
       const summary = await sum(decision.model_context ?? "");
       if (!summary) return undefined;
-      const after = await reporter.askHooks(attempt, [], () => hooks.rows(attempt, "post_compact"));
+      const after = await reporter.askHooks(attempt, [], () => hooks.askForRows(attempt, "post_compact"));
       if (!after) return "over";
       return [...summary, ...toEffectRows({ user_message: decision.user_message ?? "" }), ...after];
     } catch (error) {

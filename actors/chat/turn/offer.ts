@@ -5,22 +5,22 @@ import { type ChatMode, toPlanPath } from "#src/tools/available.ts";
 import { type ChatToolContext, findToolUse, isServerTool, listTools } from "#src/tools/registry.ts";
 import type { ChatState } from "../machine/chat-state.ts";
 import type { PendingCall } from "../machine/decision.ts";
-import type { PromptOf } from "../prompt/prompt.ts";
+import type { PromptChat } from "../prompt/prompt.ts";
 
 /** A sub-chat in plan mode may only explore. */
-export const toChatMode = ({ is_root, plan_mode, subagent_type }: PromptOf): ChatMode => {
+export const toChatMode = ({ is_root, plan_mode, subagent_type }: PromptChat): ChatMode => {
   if (is_root) return plan_mode === null ? "root" : "plan";
   return plan_mode === null ? (subagent_type ?? "general") : "explore";
 };
 
 /** Returns the properties that decide about the chat's tools. */
-export const toToolScope = (chat_id: string, about: PromptOf): ChatToolContext => ({
+export const toToolScope = (chat_id: string, about: PromptChat): ChatToolContext => ({
   mode: toChatMode(about),
   has_workspace: about.workspace_id !== null,
   plan_path: toPlanPath(chat_id),
 });
 
-export const toPromptScope = (state: ChatState): PromptOf => {
+export const toPromptScope = (state: ChatState): PromptChat => {
   const { owner_id, organization_id, parent_chat_id, plan_mode, workspace_id, subagent_type } = state;
   return { owner_id, organization_id, plan_mode, workspace_id, subagent_type, is_root: parent_chat_id === null };
 };

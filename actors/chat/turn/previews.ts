@@ -10,7 +10,7 @@ import { findArgumentsProblem } from "#src/tools/run.ts";
 import { ToolError, WorkspaceStoppedError, WorkspaceUnreachableError } from "#src/tools/tool.ts";
 import type { PendingCall } from "../machine/decision.ts";
 import type { StartedAttempt } from "../messages.ts";
-import type { PromptOf } from "../prompt/prompt.ts";
+import type { PromptChat } from "../prompt/prompt.ts";
 import { findAgentOfCall, loadAgentFolder } from "./agent-choice.ts";
 import { selectCalls } from "./ending.ts";
 import type { McpOffer } from "./mcp.ts";
@@ -24,7 +24,7 @@ const MAX_CONCURRENT = 8;
 /** Maximum bytes of the diffs of all calls together. */
 const MAX_DIFFS_BYTES = 4 * 1024 * 1024;
 
-export type PreviewScope = PromptOf & { readonly chat_id: string };
+export type PreviewScope = PromptChat & { readonly chat_id: string };
 
 /** Returns what each call would do now, in order. Calls of an answer with hundreds of edits share the time and the bytes of diffs. */
 export const previewCalls = (

@@ -138,7 +138,8 @@ export const reportAnswer = async (
   };
   const { messages, then } = endOfStep(attempt, proposed, { usage, now, isLast, mcp, ...ending });
   const all = [...messages, ...proposed.rows];
-  const stopRows = then === "finish" ? await reporter.askHooks(attempt, all, () => hooks.rows(attempt, "stop")) : [];
+  const stopRows =
+    then === "finish" ? await reporter.askHooks(attempt, all, () => hooks.askForRows(attempt, "stop")) : [];
   if (!stopRows) return undefined;
   return reporter.report("reportStep", { fence, messages: [...all, ...stopRows], then });
 };

@@ -34,7 +34,7 @@ export const runCalls = async (
     if (tools.failure) throw tools.failure;
     return [
       ...(await hooks.onAnswered(attempt, tools.answered)),
-      ...(then === "finish" ? await hooks.rows(attempt, "stop") : []),
+      ...(then === "finish" ? await hooks.askForRows(attempt, "stop") : []),
     ];
   });
   if (!rows) return undefined;

@@ -13,7 +13,7 @@ import type {
 } from "#actors/chat/machine/decision.ts";
 import { updatePendingCalls } from "#actors/chat/machine/pending.ts";
 import { sample } from "#actors/chat/machine/print-table.ts";
-import { ACTION_TIMEOUT_MS, numbersFor, transition } from "#actors/chat/machine/state.ts";
+import { ACTION_TIMEOUT_MS, countMessageIds, transition } from "#actors/chat/machine/state.ts";
 import { toStateName } from "#actors/chat/names.ts";
 import { toClearingRows } from "#actors/chat/prompt/compact.ts";
 import { AppError } from "#base/errors.ts";
@@ -274,7 +274,7 @@ test("[CH-3] random commands never break an invariant, lose a queued message or 
         expect(model.state).toEqual(before);
         if (decision.kind !== "change") continue;
         check(model, command, decision);
-        expect(decision.inserted.length).toBeLessThanOrEqual(numbersFor(before, command));
+        expect(decision.inserted.length).toBeLessThanOrEqual(countMessageIds(before, command));
         coveredTransitions.add(`${toStateName(before)} ${command.type}`);
         const { deleted_from, inserted } = decision;
         model.history = model.history.filter(({ id }) => deleted_from === null || id < deleted_from).concat(inserted);
