@@ -14,7 +14,8 @@ const BuildInfo = named(
   t.Object({
     external_url: t.String({ description: "The URL of the source code and documentation." }),
     version: t.String({
-      description: "The semantic version with a leading `v`. The build metadata contains the version of this server.",
+      description:
+        "A semantic version with a leading `v`, for the compatibility checks of clients. The version of this server follows the `+`.",
     }),
     dashboard_url: t.String({ description: "The URL that users open in their browser." }),
     workspace_proxy: t.Boolean(),

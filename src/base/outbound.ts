@@ -69,7 +69,7 @@ export class Outbound {
 
   /** Sends the request and reads the whole response. Throws OutboundError; its message names the host, never the query. */
   async fetch(url: URL, request: OutboundRequest = {}): Promise<OutboundAnswer> {
-    // Some responses are available only once, such as a token for a code.
+    // Only the active node may send: repeating a request could lose a response that is available only once, such as a token for a code.
     requireActiveNode();
     markSideEffect();
     const { clock, timeout_ms = TIMEOUT_MS } = this.#options;

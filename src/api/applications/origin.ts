@@ -31,7 +31,8 @@ export const isFromOwnPage = ({ method, headers }: Request, own: AppOrigin): boo
  */
 export const isForeignSubresource = ({ headers }: Request, own: AppOrigin): boolean => {
   const site = headers.get("sec-fetch-site");
-  // Below the access URL, a sandboxed page requests its subresources from an opaque origin, without cookies.
+  // An app without its own host is served under a path of the access URL, in a sandbox: its subresource requests have an opaque origin and
+  // no cookies.
   const isElsewhere = site === "same-site" || (site === "cross-site" && own.hasOwnHost);
   if (!isElsewhere || headers.get("sec-fetch-mode")?.endsWith("navigate")) return false;
   return !isOwnOrigin(getSendingOrigin(headers), headers, own);

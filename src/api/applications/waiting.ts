@@ -42,13 +42,13 @@ export class AppWaiting {
     if (typeof app !== "string") return awaitedBuild === undefined ? undefined : this.#continueWaiting(app, opening);
     const awaited = await findAwaited(this.#ctx, opening.name, opening.appCaller?.caller);
     if (!awaited) return undefined;
-    const { standing, build_id } = awaited;
+    const { state, build_id } = awaited;
     // A page that waits for the workspace to stop was opened by a person, too.
     const mayWake = awaitedBuild === undefined ? isOpeningPage(request) : awaitedBuild === build_id;
-    if (standing === "stopped" && mayWake) return this.#wake(opening, awaited);
-    if (standing === "stopped") return this.#renderStoppedPage(opening, "It was stopped. Start it to open the app.");
-    if (standing === "failed" && awaited.isUser) return this.#renderFailedPage(opening, build_id);
-    if (standing !== "starting" && standing !== "stopping") return undefined;
+    if (state === "stopped" && mayWake) return this.#wake(opening, awaited);
+    if (state === "stopped") return this.#renderStoppedPage(opening, "It was stopped. Start it to open the app.");
+    if (state === "failed" && awaited.isUser) return this.#renderFailedPage(opening, build_id);
+    if (state !== "starting" && state !== "stopping") return undefined;
     return awaitedBuild === build_id ? this.#renderProgressPage(awaited) : redirectToWait(opening.url, build_id);
   }
 
@@ -67,8 +67,8 @@ export class AppWaiting {
     if (appCaller && !appCaller.mayStart) return undefined;
     const input = { caller: appCaller?.caller, isVisitor: !isUser, reason: "dashboard" } as const;
     try {
-      const { standing, build_id } = await wakeWorkspace(this.#ctx, workspace_id, input);
-      return standing === "dormant" || standing === "deleted" ? undefined : redirectToWait(url, build_id);
+      const { state, build_id } = await wakeWorkspace(this.#ctx, workspace_id, input);
+      return state === "dormant" || state === "deleted" ? undefined : redirectToWait(url, build_id);
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
       return isUser
@@ -98,10 +98,10 @@ export class AppWaiting {
     }
   }
 
-  async #renderProgressPage({ name, standing, isUser, build_id }: AwaitedWorkspace): Promise<Response> {
+  async #renderProgressPage({ name, state, isUser, build_id }: AwaitedWorkspace): Promise<Response> {
     const { isQueued, line } = await findProgress(this.#ctx, build_id);
     const note = isQueued ? "The build is queued." : isUser ? line : "";
-    return renderStepPage(name, standing === "stopping" ? "stop" : "start", note);
+    return renderStepPage(name, state === "stopping" ? "stop" : "start", note);
   }
 
   #renderStoppedPage({ url }: Opening, text: string): Response {

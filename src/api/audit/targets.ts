@@ -1,6 +1,7 @@
-// Audit targets: the resources that operations change, for the audit log of rejected changes. `audit: target.writes(target.workspace)` in a
-// route's `operation` names one. It finds the resource in the path, without checking access. Undefined means that it does not exist
-// and no entry is written (rule AU-16). test/api/audit/table.ts lists the operations without a target, with the reason (rule AU-17).
+// Audit targets: tell the audit log which resource a rejected request tried to change. A route declares its target in `operation`, such as
+// `audit: target.writes(target.workspace)`. A target finds the resource in the path, without checking access. It returns undefined if the
+// resource does not exist; then no entry is written (rule AU-16). test/api/audit/table.ts lists the operations without a target, with the
+// reason (rule AU-17).
 import { isUuid, NIL_UUID } from "#base/ids.ts";
 import { findChatAccessRow } from "#db/chats/chats.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -258,7 +259,7 @@ const makePortShareTarget =
 export const portShare = makePortShareTarget(false);
 export const newPortShare = makePortShareTarget(true);
 
-/** A snapshot that was not created: it has no ID. */
+/** The snapshot that a rejected request would have created. Its ID is the zero UUID. */
 export const newSnapshot: FindTarget = async ({ store, params }) => {
   const found = await findWorkspaceTarget(store, getPathId(params, "workspace"));
   return found && { ...found.fields, resource_type: "workspace_snapshot", resource_id: NIL_UUID };
@@ -281,7 +282,7 @@ export const homeBackup: FindTarget = async ({ store, params }) => {
 const toBuildTarget = (name: string, id: string) =>
   ({ resource_type: "workspace_build", additional: { workspace_name: name, workspace_id: id } }) as const;
 
-/** A build that was not created: it has no ID, and its transition is the action. */
+/** The build that a rejected request would have created. Its ID is the zero UUID; the requested transition is the action. */
 export const newBuild: FindTarget = async ({ store, params, body }) => {
   const found = await findWorkspaceTarget(store, getPathId(params, "workspace"));
   if (!found) return undefined;
@@ -291,7 +292,7 @@ export const newBuild: FindTarget = async ({ store, params, body }) => {
   return action ? { ...fields, action } : fields;
 };
 
-/** A restart that was not started. */
+/** The restart that a rejected request would have started. Its build has the zero UUID. */
 export const restart: FindTarget = async ({ store, params }) => {
   const found = await findWorkspaceTarget(store, getPathId(params, "workspace"));
   if (!found) return undefined;

@@ -44,11 +44,13 @@ class Routes {
   }
 }
 
-const typed = <const Prefix extends string = "">(options?: { readonly prefix?: Prefix }) => new Elysia(options);
+/** Gives `routes` the type of an Elysia app. Never called. */
+const elysiaForTypes = <const Prefix extends string = "">(options?: { readonly prefix?: Prefix }) =>
+  new Elysia(options);
 
 /** Declares routes like an Elysia app, with `get`, `post` and `use`. They take effect once `addRoutes` has added them to an app. */
 export const routes = <const Prefix extends string = "">(options: { readonly prefix?: Prefix } = {}) =>
-  new Routes(options.prefix) as unknown as ReturnType<typeof typed<Prefix>>;
+  new Routes(options.prefix) as unknown as ReturnType<typeof elysiaForTypes<Prefix>>;
 
 /** Adds the collected routes to an app, each once, with options transformed by `transform`. */
 export const addRoutes = (app: AnyElysia, declared: AnyElysia, transform = (hook: object) => hook): AnyElysia => {

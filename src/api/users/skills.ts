@@ -134,5 +134,5 @@ export const userSkills = (ctx: ApiContext) =>
       },
     );
 
-/** The path that other clients use. */
+/** The same routes under the prefix that older clients use. */
 export const experimentalSkills = (ctx: ApiContext) => routes({ prefix: "/api/experimental" }).use(userSkills(ctx));

@@ -1,6 +1,6 @@
 // Lists workspaces: filtered, counted and ordered on a reader Worker, so that a large list does not block other requests. Rows come from
-// the response cache while they are valid. A whole page is reused until a write affects any list, and its query result while only agents
-// have written (rules WK-17, WK-18, WL-1 to WL-6).
+// the response cache while they are valid. A rendered page is cached until any list changes. Writes by agents invalidate only the rendered
+// page, not the list of matching IDs (rules WK-17, WK-18, WL-1 to WL-6).
 import type { WorkspaceFilter } from "#db/workspaces/filter.ts";
 import type { WorkspaceStamp } from "#db/workspaces/fingerprint.ts";
 import { listWorkspacePage } from "#db/workspaces/lists.ts";

@@ -21,8 +21,8 @@ export const wake = (ctx: ApiContext) =>
       async ({ caller, params, body }) => {
         const { id } = await findExistingWorkspace(ctx, params.workspace, caller);
         const reason = body.reason === undefined ? {} : { reason: body.reason };
-        const { standing, build_id } = await wakeWorkspace(ctx, id, { caller, ...reason });
-        if (standing === "dormant") throw conflict("The workspace is dormant. Wake it up first.");
+        const { state, build_id } = await wakeWorkspace(ctx, id, { caller, ...reason });
+        if (state === "dormant") throw conflict("The workspace is dormant. Activate it first (set dormant to false).");
         const view = await ctx.store.get(findBuildView({ id: build_id }));
         const [build] = view ? await presentBuilds(ctx, [view], caller.compat) : [];
         if (!build) throw notFound();
@@ -38,7 +38,7 @@ export const wake = (ctx: ApiContext) =>
           operationId: "wakeWorkspace",
           summary: "Start a workspace on connect",
           description:
-            "Starts a stopped workspace if its template and your preferences allow it, and returns its latest build. Concurrent calls get the same build. A workspace that is running, starting or stopping, or whose last build failed, is unchanged. Returns 409 if connections can't start the workspace, and 403 if you can't. Specific to this server.",
+            "Starts a stopped workspace if its template and your preferences allow it, and returns its latest build. Concurrent calls get the same build. A workspace that is running, starting or stopping, or whose last build failed, is unchanged. Returns 409 if the template or your preferences don't allow starting on connect, and 403 if you may not start the workspace. Specific to this server.",
           example: { reason: "ssh_connection" },
           audit: target.writes(target.restart),
           access: "owner",

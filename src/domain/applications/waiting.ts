@@ -12,7 +12,7 @@ import { findWorkspaceAccessRow } from "#db/workspaces/workspaces.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { getEffectiveLevel, type ShareLevel } from "#schema/workspaces/port-share.ts";
 import { canUseWorkspace } from "../access.ts";
-import { findStanding, type Waking } from "../builds/wake.ts";
+import { findWakeState, type Waking } from "../builds/wake.ts";
 import type { DomainContext } from "../context.ts";
 import { canOpen } from "./find.ts";
 import { parsePort } from "./names.ts";
@@ -46,7 +46,7 @@ export const findAwaited = async (
   if (!isUser && !(await isVisitor(deps, workspace, name, caller))) return undefined;
   const access = await store.get(findWorkspaceAccessRow({ id: workspace.id }));
   if (!access) return undefined;
-  return { workspace_id: workspace.id, name: workspace.name, isUser, ...(await findStanding(deps, access)) };
+  return { workspace_id: workspace.id, name: workspace.name, isUser, ...(await findWakeState(deps, access)) };
 };
 
 /** True if the template lets visitors start the workspace, and this visitor could open the app when it last ran. */

@@ -18,10 +18,10 @@ import { loadCaller } from "../users/as-caller.ts";
 import { createBuild } from "./create.ts";
 
 /** The state of a workspace by its latest build. */
-export type Standing = "running" | "starting" | "stopping" | "stopped" | "failed" | "dormant" | "deleted";
+export type WakeState = "running" | "starting" | "stopping" | "stopped" | "failed" | "dormant" | "deleted";
 
 export type Waking = {
-  readonly standing: Standing;
+  readonly state: WakeState;
   /** The build that determines the state, including a start that was just created. */
   readonly build_id: string;
 };
@@ -35,14 +35,14 @@ export type WakeInput = {
 };
 
 /** Returns the state of a workspace. Reads by key. */
-export const findStanding = async (
+export const findWakeState = async (
   { store }: Pick<DomainContext, "store">,
   workspace: Pick<WorkspaceAccessRow, "latest_build_id" | "dormant_at" | "deleted">,
 ): Promise<Waking> => {
   const build = await store.get(findBuild({ id: workspace.latest_build_id }));
   const job = build && (await store.get(findJob({ id: build.job_id })));
   if (!build || !job) throw notFound();
-  const toWaking = (standing: Standing): Waking => ({ standing, build_id: build.id });
+  const toWaking = (state: WakeState): Waking => ({ state, build_id: build.id });
   if (workspace.deleted || build.transition === "delete") return toWaking("deleted");
   if (isDormant(workspace)) return toWaking("dormant");
   const status = toJobStatus(job);
@@ -59,8 +59,8 @@ export const findStanding = async (
 export const wakeWorkspace = async (ctx: DomainContext, id: string, input: WakeInput): Promise<Waking> => {
   const workspace = await ctx.store.get(findWorkspaceAccessRow({ id }));
   if (!workspace) throw notFound();
-  const found = await findStanding(ctx, workspace);
-  if (found.standing !== "stopped") return found;
+  const found = await findWakeState(ctx, workspace);
+  if (found.state !== "stopped") return found;
   const initiator = await checkWake(ctx, workspace, input);
   const { wakes } = ctx;
   const started = wakes.get(id) ?? start(ctx, { id, after: found.build_id }, initiator, input.reason);
@@ -69,8 +69,8 @@ export const wakeWorkspace = async (ctx: DomainContext, id: string, input: WakeI
     const build_id = await started;
     // Another caller has started or changed the workspace.
     if (build_id === undefined)
-      return await findStanding(ctx, (await ctx.store.get(findWorkspaceAccessRow({ id }))) ?? workspace);
-    return { standing: "starting", build_id };
+      return await findWakeState(ctx, (await ctx.store.get(findWorkspaceAccessRow({ id }))) ?? workspace);
+    return { state: "starting", build_id };
   } finally {
     if (wakes.get(id) === started) wakes.delete(id);
   }
@@ -90,7 +90,7 @@ const start = async (
   } catch (error) {
     const current = await ctx.store.get(findWorkspaceAccessRow({ id }));
     const hasConflict = error instanceof AppError && error.kind === "conflict" && current !== undefined;
-    if (hasConflict && (await findStanding(ctx, current)).standing !== "stopped") return undefined;
+    if (hasConflict && (await findWakeState(ctx, current)).state !== "stopped") return undefined;
     throw error;
   }
 };

@@ -34,10 +34,10 @@ export const shouldBecomeDefault = async (
   { user_id, signal }: ModelCaller,
 ): Promise<boolean> => {
   const { providers, models } = await deps.modelSettings.catalog();
-  const isTaken = models.some(
+  const hasDefaultOrDuplicate = models.some(
     (one) => one.is_default || (one.provider_id === model.provider_id && one.model === model.model),
   );
-  if (requested === false || (requested === undefined && (isTaken || !model.enabled))) return false;
+  if (requested === false || (requested === undefined && (hasDefaultOrDuplicate || !model.enabled))) return false;
   const provider = providers.find((one) => one.id === model.provider_id);
   // The built-in demo always responds.
   if (provider?.provider === "demo" && provider.enabled && model.enabled) return true;

@@ -176,8 +176,8 @@ export class ChatToolServices implements ToolServices {
     const caller = await this.#caller();
     const { id, name } = await this.#waitUntilSettled(caller, signal);
     try {
-      const { standing } = await wakeWorkspace(this.#ctx, id, { caller });
-      if (standing !== "running" && standing !== "starting") throw buildFailed(name, standing);
+      const { state } = await wakeWorkspace(this.#ctx, id, { caller });
+      if (state !== "running" && state !== "starting") throw buildFailed(name, state);
     } catch (error) {
       if (!(error instanceof AppError) || error.kind === "internal") throw error;
       throw new ToolError(`${error.message} Call start_workspace if the user wants to start it.`);

@@ -18,9 +18,9 @@ const nice = Bun.which("nice");
 const setsid = Bun.which("setsid");
 
 /**
- * True if a command gets its session when it is spawned, because `setsid` is not available on this system. With it, the session is created
- * afterwards, which is faster: a spawn waits until the child executes its program, and a child with its own session competes for the CPU
- * before that, for up to 60 ms next to ten others.
+ * True if Bun must create the session of a command when it spawns it, because `setsid` is not available on this system. `setsid` is faster:
+ * a spawn waits until the child executes its program. A child that already has its own session competes for the CPU, which can delay that
+ * by up to 60 ms.
  */
 export const DETACHED = setsid === null;
 

@@ -54,8 +54,11 @@ const PLATFORMS = [
 
 export type InitScript = (os: string, arch: string) => string;
 
-/** Returns the variables of an import or a form: no workspace, no secrets. `owner` only for a user's request. */
-export const toPlainVariables = (
+/**
+ * Returns the variables for importing a template or evaluating its parameter form, without a workspace or secrets. `owner`: the user who
+ * requests the form.
+ */
+export const toVariablesWithoutWorkspace = (
   transition: "start" | "stop" | "destroy",
   { access_url, initScript, owner }: { access_url: string; initScript: InitScript; owner?: TerraformOwner | undefined },
 ): Record<string, string> => ({
@@ -101,7 +104,7 @@ export const buildVariables = (
   const { owner, secrets, template, task } = work;
   const accounts = Object.entries(secrets.accounts);
   return {
-    ...toPlainVariables(transition === "delete" ? "destroy" : transition, { access_url, initScript, owner }),
+    ...toVariablesWithoutWorkspace(transition === "delete" ? "destroy" : transition, { access_url, initScript, owner }),
     CODER_WORKSPACE_NAME: workspace.name,
     CODER_WORKSPACE_ID: workspace.id,
     CODER_WORKSPACE_BUILD_ID: build_id,

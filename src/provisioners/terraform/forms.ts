@@ -9,7 +9,7 @@ import type { ManifestParameter } from "#schema/templates/manifest.ts";
 import { PlanBrokenError, ProvisionError } from "../provisioner.ts";
 import { describeKill, runCommand } from "./command.ts";
 import { Engine, type EngineOptions } from "./engine.ts";
-import { toCommonVariables, toParameterVariables, toPlainVariables } from "./environment.ts";
+import { toCommonVariables, toParameterVariables, toVariablesWithoutWorkspace } from "./environment.ts";
 import { initScript } from "./init-script.ts";
 import { toParameter } from "./manifest.ts";
 import { listPlanInstances, type PlanDocument } from "./mapping/document.ts";
@@ -185,7 +185,7 @@ export class Forms {
       };
       const baseEnv = { ...env, ...toCommonVariables(cliConfig, pluginCache), ...SHORT_LIVED_GO_ENV };
       const requestEnv = {
-        ...toPlainVariables("start", { access_url, initScript, owner }),
+        ...toVariablesWithoutWorkspace("start", { access_url, initScript, owner }),
         ...toParameterVariables(inputs),
       };
       const mask = new Mask();

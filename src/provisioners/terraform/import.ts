@@ -5,7 +5,7 @@ import { tryCompilePattern } from "../pattern.ts";
 import { ProvisionError, type Report } from "../provisioner.ts";
 import { listNeeds, type PackedCache, packCache } from "./cache.ts";
 import type { Engine } from "./engine.ts";
-import { toPlainVariables } from "./environment.ts";
+import { toVariablesWithoutWorkspace } from "./environment.ts";
 import { initScript } from "./init-script.ts";
 import { listCronWarnings, toParameter, toPreset, toResources, toVariable } from "./manifest.ts";
 import type { PlanDocument } from "./mapping/document.ts";
@@ -87,7 +87,7 @@ const planTransition = async (
   { engine, access_url }: ImportInput,
   transition: "start" | "stop",
 ): Promise<PlannedTransition> => {
-  await engine.plan(STAGES[transition], toPlainVariables(transition, { access_url, initScript }));
+  await engine.plan(STAGES[transition], toVariablesWithoutWorkspace(transition, { access_url, initScript }));
   const plan = await engine.readPlan();
   const graph = await engine.loadGraph();
   return { plan, mapped: withProvisionErrors(() => mapPlan(plan, graph)) };

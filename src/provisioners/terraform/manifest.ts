@@ -128,7 +128,7 @@ export const toParameter = (one: MappedParameter): ManifestParameter => {
       address: one.address,
       options: options.map((option) => ({ ...omitEmpty<FullRecord>(option), name: option.name, value: option.value })),
       // An empty validation means that the number must be an integer.
-      validation: Object.keys(validation).length > 0 || one.is_whole ? validation : undefined,
+      validation: Object.keys(validation).length > 0 || one.is_integer ? validation : undefined,
       styling: Object.keys(one.styling).length > 0 ? one.styling : undefined,
     }),
     ...(required ? {} : { default: default_value }),

@@ -6,7 +6,7 @@ import { named } from "../shape-names.ts";
 const Path = t.String({ minLength: 1, maxLength: 4_096 });
 
 export const RenewToken = t.Object({ token: t.String({ minLength: 1, maxLength: 256 }) });
-/** The IDs of the sub-agents that the daemon created. */
+/** The response to a token renewal: the IDs of the sub-agents that the daemon created. */
 export const RenewedToken = t.Object({ sub_agents: t.Array(t.String({ maxLength: 36 }), { maxItems: 50 }) });
 export const ListDirectory = t.Object({ path: Path });
 export const DirectoryEntry = named(
@@ -77,7 +77,7 @@ export const StartProcess = t.Object({
   /** Milliseconds until the process is killed; 0 or absent means never. */
   timeout_ms: t.Optional(t.Integer({ minimum: 0 })),
 });
-/** Whether the system of the workspace can enforce `writable_only`. */
+/** `can_hold_back`: whether the workspace's operating system can restrict writes to the folders in `writable_only`. */
 export type ProcessLimits = { can_hold_back: boolean };
 export type StartProcess = Static<typeof StartProcess>;
 

@@ -40,4 +40,4 @@ export const normalizeResources = (resources: readonly MappedResource[], tokenTe
   }));
 
 export const normalizeParameters = (parameters: readonly MappedParameter[]): unknown =>
-  parameters.map(({ styling: _styling, value: _value, address: _address, is_whole: _is_whole, ...rest }) => rest);
+  parameters.map(({ styling: _styling, value: _value, address: _address, is_integer: _is_integer, ...rest }) => rest);

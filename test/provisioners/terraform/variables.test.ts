@@ -1,6 +1,6 @@
 // Parses the variables that a template declares, and writes their values.
 import { expect, test } from "bun:test";
-import { toPlainVariables } from "#src/provisioners/terraform/environment.ts";
+import { toVariablesWithoutWorkspace } from "#src/provisioners/terraform/environment.ts";
 import {
   formatVariablesFile,
   parseAssignedNames,
@@ -80,7 +80,7 @@ test("[TF-5] escapes values, so that they neither end their line nor are evaluat
 test("[TF-42] uses the username for an owner without a full name, in the plans of form and build", () => {
   const owner = { id: "1", username: "alice", full_name: "", email: "a@example.com", login_type: "password" };
   const getOwnerName = (full_name: string): string | undefined =>
-    toPlainVariables("start", {
+    toVariablesWithoutWorkspace("start", {
       access_url: "http://h:1/",
       initScript: () => "",
       owner: { ...owner, full_name, groups: [], roles: [] },

@@ -5,7 +5,7 @@ import { type MappedApp, type MappedScript, MappingError } from "./mapped.ts";
 export const toApp = ({ values }: Instance): MappedApp => {
   const slug = toText(values.slug);
   if (!/^[a-z0-9](?:-?[a-z0-9])*$/.test(slug))
-    throw new MappingError(`The app ${slug} has a slug that cannot be: small letters, digits and single hyphens.`);
+    throw new MappingError(`The app's slug "${slug}" is invalid. Use lowercase letters, digits and single hyphens.`);
   const [check] = toBlocks(values.healthcheck);
   return {
     id: toText(values.id),

@@ -21,7 +21,7 @@ export class InstanceRelations {
   /** Returns the resource that an agent runs on; undefined for an agent without one, which is omitted. */
   findMachine(agent: Instance): Instance | undefined {
     return this.#findInstance(
-      this.#graph.findNearestUser(toLabel(agent.address), (label) => this.#hasType(label, canHaveAgents)),
+      this.#graph.findNearestDependent(toLabel(agent.address), (label) => this.#hasType(label, canHaveAgents)),
       agent,
     );
   }
@@ -31,7 +31,7 @@ export class InstanceRelations {
    * IDs, so each of several metadata gets an instance that no other one has.
    */
   findSubject(metadata: Instance, isTaken: (address: string) => boolean): Instance | undefined {
-    const label = this.#graph.findNearestNeeded(toLabel(metadata.address), (one) =>
+    const label = this.#graph.findNearestDependency(toLabel(metadata.address), (one) =>
       this.#hasType(one, (type) => !type.startsWith("coder_")),
     );
     const resourceId = toText(metadata.values.resource_id);
@@ -55,7 +55,7 @@ export class InstanceRelations {
       }
     }
     const owners = one.type === "coder_devcontainer" ? ["coder_agent"] : ["coder_agent", "coder_devcontainer"];
-    const label = this.#graph.findNearestNeeded(toLabel(one.address), (found) =>
+    const label = this.#graph.findNearestDependency(toLabel(one.address), (found) =>
       this.#hasType(found, (type) => owners.includes(type)),
     );
     return this.#findInstance(label, one);

@@ -31,12 +31,12 @@ export class Graph {
   }
 
   /** Returns the nearest matching dependency of the node `label`, by fewest edges, then by name; undefined if none matches. */
-  findNearestNeeded(label: string, matches: (label: string) => boolean): string | undefined {
+  findNearestDependency(label: string, matches: (label: string) => boolean): string | undefined {
     return this.#findNearest(label, this.#needs, matches);
   }
 
   /** Returns the nearest matching dependent of the node `label`. */
-  findNearestUser(label: string, matches: (label: string) => boolean): string | undefined {
+  findNearestDependent(label: string, matches: (label: string) => boolean): string | undefined {
     return this.#findNearest(label, this.#neededBy, matches);
   }
 

@@ -117,7 +117,7 @@ export type MappedParameter = {
     readonly error: string;
   };
   /** Any validation rule makes a number an integer (facts/terraform 4.7). */
-  readonly is_whole: boolean;
+  readonly is_integer: boolean;
   /** The value in this plan. */
   readonly value: string;
   /** The parameter's address, as diagnostics name it. */

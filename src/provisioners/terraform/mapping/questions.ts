@@ -45,7 +45,7 @@ const toParameter = ({ values, address }: Instance): MappedParameter => {
       monotonic: toText(rule?.monotonic),
       error: toText(rule?.error),
     },
-    is_whole: rule !== undefined && toText(values.type) === "number",
+    is_integer: rule !== undefined && toText(values.type) === "number",
     value: toText(values.value),
     address,
   };
@@ -90,7 +90,7 @@ export const toPresets = (instances: readonly Instance[]): MappedPreset[] => {
   return presets;
 };
 
-/** Returns the accounts that users of the template link. Old templates use coder_git_auth for them. */
+/** Returns the external accounts that a user must connect to use the template. Old templates declare them with coder_git_auth. */
 export const toAccounts = (instances: readonly Instance[]): { id: string; optional: boolean }[] => {
   const accounts = ["coder_external_auth", "coder_git_auth"].flatMap((type) => selectData(instances, type));
   const byId = new Map<string, boolean>();

@@ -1,5 +1,5 @@
 // Formats a call of the page as a curl command. The equivalent `slipway` command is in cli-lines.ts, which is loaded on demand. Pure.
-import type { Sent } from "./sent.ts";
+import type { SentRequest } from "./sent.ts";
 
 /** Quotes the text as one shell word. */
 export const quoteArgument = (text: string): string =>
@@ -9,7 +9,7 @@ export const quoteArgument = (text: string): string =>
 const unquoteVariables = (text: string): string => text.replace(/"(\$[A-Z_]+)"/g, `"'"$1"'"`);
 
 /** Formats the call as a curl command. `origin` is the server's address. */
-export const toCurl = ({ method, path, body }: Sent, origin: string): string => {
+export const toCurl = ({ method, path, body }: SentRequest, origin: string): string => {
   const parts = ["curl", '-H "Service-Session-Token: $SLIPWAY_TOKEN"'];
   if (method !== "GET") parts.push(`-X ${method}`);
   if (body !== undefined)

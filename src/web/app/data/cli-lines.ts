@@ -2,7 +2,7 @@
 
 import { quoteArgument } from "./as-command.ts";
 import { findName, getName } from "./names.ts";
-import type { Route, Sent } from "./sent.ts";
+import type { Route, SentRequest } from "./sent.ts";
 
 type Body = Readonly<Record<string, unknown>>;
 type Part = string | false | undefined;
@@ -407,5 +407,5 @@ const COMMANDS: Partial<Record<Route, CommandFormatter>> = {
 };
 
 /** Returns the equivalent `slipway` command, or undefined if none exists. */
-export const toCliLine = ({ route, path, body }: Sent): string | undefined =>
+export const toCliLine = ({ route, path, body }: SentRequest): string | undefined =>
   COMMANDS[route]?.({ path, body: (body ?? {}) as Body });

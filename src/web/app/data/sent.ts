@@ -5,4 +5,9 @@ import type { Method } from "#schema/call-types.ts";
 export type Route = `${Method} /${string}`;
 
 /** `path` is below /api/v2. */
-export type Sent = { readonly method: string; readonly path: string; readonly route: Route; readonly body?: unknown };
+export type SentRequest = {
+  readonly method: string;
+  readonly path: string;
+  readonly route: Route;
+  readonly body?: unknown;
+};
