@@ -38,7 +38,8 @@ export const isSharedWith = async (
   subjects.length > 0 && (await store.get(findRoles({ root, subjects: JSON.stringify(subjects) }))) !== undefined;
 
 /**
- * Those of these root chats that are shared with one of these people and groups. Parameters: {roots, subjects}, JSON arrays. For `scan`.
+ * Returns which of the given root chats are shared with any of the people and groups. Parameters: {roots, subjects}, JSON arrays.
+ * For `scan`.
  */
 export const listSharedWith = query(
   build

@@ -4,7 +4,7 @@ import { Database } from "bun:sqlite";
 import { auditReport } from "../reports/audit/find.ts";
 import { PartCache } from "../reports/usage/parts.ts";
 import { REPORTS } from "../reports/usage/reports.ts";
-import { makeRows } from "./rows.ts";
+import { makeRowReader } from "./rows.ts";
 import type { Query } from "./sql.ts";
 
 declare const self: Worker;
@@ -56,7 +56,7 @@ const runReport = async (name: ReportName, args: string): Promise<string> => {
   try {
     if (name === "audit") return auditReport(db, JSON.parse(args));
     partCache ??= new PartCache();
-    return await REPORTS[name](makeRows(db), JSON.parse(args), partCache);
+    return await REPORTS[name](makeRowReader(db), JSON.parse(args), partCache);
   } finally {
     db.run("commit");
   }

@@ -2,7 +2,7 @@
 // lookup would be a round trip and PostgreSQL's planner combines indexes itself.
 import type { ReservedSQL, SQL } from "bun";
 import PQueue from "p-queue";
-import type { Rows } from "../engine/rows.ts";
+import type { ReadRows } from "../engine/rows.ts";
 import type { ReportName, Value } from "../engine/sql.ts";
 import { type AuditFound, type AuditSearch, MAX_AUDIT_COUNT } from "../reports/audit/find.ts";
 import { toConditions } from "../reports/audit/plan.ts";
@@ -43,13 +43,13 @@ export class PgReports {
 }
 
 const createRowReader =
-  (connection: ReservedSQL): Rows =>
+  (connection: ReservedSQL): ReadRows =>
   async (sql, params = []) => {
     const rows = await connection.unsafe(queryText(sql), params.map(toStorableValue) as never[]).values();
     return (rows as unknown as unknown[][]).map((row) => row.map(toStoredValue));
   };
 
-const findAuditIn = async (read: Rows, search: AuditSearch): Promise<AuditFound> => {
+const findAuditIn = async (read: ReadRows, search: AuditSearch): Promise<AuditFound> => {
   const { filter, limit, offset = 0, cursor, counted = false } = search;
   const conditions: string[] = ["true"];
   const params: Value[] = [];

@@ -1,6 +1,6 @@
 // Contexts of workspaces (instructions, skills and MCP servers), and the one that each chat has pinned. Snapshots are stored once, by
-// digest, and deleted when unreferenced. Written by the agent actor (workspace_contexts, and dirty_since in SQL only) and by the chat actor
-// (chat_contexts); personal skills by src/api/users.
+// digest, and deleted when unreferenced. The agent actor writes workspace_contexts and, with one UPDATE statement,
+// chat_contexts.dirty_since. The chat actor writes the rest of chat_contexts, and src/api/users writes personal skills.
 import { index, integer, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { StoredResource } from "#schema/chats/chat-context.ts";
 import { uncachedTable } from "./cache-dependencies.ts";

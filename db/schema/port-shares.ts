@@ -14,7 +14,7 @@ export const port_shares = sqliteTable(
     port: integer().notNull(),
     protocol: text().$type<"http" | "https">().notNull(),
     share_level: text().$type<ShareLevel>().notNull(),
-    /** Who else than the workspace's owner has shared it; null: the owner. */
+    /** The user who shared the port, if not the workspace's owner; otherwise null. */
     shared_by: text(),
   },
   (table) => [primaryKey({ columns: [table.workspace_id, table.agent_name, table.port] })],

@@ -4,7 +4,7 @@ import { build, eqParam, query, type Statement, statement } from "../engine/sql.
 import { former_usernames } from "../schema/users.ts";
 
 const HOLD_MS = 90 * 86_400_000;
-/** A person who renames often must not hold any number of names. */
+/** A person who renames often must not reserve an unlimited number of names. */
 const MAX_HELD = 3;
 
 const param = sql.placeholder;
@@ -50,7 +50,7 @@ const dropOldest = statement<{ user_id: string }>(
     ),
 );
 
-/** Holds a name that its user gives up, and keeps holding the last names that the user gave up before. */
+/** Reserves a name that its user gives up, and keeps the user's most recent earlier names reserved. */
 export const holdUsername = (user: { readonly id: string; readonly username: string }, now: number): Statement[] => [
   dropExpired({ now }),
   insertHold({ name: user.username.toLowerCase(), user_id: user.id, until: now + HOLD_MS }),

@@ -1,5 +1,5 @@
-// Minutes of any usage by user, with their templates: a minute counts once, at most 30 per bucket (facts/platform 6.2). For the insights
-// reports.
+// Counts the minutes in which each user used any app, and the templates that they used. Parallel use counts once, and a bucket has at most
+// 30 minutes (facts/platform 6.2). For the insights reports.
 import { ANY_APP, MAX_BUCKET_MINUTES } from "./block.ts";
 import type { ReportPart } from "./parts.ts";
 import type { Group } from "./walk.ts";

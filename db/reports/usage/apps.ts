@@ -1,7 +1,7 @@
 // Usage of each app for the templates report: minutes, number of sessions, and templates (facts/platform 6.2). Several templates at the
 // same time count at most 30 minutes of a bucket, and adjacent buckets are one session whatever their template.
 import { BUILTIN_APPS } from "#schema/workspaces/usage-app.ts";
-import type { Rows } from "../../engine/rows.ts";
+import type { ReadRows } from "../../engine/rows.ts";
 import { ANY_APP, BLOCK, countRuns, MAX_BUCKET_MINUTES } from "./block.ts";
 import { formatAppName, KEY_KINDS } from "./keys.ts";
 import type { ReportPart } from "./parts.ts";
@@ -146,7 +146,7 @@ export class AppFigures implements ReportPart {
   }
 
   /** Always lists built-in apps first, then apps of templates by slug, name and icon. */
-  async show(read: Rows, idsOf: (keys: Iterable<number>) => string[]): Promise<object[]> {
+  async show(read: ReadRows, idsOf: (keys: Iterable<number>) => string[]): Promise<object[]> {
     const rows = await read("select key, name from usage_keys where kind = ?", [KEY_KINDS.app]);
     const names = new Map(rows as [number, string][]);
     const byName = new Map([...this.#figures].map(([app, figures]) => [names.get(app) ?? "", figures]));

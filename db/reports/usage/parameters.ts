@@ -3,7 +3,7 @@
 import { tryParseJson } from "#base/json/read.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
-import type { Rows } from "../../engine/rows.ts";
+import type { ReadRows } from "../../engine/rows.ts";
 
 const SQL = `
   select w.template_id, b.template_version_id, p.name, p.value, count(*)
@@ -27,7 +27,7 @@ type Usage = Parameter & { template_ids: Set<string>; values: Map<string, number
  * these texts are equal too.
  */
 export const parametersUsage = async (
-  read: Rows,
+  read: ReadRows,
   { from, to, templates }: { from: number; to: number; templates?: readonly string[] | undefined },
 ): Promise<object[]> => {
   const ids = templates ? JSON.stringify(templates) : null;

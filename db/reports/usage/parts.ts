@@ -1,6 +1,6 @@
 // Caches a report's data for a time range until data in it is written (rule IN-13): a year is read once, and then only changes. Lives in
 // the process that computes reports.
-import type { Rows } from "../../engine/rows.ts";
+import type { ReadRows } from "../../engine/rows.ts";
 import { BLOCK } from "./block.ts";
 import { type Group, type Span, walkUsage } from "./walk.ts";
 
@@ -31,7 +31,7 @@ export class PartCache {
   }
 
   /** Returns the parts of a span, consecutive and in order. */
-  async load<P extends ReportPart>(read: Rows, span: Span, wanted: PartSpec<P>): Promise<P[]> {
+  async load<P extends ReportPart>(read: ReadRows, span: Span, wanted: PartSpec<P>): Promise<P[]> {
     const templates = span.templates ? [...span.templates].sort((a, b) => a - b).join() : "all";
     const parts: P[] = [];
     for (const [from, to] of splitSpan(span)) {
@@ -71,7 +71,7 @@ export class PartCache {
 }
 
 /** Versions only increase, so their sum changes with each of them. */
-const loadVersion = async (read: Rows, from: number, to: number): Promise<number> => {
+const loadVersion = async (read: ReadRows, from: number, to: number): Promise<number> => {
   const sum = "select coalesce(sum(version), 0) from usage_blocks where block between ? and ?";
   const [row] = await read(sum, [Math.floor(from / BLOCK), Math.floor((to - 1) / BLOCK)]);
   return Number(row?.[0]);

@@ -1,7 +1,7 @@
 // The insights reports (facts/platform 6.2), computed and serialized as JSON in a reader Worker, so that the main thread only passes text
 // on. Each report takes plain data and returns the text of its body.
 import { toRfc3339 } from "#base/clock.ts";
-import type { Rows } from "../../engine/rows.ts";
+import type { ReadRows } from "../../engine/rows.ts";
 import type { ReportName } from "../../engine/sql.ts";
 import { Activity } from "./activity.ts";
 import { AppFigures } from "./apps.ts";
@@ -34,12 +34,12 @@ export type ReportArgs = {
 /** Returns the bucket that begins at or after a time. A bucket belongs to the day in which it begins. */
 const toBucket = (ms: number): number => Math.ceil(ms / BUCKET_MS);
 
-const loadKeys = async (read: Rows, kind: number): Promise<Map<number, string>> =>
+const loadKeys = async (read: ReadRows, kind: number): Promise<Map<number, string>> =>
   new Map((await read("select key, name from usage_keys where kind = ?", [kind])) as [number, string][]);
 
 type Scope = { readonly span: Span; readonly templates: ReadonlyMap<number, string> };
 
-const loadScope = async (read: Rows, args: ReportArgs): Promise<Scope> => {
+const loadScope = async (read: ReadRows, args: ReportArgs): Promise<Scope> => {
   const templates = await loadKeys(read, KEY_KINDS.template);
   const wanted = args.templates && new Set(args.templates);
   const keys = wanted && new Set([...templates].flatMap(([key, id]) => (wanted.has(id) ? [key] : [])));
@@ -55,7 +55,7 @@ type Person = { readonly id: string; readonly username: string; readonly avatar_
 
 /** Returns rows by user ID, without unknown users. */
 const presentByUser = async <T>(
-  read: Rows,
+  read: ReadRows,
   rows: ReadonlyMap<number, T>,
   show: (person: Person, row: T) => object,
 ): Promise<object[]> => {
@@ -73,7 +73,7 @@ const times = ({ from, to }: ReportArgs) => ({ start_time: toRfc3339(from), end_
 
 /** Returns rows by user, and the templates of all of them. */
 const presentUsers = async <T extends { readonly templates: ReadonlySet<number> }>(
-  read: Rows,
+  read: ReadRows,
   args: ReportArgs,
   scope: Scope,
   used: ReadonlyMap<number, T>,
@@ -92,14 +92,14 @@ const presentUsers = async <T extends { readonly templates: ReadonlySet<number> 
 };
 
 /** Seconds of any usage by user. */
-const userActivity = async (read: Rows, args: ReportArgs, cache: PartCache): Promise<string> => {
+const userActivity = async (read: ReadRows, args: ReportArgs, cache: PartCache): Promise<string> => {
   const scope = await loadScope(read, args);
   const parts = await cache.load(read, scope.span, { name: "activity", details: true, make: () => new Activity() });
   return presentUsers(read, args, scope, Activity.joinParts(parts), ({ minutes }) => ({ seconds: minutes * 60 }));
 };
 
 /** Percentiles of the buckets' latencies; -1 for users without any. */
-const userLatency = async (read: Rows, args: ReportArgs, cache: PartCache): Promise<string> => {
+const userLatency = async (read: ReadRows, args: ReportArgs, cache: PartCache): Promise<string> => {
   const scope = await loadScope(read, args);
   const parts = await cache.load(read, scope.span, { name: "latency", details: true, make: () => new Latencies() });
   return presentUsers(read, args, scope, Latencies.joinParts(parts), ({ counts }) => {
@@ -109,7 +109,7 @@ const userLatency = async (read: Rows, args: ReportArgs, cache: PartCache): Prom
 };
 
 /** Active users by interval and in total, usage of apps, and values of parameters. */
-const templateReports = async (read: Rows, args: ReportArgs, cache: PartCache): Promise<string> => {
+const templateReports = async (read: ReadRows, args: ReportArgs, cache: PartCache): Promise<string> => {
   const scope = await loadScope(read, args);
   const { interval = "", sections = ["interval_reports", "report"] } = args;
   const [wantsIntervals, wantsReport] = [sections.includes("interval_reports"), sections.includes("report")];
@@ -143,7 +143,7 @@ const templateReports = async (read: Rows, args: ReportArgs, cache: PartCache): 
 };
 
 /** Distinct users per day. */
-const daus = async (read: Rows, args: ReportArgs, cache: PartCache): Promise<string> => {
+const daus = async (read: ReadRows, args: ReportArgs, cache: PartCache): Promise<string> => {
   const { edges = [], dates = [], tz_hour_offset } = args;
   const buckets = edges.map(toBucket);
   const make = (from: number, to: number) => new Intervals(buckets, from, to);

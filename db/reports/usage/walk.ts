@@ -1,6 +1,6 @@
 // Iterates over the packed rows of usage in a range, by block and user, including data that is not aggregated yet. Runs in reader Workers
 // for the insights reports (db/reports/usage/reports.ts): must not be called on the main thread.
-import type { Rows } from "../../engine/rows.ts";
+import type { ReadRows } from "../../engine/rows.ts";
 import {
   ANY_APP,
   BLOCK,
@@ -79,7 +79,7 @@ type PackedRow = { readonly id: number; readonly digest: Uint8Array | undefined;
  * partially, or templates were used at the same time.
  */
 export const walkUsage = async (
-  read: Rows,
+  read: ReadRows,
   span: Span,
   see: (group: Group) => void,
   { details = false } = {},
@@ -136,7 +136,7 @@ const toGroupNumber = (id: number): number => Math.floor(id / 2 ** 18);
 type LoadOptions = { readonly fresh: ReadonlyMap<number, FreshUsage>; readonly span: Span; readonly details: boolean };
 
 const loadGroups = async (
-  read: Rows,
+  read: ReadRows,
   rows: readonly PackedRow[],
   { fresh, span, details }: LoadOptions,
 ): Promise<Group[]> => {
@@ -181,7 +181,7 @@ const toRow = (row: PackedRow, more: FreshUsage | undefined): UsageRow => {
   return { template, digest: new Digest(packDigest(block)), detail: () => new Detail(packDetail(block)) };
 };
 
-const readDetails = async (read: Rows, rows: readonly PackedRow[]): Promise<void> => {
+const readDetails = async (read: ReadRows, rows: readonly PackedRow[]): Promise<void> => {
   const missing = new Map(rows.filter(({ detail }) => !detail).map((row) => [row.id, row]));
   if (missing.size === 0) return;
   const sql = "select id, detail from usage_details where id in (select value from json_each(?))";
@@ -210,7 +210,7 @@ type FreshUsage = {
 };
 
 /** Returns the data that is not aggregated yet, by the ID of the row it will be aggregated into. */
-const loadUnaggregated = async (read: Rows, { from, to }: Span): Promise<Map<number, FreshUsage>> => {
+const loadUnaggregated = async (read: ReadRows, { from, to }: Span): Promise<Map<number, FreshUsage>> => {
   const fresh = new Map<number, FreshUsage>();
   const getFresh = (bucket: number, user: number, template: number): FreshUsage => {
     const id = toRowId(Math.floor(bucket / BLOCK), user, template);

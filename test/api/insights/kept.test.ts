@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { foldUsage } from "#actors/usage/folding.ts";
 import { openLocalStore } from "#db/engine/local.ts";
-import { makeRows } from "#db/engine/rows.ts";
+import { makeRowReader } from "#db/engine/rows.ts";
 import type { ReportName } from "#db/engine/sql.ts";
 import { BUCKET_MS } from "#db/reports/usage/block.ts";
 import { PartCache } from "#db/reports/usage/parts.ts";
@@ -51,7 +51,7 @@ test(`[IN-13] the next report contains usage written later in any block (seed ${
         for (const name of NAMES) {
           const [text] = await store.scan(usageReport(name, args));
           expect(JSON.parse(text as string)).toEqual(
-            JSON.parse(await REPORTS[name as keyof typeof REPORTS](makeRows(db), args, new PartCache(0))),
+            JSON.parse(await REPORTS[name as keyof typeof REPORTS](makeRowReader(db), args, new PartCache(0))),
           );
         }
       }
