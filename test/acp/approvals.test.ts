@@ -41,7 +41,7 @@ test("[CA-3] rules apply first: allowed calls run without a question, denied one
   expect(readAgentLog(world, id).slice(-2)).toEqual(["answered yes", "answered no"]);
 });
 
-test("[CA-2] a denied call is reported to the agent as an error, and an always answer becomes a rule", async () => {
+test("[CA-2] a denied call is reported to the agent as an error, and an answer with the scope 'always' becomes a rule", async () => {
   const { id } = await startAgentChat(world, "run echo one\nrun echo two three\nsay done", ASK_BEFORE_CHANGES);
   await answer(id, "deny");
   await answer(id, "allow", { scope: "always" });
@@ -66,6 +66,7 @@ test("[CA-4] files that the agent writes through its client require approval lik
 });
 
 test("[CA-18] an approval applies to the command that the person saw, even when the agent reuses the call's ID", async () => {
+  // Both verbs ask for two commands under one call ID: one after the other, and at the same time (see test/support/acp/agent.ts).
   for (const verb of ["same", "together"]) {
     const { id } = await startAgentChat(world, `${verb} ls; rm -rf /home`, ASK_BEFORE_CHANGES);
     const expectQuestion = async (command: string) => {
@@ -106,7 +107,7 @@ test("[CA-31] asks about a second call while the first, allowed one has no resul
   expect(readAgentLog(world, id).slice(-2)).toEqual(["ls: yes", "rm -rf /home: no"]);
 });
 
-test("[CA-18] asks again when the next turn reuses an ID, and cancels requests that it cannot show", async () => {
+test("[CA-18] asks again if the next turn reuses a call ID, and cancels requests that name another session", async () => {
   const { id } = await startAgentChat(world, "same ls", ASK_BEFORE_CHANGES);
   await answer(id, "allow");
   await waitForStatus(id, "waiting");

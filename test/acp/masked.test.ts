@@ -39,7 +39,7 @@ const openStep = () => {
   };
 };
 
-test("[TO-21] followers and messages never contain a secret that a terminal of the agent prints in pieces", () => {
+test("[TO-21] neither the live stream nor the stored messages contain a secret that the agent's terminal prints in pieces", () => {
   const { parts, step, update, startTerminalCall, print } = openStep();
   startTerminalCall();
   for (const character of `1\t${LINES[0]}\r\n2\t${LINES[1]}\r\nend\n`) print(character);

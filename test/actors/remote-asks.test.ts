@@ -10,6 +10,7 @@ import { ManualClock } from "#test/support/manual-clock.ts";
 const OTHER = { id: "other", address: "192.0.2.1:1" };
 
 class Notes extends Actor<readonly string[]> {
+  /** Notes are in no shard. */
   protected toPart(): undefined {}
   protected load(): Promise<readonly string[]> {
     return Promise.resolve([]);
@@ -38,6 +39,7 @@ const createNodes = (overrides: Partial<RemoteActors> = {}) => {
       return target.location;
     },
     ask: (_, id, message, args) => otherNode.askHere(id, message as "note", args as { text: string }),
+    // Announces the shards of new entities; notes have none.
     expect() {},
     ...overrides,
   };

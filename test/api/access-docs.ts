@@ -5,9 +5,9 @@ import { join } from "node:path";
 import type { ScopeNeed } from "#src/api/http/operation.ts";
 import { formatScopeNeed } from "#src/api/http/scope-gate.ts";
 import { startTestServer } from "#test/support/server.ts";
-import { ACTIONS, ALL_NAMES, type Name } from "./access-table.ts";
+import { ACTIONS, type Name, ROLE_NAMES } from "./access-table.ts";
 import { readDeclaredScopes } from "./declared-scopes.ts";
-import { getRow, NAMES } from "./edge/matrix-call.ts";
+import { getRow, OPERATION_NAMES } from "./edge/matrix-call.ts";
 import { CALLERS } from "./edge/matrix-world.ts";
 
 const ROOT = join(import.meta.dir, "../..");
@@ -33,8 +33,8 @@ const table = (head: readonly string[], rows: readonly string[][]): string =>
 /** Actions by role: a dot where the role is allowed. */
 const actions = (): string =>
   table(
-    ["", ...ALL_NAMES.map((name) => ROLES[name])],
-    ACTIONS.map(([action, , allowed]) => [action, ...ALL_NAMES.map((name) => (allowed.includes(name) ? "●" : ""))]),
+    ["", ...ROLE_NAMES.map((name) => ROLES[name])],
+    ACTIONS.map(([action, , allowed]) => [action, ...ROLE_NAMES.map((name) => (allowed.includes(name) ? "●" : ""))]),
   );
 
 type Scopes = ReadonlyMap<string, ScopeNeed>;
@@ -55,7 +55,7 @@ const formatScope = (scopes: Scopes, name: string, statuses: string): string => 
 const operations = (scopes: Scopes): string =>
   table(
     ["", "access", "scope of a key", ...CALLERS],
-    NAMES.map((name) => {
+    OPERATION_NAMES.map((name) => {
       const { statuses, why, access = "" } = getRow(name);
       return [
         `\`${name}\`${why === undefined ? "" : `<br>${why}`}`,

@@ -39,9 +39,9 @@ const colleague = { id: "you", roles: [], organizations: { [ORG]: [] } };
 const colleagueWithOwnerRole = { ...colleague, roles: ["owner"] };
 const colleagueWithAuditorRole = { ...colleague, organizations: { [ORG]: ["organization-auditor"] } };
 
-export const ALL_NAMES = Object.keys(PEOPLE) as Name[];
+export const ROLE_NAMES = Object.keys(PEOPLE) as Name[];
 const TEMPLATE_MANAGERS: Name[] = ["owner", "template-admin", "organization-admin", "organization-template-admin"];
-const MEMBERS: Name[] = ALL_NAMES.filter((name) => ORG in PEOPLE[name].organizations);
+const MEMBERS: Name[] = ROLE_NAMES.filter((name) => ORG in PEOPLE[name].organizations);
 
 // biome-ignore format: a table
 export const ACTIONS: [string, (caller: UserCaller) => boolean, Name[]][] = [
@@ -53,19 +53,19 @@ export const ACTIONS: [string, (caller: UserCaller) => boolean, Name[]][] = [
   ["update a workspace shared as admin", (caller) => access.canUpdateWorkspace(caller, sharedWithMe("admin")), [...TEMPLATE_MANAGERS, ...MEMBERS]],
   ["replace the files of another user's workspace", (caller) => access.canReplaceFiles(caller, foreignWorkspace), ["owner"]],
   ["replace the files of a workspace shared as admin", (caller) => access.canReplaceFiles(caller, sharedWithMe("admin")), ["owner", ...MEMBERS]],
-  ["stop one's own workspace", (caller) => access.canStartStop(caller, ownWorkspace), ALL_NAMES],
+  ["stop one's own workspace", (caller) => access.canStartStop(caller, ownWorkspace), ROLE_NAMES],
   ["start another user's workspace", (caller) => access.canStartStop(caller, foreignWorkspace), TEMPLATE_MANAGERS],
   ["start a workspace shared as admin", (caller) => access.canStartStop(caller, sharedWithMe("admin")), [...TEMPLATE_MANAGERS, ...MEMBERS]],
   ["enter one's own workspace", (caller) => access.canUseWorkspace(caller, ownWorkspace), ["owner", ...MEMBERS]],
   ["enter another user's workspace", (caller) => access.canUseWorkspace(caller, foreignWorkspace), ["owner"]],
   ["enter a workspace shared for use", (caller) => access.canUseWorkspace(caller, sharedWithMe("use")), ["owner", ...MEMBERS]],
-  ["delete one's own workspace", (caller) => access.canDeleteWorkspace(caller, ownWorkspace), ALL_NAMES],
+  ["delete one's own workspace", (caller) => access.canDeleteWorkspace(caller, ownWorkspace), ROLE_NAMES],
   ["delete another user's workspace", (caller) => access.canDeleteWorkspace(caller, foreignWorkspace), TEMPLATE_MANAGERS],
   ["delete a workspace shared as admin", (caller) => access.canDeleteWorkspace(caller, sharedWithMe("admin")), TEMPLATE_MANAGERS],
   ["share one's own workspace", (caller) => access.canShareWorkspace(caller, ownWorkspace), ["owner", ...MEMBERS]],
   ["share another user's workspace", (caller) => access.canShareWorkspace(caller, foreignWorkspace), ["owner"]],
   ["share a workspace shared as admin", (caller) => access.canShareWorkspace(caller, sharedWithMe("admin")), ["owner"]],
-  ["favorite one's own workspace", (caller) => access.canFavorite(caller, ownWorkspace), ALL_NAMES],
+  ["favorite one's own workspace", (caller) => access.canFavorite(caller, ownWorkspace), ROLE_NAMES],
   ["favorite another user's workspace", (caller) => access.canFavorite(caller, foreignWorkspace), []],
   ["create one's own workspace", (caller) => access.canCreateWorkspaceFor(caller, ORG, "me"),
     ["owner", ...MEMBERS.filter((name) => name !== "banned")]],
@@ -84,15 +84,15 @@ export const ACTIONS: [string, (caller: UserCaller) => boolean, Name[]][] = [
   ["assign site roles", access.canGiveSiteRoles, ["owner"]],
   ["see a colleague", (caller) => access.canSeeUser(caller, colleague), ["owner", "template-admin", "user-admin", "auditor",
     "organization-admin", "organization-user-admin", "organization-auditor"]],
-  ["see one's own profile", (caller) => access.canSeeUser(caller, { id: "me", organizations: {} }), ALL_NAMES],
+  ["see one's own profile", (caller) => access.canSeeUser(caller, { id: "me", organizations: {} }), ROLE_NAMES],
   ["create users", access.canCreateUsers, ["owner", "user-admin"]],
   ["suspend or delete a user", (caller) => access.canManageUser(caller, colleague), ["owner", "user-admin"]],
   ["suspend or delete an owner", (caller) => access.canManageUser(caller, colleagueWithOwnerRole), ["owner"]],
-  ["change one's own name", (caller) => access.canEditProfile(caller, { ...colleague, id: "me" }), ALL_NAMES],
+  ["change one's own name", (caller) => access.canEditProfile(caller, { ...colleague, id: "me" }), ROLE_NAMES],
   ["set a member's password", (caller) => access.canResetPassword(caller, colleague), ["owner", "user-admin"]],
   ["set an owner's password", (caller) => access.canResetPassword(caller, colleagueWithOwnerRole), ["owner"]],
   ["set the password of a user with a role", (caller) => access.canResetPassword(caller, colleagueWithAuditorRole), ["owner"]],
-  ["manage one's own API keys", (caller) => access.canManageKeys(caller, "me"), ALL_NAMES],
+  ["manage one's own API keys", (caller) => access.canManageKeys(caller, "me"), ROLE_NAMES],
   ["manage another user's API keys", (caller) => access.canManageKeys(caller, "you"), ["owner"]],
   ["read the whole audit log", (caller) => access.canReadAudit(caller), ["owner", "auditor"]],
   ["read the organization's audit log", (caller) => access.canReadAudit(caller, ORG),

@@ -14,7 +14,7 @@ import { testSingleServer } from "#test/support/one-server.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 
-const test = testSingleServer("localOfProcess");
+const test = testSingleServer("needsLocalServerProcess");
 
 type Agent = NonNullable<Workspace["latest_build"]["resources"][number]["agents"]>[number];
 

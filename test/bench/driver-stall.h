@@ -50,7 +50,7 @@ static void releaseStalled(void) {
 }
 
 static void printStalled(void) {
-  printf(",\"stalled\":{\"count\":%d,\"closed_with_frame\":%d,\"closed_without\":%d,\"still_open\":%d,\"reason\":\"", stallCount, stallFramed, stallBare, stallOpen);
+  printf(",\"stalled\":{\"count\":%d,\"closed_with_frame\":%d,\"closed_without_frame\":%d,\"still_open\":%d,\"reason\":\"", stallCount, stallFramed, stallBare, stallOpen);
   for (char *p = stallReason; *p; p++) putchar(*p == '"' || *p == '\\' || *p < ' ' ? ' ' : *p);
   printf("\",\"codes\":{");
   for (int i = 0, first = 1; i < 5000; i++) if (stallCodes[i]) printf("%s\"%d\":%d", first ? "" : ",", i, stallCodes[i]), first = 0;

@@ -261,7 +261,7 @@ static int load(int argc, char **argv) {
   if (stalled) releaseStalled();
   uint64_t limit = now() + (uint64_t)(option(argc, argv, "drain", 10) * 1e9);
   while (!caughtUp() && now() < limit) turn(now() + 1000000);
-  printf("{\"errors\":%llu,\"gaps\":%llu,\"lines_missing\":%llu,\"followers_closed\":%llu,\"seconds\":%.3f,\"driver_busy\":%.3f,\"batches_per_s\":%.1f,\"lines_per_s\":%.0f,\"deliveries_per_s\":%.0f,\"gets_per_s\":%.0f",
+  printf("{\"errors\":%llu,\"gaps\":%llu,\"lines_wrong\":%llu,\"followers_closed\":%llu,\"seconds\":%.3f,\"driver_busy\":%.3f,\"batches_per_s\":%.1f,\"lines_per_s\":%.0f,\"deliveries_per_s\":%.0f,\"gets_per_s\":%.0f",
          (unsigned long long)errors, (unsigned long long)gaps, (unsigned long long)missing(), (unsigned long long)followersClosed, secs, busyNs / (secs * 1e9),
          acked / secs, acked * lines / secs, delivered / secs, getTime.n / secs);
   printSamples("ack", &ackTime), printSamples("follow", &followTime), printSamples("probe", &probeTime), printSamples("get", &getTime);

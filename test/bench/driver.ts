@@ -19,7 +19,7 @@ export interface LoadResult {
   /** Batches that a follower missed, received twice or received out of order. */
   gaps: number;
   /** Acknowledged lines that a follower never received, or received too often. */
-  lines_missing: number;
+  lines_wrong: number;
   followers_closed: number;
   /** Length of the measured window. */
   seconds: number;
@@ -37,7 +37,7 @@ export interface LoadResult {
   stalled?: {
     count: number;
     closed_with_frame: number;
-    closed_without: number;
+    closed_without_frame: number;
     still_open: number;
     reason: string;
     codes: Record<string, number>;
@@ -57,7 +57,7 @@ export type PlanLine =
   | { kind: "follow"; agent: number; path: string; token: string }
   | { kind: "probe" | "get"; path: string; token: string };
 
-export interface LoadKeys {
+export interface LoadOptions {
   secs: number;
   warm?: number;
   lines?: number;
@@ -97,11 +97,11 @@ export class Driver {
   async load(
     port: number,
     plan: PlanLine[],
-    keys: LoadKeys,
+    options: LoadOptions,
     onEvent?: (event: string) => void,
     abortSignal?: AbortSignal,
   ): Promise<LoadResult> {
-    const child = this.spawn(["load", String(port), await this.writePlan(plan), ...toKeyArguments(keys)]);
+    const child = this.spawn(["load", String(port), await this.writePlan(plan), ...toArguments(options)]);
     abortSignal?.addEventListener("abort", () => child.kill("SIGTERM"), { once: true });
     let result: LoadResult | undefined;
     for await (const line of readLines(child.stdout)) {
@@ -166,8 +166,8 @@ const PROBE_CONNECTIONS = 50;
 const expandLine = (line: PlanLine): PlanLine[] =>
   line.kind === "probe" ? Array(PROBE_CONNECTIONS).fill(line) : [line];
 
-function toKeyArguments(keys: LoadKeys): string[] {
-  return Object.entries(keys).map(([key, value]) => `${key}=${value}`);
+function toArguments(options: LoadOptions): string[] {
+  return Object.entries(options).map(([key, value]) => `${key}=${value}`);
 }
 
 async function awaitSuccess(child: { exited: Promise<number> }): Promise<void> {

@@ -82,10 +82,10 @@ export async function startProduct(options: ProductOptions): Promise<Product> {
 
 /** Starts the product on data that `seed` has written while it was stopped. Also returns the result of `seed`. */
 export async function startProductWith<T>(
-  { sides }: Bench,
+  { setup }: Bench,
   seed: (store: LocalStore, now: number) => Promise<T>,
 ): Promise<[Product, T]> {
-  const { productCommand: command, core, dir } = sides;
+  const { productCommand: command, core, dir } = setup;
   if (!command) throw new Error("there is no product to measure");
   const dataDir = join(dir, `seeded-${crypto.randomUUID()}`);
   mkdirSync(dataDir);

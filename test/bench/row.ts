@@ -24,7 +24,7 @@ export interface Verdict {
 
 export interface Bench {
   driver: Driver;
-  sides: BenchSetup;
+  setup: BenchSetup;
   /** Seconds of one measured window. */
   seconds: number;
   /** How long the stalled followers do not read. */
@@ -67,7 +67,7 @@ export function productFigure(figure: string): (medians: Medians) => number | un
 /** Returns the faults of a load run. Unless all are zero, the other figures are meaningless. */
 export function countFaults(result: LoadResult): Figures {
   return {
-    faults: result.errors + result.gaps + result.lines_missing + result.followers_closed,
+    faults: result.errors + result.gaps + result.lines_wrong + result.followers_closed,
     driver_busy: result.driver_busy,
   };
 }

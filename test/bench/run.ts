@@ -138,7 +138,7 @@ async function main(): Promise<void> {
     let floorLimit: Promise<number> | undefined;
     const bench: Bench = {
       driver: await Driver.compile(dir, cores?.driver),
-      sides,
+      setup: sides,
       seconds,
       stallSeconds: Number(options.stall),
       start: (side, needs) => startSide(sides, side, needs),
@@ -219,7 +219,7 @@ async function measureRow(bench: Bench, row: Row): Promise<{ rounds: Measurement
 }
 
 async function runRounds(bench: Bench, row: Row, measurements: Measurements): Promise<void> {
-  const sides = row.sides.filter((side) => side === "floor" || bench.sides.productCommand);
+  const sides = row.sides.filter((side) => side === "floor" || bench.setup.productCommand);
   const count = Math.min(rounds, row.maxRounds ?? Number.POSITIVE_INFINITY);
   for (let round = 1; round <= count; round++) {
     for (const side of sides) {

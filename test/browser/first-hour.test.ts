@@ -76,7 +76,7 @@ const checkDeveloper = ({ presses, seconds, host, diff }: Developer): void => {
 };
 
 testNeeding(
-  [needs.chromium, needs.node, needs.git, requireSingleServer("localOfProcess")],
+  [needs.chromium, needs.node, needs.git, requireSingleServer("needsLocalServerProcess")],
   "[WB-94] a solo developer opens an editor on a cloned repository and approves an edit as a diff, within 12 clicks and 3 minutes",
   async () => {
     using releases = await serveReleases({ codeServer: "4.139.1", go: "1.99.1", jupyterlab: "4.6.6" });
@@ -87,7 +87,7 @@ testNeeding(
 );
 
 testNeeding(
-  [needs.editors, needs.chromium, needs.node, needs.git, needs.python3, requireSingleServer("localOfProcess")],
+  [needs.editors, needs.chromium, needs.node, needs.git, needs.python3, requireSingleServer("needsLocalServerProcess")],
   "[WB-94][TG-5] the same works with the real code-server, which saves a file and runs a command, and the real JupyterLab, which runs a cell",
   async () => {
     using mirror = serveEditors(needs.editors.file);
@@ -110,7 +110,7 @@ testNeeding(
     needs.chromium,
     needs.node,
     requireSingleServer("engine"),
-    requireSingleServer("localOfProcess"),
+    requireSingleServer("needsLocalServerProcess"),
   ],
   "[WB-94] a team lead invites three people, who each have a running workspace, within 25 clicks",
   async () => {

@@ -15,8 +15,8 @@ testNeeding(
     const args = [place.client.url.href, ADMIN.email, ADMIN.password];
     const result = await runStory("install.mjs", args, {
       stop: async () => {
-        place.newest.kill("SIGTERM");
-        await place.newest.ended;
+        place.currentProcess.kill("SIGTERM");
+        await place.currentProcess.ended;
       },
       start: () => place.start(),
     });

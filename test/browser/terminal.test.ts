@@ -23,8 +23,8 @@ testNeeding(
     const args = [place.client.url.href, ADMIN.email, ADMIN.password, agent];
     const result = await runStory("terminal.mjs", args, {
       restart: async () => {
-        place.newest.kill("SIGKILL");
-        await place.newest.ended;
+        place.currentProcess.kill("SIGKILL");
+        await place.currentProcess.ended;
         await place.start({ env: STORY_ENV });
       },
     });

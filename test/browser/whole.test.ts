@@ -39,8 +39,8 @@ testNeeding(
     const setup = await readSetupLink(place.spawn({ env }).child.stdout);
     const result = await runStory("whole.mjs", [setup, models, needs.node.file, CUT_SECONDS], {
       restart: async () => {
-        place.newest.kill("SIGKILL");
-        await place.newest.ended;
+        place.currentProcess.kill("SIGKILL");
+        await place.currentProcess.ended;
         await place.start({ env });
       },
     });

@@ -41,7 +41,7 @@ test("[CN-4] a new file is private; an existing file keeps its mode and stays a 
   ]);
 });
 
-test("[CN-4] a host name resolves to its workspace, with any owner and agent", () => {
+test("[CN-4] a host name is parsed to a workspace, with owner and agent if it contains them", () => {
   expect(parseHost("slipway.dev", "slipway.")).toBe("dev");
   expect(parseHost("slipway.dev.main", "slipway.")).toBe("dev.main");
   expect(parseHost("slipway.alice--dev.main", "slipway.")).toBe("alice/dev.main");

@@ -1,4 +1,4 @@
-// Readers behind a spare that stop reading, in the short form; `bun run torture --cluster --only "a reader that stops"` has the long one.
+// Clients that follow logs through a standby node and stop reading, in a short version; `bun run torture --cluster --only "a reader that stops"` runs the long one.
 import { expect } from "bun:test";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { scaleTimeout } from "#test/support/pace.ts";
@@ -8,7 +8,7 @@ const MiB = 1024 * 1024;
 
 testNeeding(
   [needs.postgres],
-  "[CL-4] [CR-13] readers behind a spare that stop reading use no node's memory, get a reason, and resume without a gap",
+  "[CL-4] [CR-13] clients of a standby node that stop reading are disconnected with a reason, use no memory on any node, and lose nothing when they resume",
   async () => {
     const options = { rounds: 2, seed: 0, log: () => {} };
     const summary = await checkStalledReaders(options, { bytes: 24 * MiB, pause_ms: 1000 });

@@ -35,7 +35,7 @@ const createCluster = (hasB = true) => {
     has: () => false,
     isFirst: true,
     arrivals: 0,
-    nodeOf: () => (shared.hasB ? b.place : undefined),
+    nodeOf: () => (shared.hasB ? b.nodeRef : undefined),
   });
   const locationB = createLocation(b.links, {
     has: () => shared.hasB,

@@ -14,7 +14,7 @@ import { awaitBuild, createWorkspace } from "#test/support/workspaces.ts";
 import { ServerSlot } from "./server.ts";
 import { signInAdmin } from "./server-world.ts";
 
-const test = testSingleServer("localOfProcess");
+const test = testSingleServer("needsLocalServerProcess");
 
 const TEMPLATE = "provisioner: local\nresources: [{name: main, agents: [{name: main}]}]\n";
 /** Failpoints of chats are left out, because there is no model here. Only those snapshot failpoints are included that a copy reaches. */

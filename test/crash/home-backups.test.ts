@@ -16,7 +16,7 @@ import { awaitBuild, createBuild, createWorkspace } from "#test/support/workspac
 import { ServerSlot } from "./server.ts";
 import { signInAdmin } from "./server-world.ts";
 
-const test = testSingleServer("localOfProcess");
+const test = testSingleServer("needsLocalServerProcess");
 
 const TEMPLATE = "provisioner: local\nresources: [{name: main, agents: [{name: main}]}]\n";
 

@@ -12,7 +12,7 @@ import { awaitBuild, createWorkspace } from "#test/support/workspaces.ts";
 import { command, ServerSlot } from "./server.ts";
 import { signInAdmin } from "./server-world.ts";
 
-const test = testSingleServer("localOfProcess");
+const test = testSingleServer("needsLocalServerProcess");
 
 const TEMPLATE = "provisioner: local\nresources: [{name: main, agents: [{name: main}]}]\n";
 const PASSWORD = "a-long-password-of-bob-1";

@@ -19,26 +19,26 @@ test(`[CR-4] killed at each failpoint, a server restarts immediately and has los
   expect(await checkServerFailpoints({ ...quiet, rounds: 1 })).toContain(`${TESTED_FAILPOINTS.length} failpoints`);
 });
 
-testSingleServer("localOfProcess")(
-  "[CR-3] a daemon that a killed server started without a record ends before the next one starts",
+testSingleServer("needsLocalServerProcess")(
+  "[CR-3] a daemon whose record was lost when its server was killed is ended before a new daemon starts",
   async () => {
-    await using place = await ServerSlot.make();
-    await place.start();
-    const world = await signInAdmin(place);
+    await using slot = await ServerSlot.make();
+    await slot.start();
+    const world = await signInAdmin(slot);
     const template = await makeTemplate(world, "twice", MANIFESTS.local);
     const { id, latest_build } = await makeWorkspace(world.admin, "twice", template);
     const listDaemons = () =>
-      place.processes().filter((pid) => readFileSync(`/proc/${pid}/cmdline`, "latin1").includes("agent"));
+      slot.processes().filter((pid) => readFileSync(`/proc/${pid}/cmdline`, "latin1").includes("agent"));
     const [firstDaemon] = listDaemons();
-    place.newest.kill("SIGKILL");
-    await place.newest.ended;
+    slot.currentProcess.kill("SIGKILL");
+    await slot.currentProcess.ended;
     // The same state as after a kill directly after the spawn.
-    rmSync(join(place.directory, "workspaces", id, "daemon.json"));
+    rmSync(join(slot.directory, "workspaces", id, "daemon.json"));
     {
-      await using stored = await openStoredData(place.directory);
+      await using stored = await openStoredData(slot.directory);
       await stored.run(`update jobs set completed_at = null where id = '${latest_build.job.id}'`);
     }
-    await place.start();
+    await slot.start();
     expect((await waitForBuild(world.admin, latest_build.id)).job.status).toBe("succeeded");
     await until(async () => listDaemons().length === 1);
     expect(listDaemons()).not.toContain(firstDaemon);
@@ -46,9 +46,9 @@ testSingleServer("localOfProcess")(
 );
 
 test("[CR-5] a batch with a lost response is resent under its key and stored once", async () => {
-  await using place = await ServerSlot.make();
-  await place.start();
-  const world = await signInAdmin(place);
+  await using slot = await ServerSlot.make();
+  await slot.start();
+  const world = await signInAdmin(slot);
   const [agent] = await makeAgents(world, "again", 1);
   const send = (key: string, output: string) =>
     agent?.client.fetch(
@@ -58,8 +58,8 @@ test("[CR-5] a batch with a lost response is resent under its key and stored onc
       { headers: { "Idempotency-Key": key } },
     );
   for (const key of ["a", "a", "b", "b", "b"]) expect((await send(key, key))?.status).toBe(200);
-  await place.stop();
-  await place.start();
+  await slot.stop();
+  await slot.start();
   expect((await send("b", "b"))?.status).toBe(200);
   expect((await send("k".repeat(129), "c"))?.status).toBe(400);
   const logs = await world.admin.get<{ output: string }[]>(`/api/v2/workspaceagents/${agent?.agent_id}/logs`);
@@ -67,26 +67,26 @@ test("[CR-5] a batch with a lost response is resent under its key and stored onc
 });
 
 test("[CR-6] the oracle detects lost, duplicated, changed, reordered and truncated lines", async () => {
-  await using place = await ServerSlot.make();
-  await place.start();
-  const world = await signInAdmin(place);
+  await using slot = await ServerSlot.make();
+  await slot.start();
+  const world = await signInAdmin(slot);
   const writers = await makeWriters(await makeAgents(world, "oracle", 1), () => 0.5);
   for (let i = 0; i < 5; i++) await writers[0]?.sendOnce();
-  await place.stop();
+  await slot.stop();
   /** Returns what the oracles report about a database after this change. Then reverts the change. */
   const findProblemsAfter = async (
     sql: string,
     check = () => new LineOracle().check(world.admin, writers),
   ): Promise<string> => {
-    const revert = await saveStoredData(place.directory);
+    const revert = await saveStoredData(slot.directory);
     {
-      await using stored = await openStoredData(place.directory);
+      await using stored = await openStoredData(slot.directory);
       await stored.run(sql);
     }
-    const databaseProblems = await findDatabaseProblems(place.directory);
-    await place.start();
+    const databaseProblems = await findDatabaseProblems(slot.directory);
+    await slot.start();
     const apiProblems = await check();
-    await place.stop();
+    await slot.stop();
     await revert();
     return [...databaseProblems, ...apiProblems].join("\n");
   };

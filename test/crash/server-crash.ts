@@ -160,7 +160,7 @@ export const assertNoProblems = (seed: number, moment: string, problems: readonl
 export const serverCrash = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
   await using torture = await Torture.make(seed, { agents: 4, builders: 3, daemons: DAEMONS });
   const { place, random } = torture;
-  let server = place.newest;
+  let server = place.currentProcess;
   torture.begin();
   for (let round = 1; round <= rounds; round++) {
     await torture.progress(1 + Math.floor(random() * 120));

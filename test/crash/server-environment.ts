@@ -90,8 +90,8 @@ export const checkFullDisk = async ({ rounds, seed, log }: CheckOptions): Promis
   }
   disk.fill();
   for (let i = 0; i < 3_000 && (await lines.send()) === 200; i++);
-  place.newest.kill("SIGKILL");
-  await place.newest.ended;
+  place.currentProcess.kill("SIGKILL");
+  await place.currentProcess.ended;
   disk.free();
   const copy = join(place.scratch, "copy");
   disk.copyTo(copy);

@@ -45,7 +45,9 @@ export const checkServerFailpoints = async ({ rounds, seed, log }: CheckOptions)
 /** Lets the server die at the failpoint under load, checks the database and a restart, and leaves the server stopped. */
 const checkFailpoint = async (torture: Torture, seed: number, point: string): Promise<void> => {
   const { place } = torture;
-  const server = await place.start({ env: { ...Torture.env, SLIPWAY_FAILPOINT: point } }).catch(() => place.newest);
+  const server = await place
+    .start({ env: { ...Torture.env, SLIPWAY_FAILPOINT: point } })
+    .catch(() => place.currentProcess);
   const timeout = setTimeout(() => server.kill("SIGTERM"), 20_000);
   const { signal, code, errors } = await server.ended;
   clearTimeout(timeout);

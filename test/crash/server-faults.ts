@@ -63,7 +63,7 @@ const withFault = async (
     () => true,
     () => false,
   );
-  const server = place.newest;
+  const server = place.currentProcess;
   const listeningSince = performance.now();
   if (endsProcess || !isListening) {
     const { code, signal, errors } = await server.ended;

@@ -25,9 +25,9 @@ export const checkTwoServers = async ({ seed, log }: CheckOptions): Promise<stri
   };
   await expectRejection("a second server");
   await torture.progress(20);
-  place.newest.kill("SIGSTOP");
+  place.currentProcess.kill("SIGSTOP");
   await expectRejection("a second server next to a paused one");
-  place.newest.kill("SIGCONT");
+  place.currentProcess.kill("SIGCONT");
   await torture.progress(20);
   assertNoProblems(seed, "the end", await torture.finish());
   await place.stop();
@@ -50,13 +50,13 @@ const runSecondServer = async (directory: string): Promise<{ code: number; error
 /** Pauses the server for `seconds`: calls succeed late or have an unknown result, and nothing is duplicated. */
 export const checkFrozenServer = async ({ rounds, seed, log }: CheckOptions, seconds = 5): Promise<string> => {
   await using torture = await Torture.make(seed, { agents: 3, builders: 2, daemons: 1 });
-  const { newest } = torture.place;
+  const { currentProcess } = torture.place;
   torture.begin();
   for (let round = 1; round <= rounds; round++) {
     await torture.progress(1 + Math.floor(torture.random() * 60));
-    newest.kill("SIGSTOP");
+    currentProcess.kill("SIGSTOP");
     await Bun.sleep(seconds * 1000);
-    newest.kill("SIGCONT");
+    currentProcess.kill("SIGCONT");
     await torture.progress(20);
     assertNoProblems(seed, `freeze ${round}`, await torture.findProblems());
     log(`freeze ${round}: ${torture.acknowledged} calls acknowledged`);
@@ -82,7 +82,7 @@ export const serverStop = async ({ rounds, seed, log }: CheckOptions, followers 
     }
     await torture.progress(1 + Math.floor(torture.random() * 60));
     const startedAt = performance.now();
-    const { newest } = place;
+    const { currentProcess } = place;
     await withTimeout("the server's end", place.stop());
     const stopMs = performance.now() - startedAt;
     slowestMs = Math.max(slowestMs, stopMs);
@@ -90,8 +90,8 @@ export const serverStop = async ({ rounds, seed, log }: CheckOptions, followers 
     const codes = new Set(closes.map(({ code }) => code));
     const problems = stopMs > 5000 ? [`the stop took ${stopMs.toFixed(0)} ms`] : [];
     if (codes.size !== 1 || !codes.has(1001)) problems.push(`followers were closed with ${[...codes]}`);
-    if (/"level":"(error|fatal)"|unhandled/i.test(newest.errors))
-      problems.push(`the server logged errors: ${newest.errors.slice(0, 300)}`);
+    if (/"level":"(error|fatal)"|unhandled/i.test(currentProcess.errors))
+      problems.push(`the server logged errors: ${currentProcess.errors.slice(0, 300)}`);
     assertNoProblems(seed, `stop ${round}`, [...problems, ...(await findDatabaseProblems(place.directory))]);
     await torture.restart();
     assertNoProblems(seed, `stop ${round}`, await torture.findProblems());

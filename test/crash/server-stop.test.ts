@@ -10,7 +10,7 @@ import { read } from "./oracle/calls.ts";
 import { ServerSlot } from "./server.ts";
 import { makeTemplate, makeWorkspace, signInAdmin } from "./server-world.ts";
 
-const test = testSingleServer("localOfProcess");
+const test = testSingleServer("needsLocalServerProcess");
 
 test("[WK-27] [CR-2] killed while a stop waits for its scripts, a server stops the workspace and keeps all script output", async () => {
   await using place = await ServerSlot.make();

@@ -8,7 +8,7 @@ import { serverStory } from "./server-story.ts";
 const SEED = Number(Bun.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
 
 testNeeding(
-  [needs.git, requireSingleServer("localOfProcess")],
+  [needs.git, requireSingleServer("needsLocalServerProcess")],
   `[EE-2] killed while a chat codes, a server continues the chat: same repository and history, and no command runs twice (seed ${SEED})`,
   async () => {
     expect(await serverStory({ rounds: 1, seed: SEED, log: () => {} })).toContain("the same repository");

@@ -131,14 +131,14 @@ export const serverStory = async ({ rounds, seed, log }: CheckOptions): Promise<
       if (step !== fatalStep) return;
       model.onStep = () => {};
       setTimeout(() => {
-        place.newest.kill("SIGKILL");
+        place.currentProcess.kill("SIGKILL");
         killed.resolve();
       }, delayMs);
     };
     const { id } = await startChat(story, `Fix ${name}`);
     if (fatalStep >= 0) {
       await killed.promise;
-      await place.newest.ended;
+      await place.currentProcess.ended;
       assertNoProblems(seed, `kill ${round}`, await findDatabaseProblems(place.directory));
       await place.start({ env: STORY_ENV });
       steps.set(fatalStep, (steps.get(fatalStep) ?? 0) + 1);

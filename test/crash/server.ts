@@ -134,7 +134,7 @@ export class ServerSlot implements AsyncDisposable {
   }
 
   /** The process that was started last. */
-  get newest(): ServeProcess {
+  get currentProcess(): ServeProcess {
     const newest = this.#processes.at(-1);
     if (!newest) throw new Error("no server was started here");
     return newest;
@@ -168,8 +168,8 @@ export class ServerSlot implements AsyncDisposable {
 
   /** Stops the newest server properly. Throws unless it exits with 0. */
   async stop(): Promise<void> {
-    this.newest.kill("SIGTERM");
-    const { code, signal, errors } = await this.newest.ended;
+    this.currentProcess.kill("SIGTERM");
+    const { code, signal, errors } = await this.currentProcess.ended;
     if (code !== 0) throw new Error(`a clean stop ended with ${signal || code}: ${errors}`);
   }
 

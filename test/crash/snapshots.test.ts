@@ -13,7 +13,7 @@ import { awaitBuild, awaitWorkspace, createBuild, createWorkspace } from "#test/
 import { ServerSlot } from "./server.ts";
 import { signInAdmin } from "./server-world.ts";
 
-const test = testSingleServer("localOfProcess");
+const test = testSingleServer("needsLocalServerProcess");
 
 /** A workspace that counts, which shows whether it is paused. */
 const TEMPLATE = `

@@ -17,7 +17,7 @@ import { awaitBuild, createWorkspace } from "#test/support/workspaces.ts";
 import { ServerSlot } from "./server.ts";
 import { signInAdmin } from "./server-world.ts";
 
-const test = testSingleServer("localOfProcess");
+const test = testSingleServer("needsLocalServerProcess");
 
 const TEMPLATE = "provisioner: local\nresources: [{name: main, agents: [{name: main}]}]\n";
 const ENV = { SLIPWAY_CHAT_TITLES: "false" };

@@ -1,7 +1,7 @@
 // The long form of the workspace model test (test/actors/workspace/life-model.ts): the same random steps, in thousands of runs against
 // state.ts and against a running server.
 import { type PlayOptions, play } from "#test/actors/workspace/life-commands.ts";
-import { PureLives } from "#test/actors/workspace/life-pure.ts";
+import { SimulatedWorkspaces } from "#test/actors/workspace/life-pure.ts";
 import { START } from "#test/actors/workspace/schedule-state.ts";
 import { ServerLives } from "#test/api/workspaces/life-server.ts";
 import type { Check, CheckOptions } from "./store/store-crash.ts";
@@ -15,7 +15,7 @@ const playRuns = async (runs: number, seed: number, open: PlayOptions["open"]): 
 };
 
 const checkModel = ({ rounds, seed }: CheckOptions): Promise<string> =>
-  playRuns(rounds, seed, async (rules) => ({ now: START, real: new PureLives(rules, START) }));
+  playRuns(rounds, seed, async (rules) => ({ now: START, real: new SimulatedWorkspaces(rules, START) }));
 
 const checkServer = async ({ rounds, seed }: CheckOptions): Promise<string> => {
   await using server = await ServerLives.start();

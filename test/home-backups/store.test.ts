@@ -144,7 +144,7 @@ for (const { engine, needed } of ENGINES) {
 
   testNeeding(
     needed,
-    `[HB-4][HB-5] a backup by ${engine} that ends early does not exist; an altered backup is detected, and none of its files are restored`,
+    `[HB-4][HB-5] a backup by ${engine} that is interrupted is not listed; an altered backup is detected, and none of its files are restored`,
     async () => {
       using temp = tempDirectory();
       using home = tempDirectory();
@@ -273,7 +273,7 @@ test("[HB-8] contradictory settings, and a program that is not restic, are refus
 
 const DAY = 86_400_000;
 
-test("[HB-7] the newest of each configured day and week are kept, and the newest undamaged backup", () => {
+test("[HB-7] the newest backup of each of the last N days and weeks is kept, and always the newest undamaged one", () => {
   const now = Date.UTC(2026, 0, 31, 12);
   const backups = Array.from({ length: 60 }, (_, i) => ({
     id: `${i}`,

@@ -13,7 +13,7 @@ const PAUSES: Readonly<Record<string, string>> = {
   "test/support/models/talking-model.ts": "a model that answers slowly, so that it can be disconnected and interrupted",
   "test/mcp/session-host.ts": "a slow tool that reports progress",
   "test/support/until.ts": "this is where tests wait",
-  "test/support/run/preparing.ts": "it waits before the tests of a process run",
+  "test/support/run/preparing.ts": "it waits before a process starts its tests",
   "test/run.ts": "the runner is not a test",
 };
 

@@ -174,7 +174,7 @@ testNeeding(
 );
 
 testNeeding(
-  [needs.docker, needs.git, requireSingleServer("engine"), requireSingleServer("localOfProcess")],
+  [needs.docker, needs.git, requireSingleServer("engine"), requireSingleServer("needsLocalServerProcess")],
   "[IB-9] after a kill at any failpoint, the next start of the server builds the image exactly once",
   async () => {
     const app = await git.publish("killed", { Dockerfile: "FROM slipway-test:1\n" });

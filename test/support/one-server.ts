@@ -8,7 +8,8 @@ import { usesPostgres } from "./postgres-server.ts";
 /** Completes the sentence "skipped: ...". */
 const REASONS = {
   local: "local workspaces belong to one machine, so clusters do not support them",
-  localOfProcess: "on PostgreSQL, a separate server process is a node, and nodes do not support local workspaces",
+  needsLocalServerProcess:
+    "on PostgreSQL, a separate server process is a node, and nodes do not support local workspaces",
   engine: "other nodes cannot reach an engine on the server's machine",
   counts: "nodes share their counters with a delay",
   memory: "it inspects the memory of one process",
@@ -26,7 +27,7 @@ export const requireSingleServer = (reason: SingleServerReason): Need => ({
 });
 
 /** Does not apply to servers on PostgreSQL, regardless of the number of nodes. */
-const SQLITE_REASONS: readonly SingleServerReason[] = ["sqlite", "localOfProcess"];
+const SQLITE_REASONS: readonly SingleServerReason[] = ["sqlite", "needsLocalServerProcess"];
 
 const isSkipped = (reason: SingleServerReason): boolean =>
   SQLITE_REASONS.includes(reason) ? usesPostgres : usesActiveNodes;

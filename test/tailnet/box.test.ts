@@ -17,7 +17,7 @@ test.each(vectors.boxes)("[TL-1] a box equals libsodium's byte for byte: $name",
   expect(hex(open(shared, bytes(vector.nonce + vector.box)))).toBe(vector.plain);
 });
 
-test("[TL-1] does not open an altered or truncated box or another recipient's box, and refuses a key without a secret", () => {
+test("[TL-1] does not open an altered or truncated box or another recipient's box, and refuses an invalid public key", () => {
   const [sender, receiver, outsider] = [createKeyPair(), createKeyPair(), createKeyPair()];
   const shared = deriveSharedKey(sender.secret, receiver.public) as Uint8Array;
   const sealed = seal(shared, new TextEncoder().encode("hello"));

@@ -8,7 +8,7 @@ const HOUR_MS = 3_600_000;
 const makeHome = (used_bytes: number, total_bytes = 100 * GIB) => ({ path: "/home/ada", used_bytes, total_bytes });
 const workspace = { id: "w", owner_id: "ada", name: "dev" };
 
-test("[AG-25] a disk is low below 1 GiB or a tenth, and full below 64 MiB or a hundredth, until 1.5 times that is free", () => {
+test("[AG-25] a disk is low with less than 1 GiB or 10 % free, full with less than 64 MiB or 1 % free; a level ends at 1.5 times its limit", () => {
   const findLevel = (free: number, total: number, before?: "ok" | "low" | "full") =>
     findSpaceLevel({ used: total - free, total }, before);
   expect([findLevel(2 * GIB, 100 * GIB), findLevel(0.9 * GIB, 100 * GIB), findLevel(0.06 * GIB, 100 * GIB)]).toEqual([

@@ -11,7 +11,7 @@ const makeMessage = (role: PromptMessage["role"], text: string): PromptMessage =
   content: [{ type: "text", text }],
 });
 
-test("[PA-1] blocks are in slot order in any order of addition, the chat's own prompt is third, and empty blocks are omitted", () => {
+test("[PA-1] blocks are sorted by slot, regardless of the order in which they are added, the chat's own prompt is third, and empty blocks are omitted", () => {
   const blocks = SLOTS.filter((slot) => slot !== "chat")
     .map((slot): PromptBlock => ({ slot, text: ` ${slot}\n` }))
     .reverse();

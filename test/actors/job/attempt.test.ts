@@ -18,7 +18,7 @@ const REQUEST = {
   manifest: { provisioner: "made-up", resources: [] },
 };
 /** Returns a directory that records the reports of a job's third attempt. */
-const createOwner = () => {
+const createRecordingDirectory = () => {
   const reports: string[] = [];
   const askRemote = async (_: string, message: string, { attempt, moved }: { attempt?: number; moved?: boolean }) => {
     reports.push(`${message}${moved ? " moved" : ""} of ${attempt}`);
@@ -50,12 +50,12 @@ test("[WK-7] every build report carries its attempt, so that reports of an earli
     [successfulProvisioner, "completeJob"],
     [failingProvisioner, "failJob"],
   ] as const) {
-    const { reports, directory } = createOwner();
+    const { reports, directory } = createRecordingDirectory();
     const workspaces = () => directory as Directory<WorkspaceActor>;
     const provisioners = new Map([["made-up", provisioner]]);
-    const passThrough = async (request: unknown) => request;
+    const returnUnchanged = async (request: unknown) => request;
     await runJobs((jobs) =>
-      new BuildRunner({ clock: systemClock, jobs, workspaces, provisioners, equip: passThrough } as never).submit({
+      new BuildRunner({ clock: systemClock, jobs, workspaces, provisioners, equip: returnUnchanged } as never).submit({
         ...job,
         workspace_id: "w",
         urgency: "person",
@@ -66,7 +66,7 @@ test("[WK-7] every build report carries its attempt, so that reports of an earli
 });
 
 test("[WK-7] reports of an import and a dry run carry their attempt", async () => {
-  const imports = createOwner();
+  const imports = createRecordingDirectory();
   const versions = () => imports.directory as Directory<TemplateVersionActor>;
   const store = { get: async () => undefined };
   await runJobs((jobs) =>
@@ -74,12 +74,12 @@ test("[WK-7] reports of an import and a dry run carry their attempt", async () =
   );
   expect(imports.reports).toEqual(["failJob of 3"]);
 
-  const runs = createOwner();
+  const runs = createRecordingDirectory();
   const dryRuns = () => runs.directory as Directory<DryRunActor>;
   const provisioners = new Map([["made-up", successfulProvisioner]]);
-  const passThrough = async (request: unknown) => request;
+  const returnUnchanged = async (request: unknown) => request;
   await runJobs((jobs) =>
-    new DryRunRunner({ clock: systemClock, jobs, dryRuns, provisioners, equip: passThrough } as never).submit(job),
+    new DryRunRunner({ clock: systemClock, jobs, dryRuns, provisioners, equip: returnUnchanged } as never).submit(job),
   );
   expect(runs.reports.at(-1)).toBe("completeJob of 3");
   expect(runs.reports.every((report) => report.endsWith(" of 3"))).toBe(true);
@@ -88,16 +88,16 @@ test("[WK-7] reports of an import and a dry run carry their attempt", async () =
 test("[JB-12] a build and a dry run that a database outage interrupts go back into the queue", async () => {
   const rejectUnreachable = () => Promise.reject(Object.assign(new Error("no answer"), { reason: "unreachable" }));
   const provisioners = new Map([["made-up", { name: "made-up", run: rejectUnreachable, plan: rejectUnreachable }]]);
-  const passThrough = async (request: unknown) => request;
-  const runs = createOwner();
+  const returnUnchanged = async (request: unknown) => request;
+  const runs = createRecordingDirectory();
   const dryRuns = () => runs.directory as Directory<DryRunActor>;
   await runJobs((jobs) =>
-    new DryRunRunner({ clock: systemClock, jobs, dryRuns, provisioners, equip: passThrough } as never).submit(job),
+    new DryRunRunner({ clock: systemClock, jobs, dryRuns, provisioners, equip: returnUnchanged } as never).submit(job),
   );
-  const builds = createOwner();
+  const builds = createRecordingDirectory();
   const workspaces = () => builds.directory as Directory<WorkspaceActor>;
   await runJobs((jobs) =>
-    new BuildRunner({ clock: systemClock, jobs, workspaces, provisioners, equip: passThrough } as never).submit({
+    new BuildRunner({ clock: systemClock, jobs, workspaces, provisioners, equip: returnUnchanged } as never).submit({
       ...job,
       workspace_id: "w",
       urgency: "person",

@@ -23,17 +23,17 @@ const makeWorkerInfo = (id: string, slots = 1) => ({
   places: {},
 });
 
-type Owner = { state: "pending" | "running" | "done"; part: number; job: Omit<QueuedJob, "run"> };
+type JobRecord = { state: "pending" | "running" | "done"; part: number; job: Omit<QueuedJob, "run"> };
 
 const cleanups: (() => void)[] = [];
 afterEach(() => {
   for (const cleanUp of cleanups.splice(0)) cleanUp();
 });
 
-/** Creates nodes by name, the state of the job owners, and the running jobs. Each job ends when the test calls its `end`. */
+/** Creates nodes by name, a record of each job, and the running jobs. Each job ends when the test calls its `end`. */
 const createCluster = (names: readonly string[], slots = 1) => {
   const clock = new ManualClock();
-  const owners = new Map<string, Owner>();
+  const jobRecords = new Map<string, JobRecord>();
   const runningJobs = new Map<string, { on: string; end: () => void }>();
   /** Jobs that ran twice at the same time. */
   const problems: string[] = [];
@@ -58,17 +58,17 @@ const createCluster = (names: readonly string[], slots = 1) => {
     };
     const workers = new Workers(clock);
     const runJob = async (id: string, signal: AbortSignal): Promise<void> => {
-      const owner = owners.get(id) as Owner;
+      const record = jobRecords.get(id) as JobRecord;
       // Only the first node to report a start succeeds.
-      if (owner.state !== "pending") return;
-      owner.state = "running";
+      if (record.state !== "pending") return;
+      record.state = "running";
       if (runningJobs.has(id)) problems.push(`${id} runs twice`);
       await new Promise<void>((end) => {
         runningJobs.set(id, { on: name, end });
         signal.addEventListener("abort", () => end());
       });
       runningJobs.delete(id);
-      if ((signal.reason as Error | undefined)?.name !== "ServerStopping") owner.state = "done";
+      if ((signal.reason as Error | undefined)?.name !== "ServerStopping") record.state = "done";
     };
     const submitJob = (job: Omit<QueuedJob, "run">): void => {
       if (!queue.isElsewhere(job.tags) && queue.has(job.id)) return;
@@ -85,14 +85,14 @@ const createCluster = (names: readonly string[], slots = 1) => {
       },
       submit: submitJob,
       async requeue(_of: JobOwner, id) {
-        const owner = owners.get(id);
-        if (!owner || owner.state === "done" || !shards.has(owner.part)) return;
-        owner.state = "pending";
-        submitJob(owner.job);
+        const record = jobRecords.get(id);
+        if (!record || record.state === "done" || !shards.has(record.part)) return;
+        record.state = "pending";
+        submitJob(record.job);
       },
     });
     const queue: JobQueue = new JobQueue(slots, workers, "built-in", remote);
-    const submit = (id: string): void => submitJob((owners.get(id) as Owner).job);
+    const submit = (id: string): void => submitJob((jobRecords.get(id) as JobRecord).job);
     nodes.set(name, { queue, workers, remote, submit });
     cleanups.push(() => {
       remote.stop();
@@ -102,7 +102,7 @@ const createCluster = (names: readonly string[], slots = 1) => {
   const node = (name: string) => nodes.get(name) as NonNullable<ReturnType<typeof nodes.get>>;
   return {
     clock,
-    owners,
+    jobRecords,
     runningJobs,
     problems,
     unreachable,
@@ -111,7 +111,7 @@ const createCluster = (names: readonly string[], slots = 1) => {
     /** Submits a job of this shard at the node that has it. */
     submit(id: string, shard: number, created_at: number, tags: Record<string, string> | undefined = TAGS) {
       const job = { id, created_at, urgency: "person", tags, part: shard, of: { kind: "build", id } } as const;
-      owners.set(id, { state: "pending", part: shard, job });
+      jobRecords.set(id, { state: "pending", part: shard, job });
       node(nodeOfShard.get(shard) as string).submit(id);
     },
     start() {
@@ -129,7 +129,7 @@ const createCluster = (names: readonly string[], slots = 1) => {
 };
 
 test("[CP-60] a job runs on a worker of the first node, whichever node owns it, and then leaves the queue", async () => {
-  const { nodeOfShard, node, submit, start, runningJobs, owners, advanceUntil } = createCluster(["a", "b"]);
+  const { nodeOfShard, node, submit, start, runningJobs, jobRecords, advanceUntil } = createCluster(["a", "b"]);
   nodeOfShard.set(0, "a").set(1, "b");
   start();
   submit("one", 1, 1);
@@ -139,13 +139,13 @@ test("[CP-60] a job runs on a worker of the first node, whichever node owns it, 
   expect(node("a").queue.hasLocally("one")).toBe(true);
   runningJobs.get("one")?.end();
   await advanceUntil(() => !node("b").queue.has("one"));
-  expect(owners.get("one")?.state).toBe("done");
+  expect(jobRecords.get("one")?.state).toBe("done");
   // Jobs for the built-in worker stay on their node.
   submit("own", 1, 2, {});
   expect(runningJobs.get("own")?.on).toBe("b");
 });
 
-test("[CP-61] every node lists the workers, and positions are counted over all nodes whose jobs wait for them", async () => {
+test("[CP-61] every node lists the workers, and a job's queue position counts the jobs of all nodes that wait for the same workers", async () => {
   const { nodeOfShard, node, submit, start, runningJobs, advanceUntil } = createCluster(["a", "b", "c"]);
   nodeOfShard.set(0, "a").set(1, "b").set(2, "c");
   start();
@@ -172,7 +172,7 @@ test("[CP-61] every node lists the workers, and positions are counted over all n
 });
 
 test("[CP-62] a cancellation reaches a job on another node, even if the connection was down in the meantime", async () => {
-  const { nodeOfShard, node, submit, start, runningJobs, owners, advanceUntil, unreachable } = createCluster([
+  const { nodeOfShard, node, submit, start, runningJobs, jobRecords, advanceUntil, unreachable } = createCluster([
     "a",
     "b",
   ]);
@@ -187,7 +187,7 @@ test("[CP-62] a cancellation reaches a job on another node, even if the connecti
   expect(runningJobs.has("runs")).toBe(true);
   unreachable.clear();
   await advanceUntil(() => !runningJobs.has("runs"));
-  expect(owners.get("runs")?.state).toBe("done");
+  expect(jobRecords.get("runs")?.state).toBe("done");
 });
 
 test("[CP-63] a broken connection starts no job twice", async () => {
@@ -212,11 +212,8 @@ test("[CP-63] a broken connection starts no job twice", async () => {
 });
 
 test("[CP-63] when the first node dies, its workers' jobs start again on the workers of the next first node", async () => {
-  const { nodeOfShard, node, submit, start, runningJobs, owners, problems, advanceUntil, unreachable } = createCluster([
-    "a",
-    "b",
-    "c",
-  ]);
+  const { nodeOfShard, node, submit, start, runningJobs, jobRecords, problems, advanceUntil, unreachable } =
+    createCluster(["a", "b", "c"]);
   nodeOfShard.set(0, "a").set(1, "b").set(2, "c");
   start();
   node("a").workers.connect(makeWorkerInfo("w", 4), LINK);
@@ -229,7 +226,7 @@ test("[CP-63] when the first node dies, its workers' jobs start again on the wor
   runningJobs.clear();
   nodeOfShard.delete(0);
   for (let i = 0; i < 4; i++) await advanceUntil(() => true);
-  expect(owners.get("of-b")?.state).toBe("running");
+  expect(jobRecords.get("of-b")?.state).toBe("running");
   nodeOfShard.set(0, "b");
   node("b").workers.connect(makeWorkerInfo("w", 4), LINK);
   await advanceUntil(() => runningJobs.get("of-b")?.on === "b" && runningJobs.get("of-c")?.on === "b");
@@ -256,8 +253,8 @@ test("[CP-63] a first node that hands over its role ends its workers' jobs befor
   expect(problems).toEqual([]);
 });
 
-test("[CP-63] a shard that moves leaves its jobs with the workers, and its next owner follows them", async () => {
-  const { nodeOfShard, node, submit, start, runningJobs, owners, problems, advanceUntil } = createCluster([
+test("[CP-63] when a shard moves, its running jobs stay on their workers, and the new owner gets their results", async () => {
+  const { nodeOfShard, node, submit, start, runningJobs, jobRecords, problems, advanceUntil } = createCluster([
     "a",
     "b",
     "c",
@@ -271,10 +268,10 @@ test("[CP-63] a shard that moves leaves its jobs with the workers, and its next 
   await node("b").queue.release((shard) => shard === 1);
   expect(node("b").queue.has("moves")).toBe(false);
   nodeOfShard.set(1, "c");
-  expect(node("c").queue.ensureQueued((owners.get("moves") as Owner).job)).toBe(true);
+  expect(node("c").queue.ensureQueued((jobRecords.get("moves") as JobRecord).job)).toBe(true);
   for (let i = 0; i < 4; i++) await advanceUntil(() => true);
   expect(runningJobs.get("moves")?.on).toBe("a");
   runningJobs.get("moves")?.end();
   await advanceUntil(() => !node("c").queue.has("moves"));
-  expect([owners.get("moves")?.state, problems]).toEqual(["done", []]);
+  expect([jobRecords.get("moves")?.state, problems]).toEqual(["done", []]);
 });

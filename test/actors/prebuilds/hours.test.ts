@@ -18,14 +18,14 @@ const schedule = {
 };
 const preset = { name: "Day", parameters: {}, prebuilds: { instances: 0, schedule } };
 
-test("[PB-16] a preset uses its schedule's number for the current hour in its time zone, the largest if several match, otherwise its own", () => {
+test("[PB-16] the number of prebuilds is that of the schedule entry for the current hour, or the largest of several; without an entry, it is the preset's", () => {
   const countAtHour = (hour: number): number => resolvePrebuilds(preset, Date.UTC(2030, 0, 1, hour, 30)).instances;
   // Berlin is an hour ahead in winter.
   expect([6, 7, 11, 16, 17].map(countAtHour)).toEqual([0, 2, 5, 2, 0]);
   expect(resolvePrebuilds({ ...preset, prebuilds: 3 }, 0)).toEqual({ instances: 3, ttl_ms: 0, is_scheduled: false });
 });
 
-testInProcess("[PB-16] a preset without configured prebuilds is checked again later", async () => {
+testInProcess("[PB-16] a preset that wants no prebuilds now is checked again in five minutes", async () => {
   const clock = new ManualClock(Date.UTC(2030, 0, 1, 2));
   await using world = await openWorld({ clock });
   const { store, prebuilds } = getContext(world.server);

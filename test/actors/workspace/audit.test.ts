@@ -17,7 +17,7 @@ const listEntries = (before: WorkspaceState | undefined, after: WorkspaceState, 
   );
 
 describe("[AU-7] the audit log of workspace changes", () => {
-  test("usage, job states and times that follow from others are not recorded", () => {
+  test("usage, job states and derived times are not recorded", () => {
     const { workspace } = state;
     expect(listEntries(state, state)).toEqual([]);
     expect(listEntries(state, { ...state, workspace: { ...workspace, last_used_at: START, version: 99 } })).toEqual([]);
@@ -36,7 +36,7 @@ describe("[AU-7] the audit log of workspace changes", () => {
     ]);
   });
 
-  test("[AU-4] builds of the server have no user; builds started elsewhere, such as in a chat, have theirs", () => {
+  test("[AU-4] builds by the server have no user; builds without a request, such as from a chat, have their initiator", () => {
     expect(listEntries(state, newBuild("autostop"), false)).toEqual([["stop", "workspace_build", "autostop", null]]);
     expect(listEntries(state, newBuild("initiator"), false)).toEqual([["stop", "workspace_build", "initiator", "ann"]]);
     expect(listEntries(state, newBuild("initiator"))).toEqual([["stop", "workspace_build", "initiator", null]]);

@@ -43,7 +43,7 @@ const readyState = (overrides: Facts = {}) =>
     job: { ...READY.job, ...overrides.job },
   });
 
-describe("[PB-7] claiming an unavailable prebuild is stale", () => {
+describe("[PB-7] a prebuild that is unavailable cannot be claimed", () => {
   // biome-ignore format: a table of cases
   const cases: [string, Facts, Partial<NewBuild>?][] = [
     ["of another user", { workspace: { owner_id: "bob" } }],
@@ -97,7 +97,7 @@ describe("[PB-9] whether a build belongs to a claim", () => {
   const requested = { workspace_id: "w", build_number: 2, initiator_id: "ada", transition: "start" } as const;
   const cases: [string, boolean, Promise<boolean>][] = [
     [
-      "a start that follows a build of the keeper",
+      "a start that follows a build by the prebuilds user",
       true,
       isClaim(storeWithBuildBy(PREBUILDS_USER_ID), { owner_id: "ada" }, requested),
     ],
@@ -113,7 +113,7 @@ describe("[PB-9] whether a build belongs to a claim", () => {
       isClaim(storeWithBuildBy(PREBUILDS_USER_ID), { owner_id: "ada" }, { ...requested, transition: "stop" }),
     ],
     [
-      "not while the keeper is the owner",
+      "not while the prebuilds user is the owner",
       false,
       isClaim(storeWithBuildBy(PREBUILDS_USER_ID), { owner_id: PREBUILDS_USER_ID }, requested),
     ],

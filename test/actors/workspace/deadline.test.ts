@@ -18,7 +18,7 @@ const workspaceWith = (ttl_ms: number | null, autostart_schedule: string | null 
   owner_id,
 });
 
-test("[TI-4] the first deadline is the end of the start plus the time to live; without one there is no deadline", () => {
+test("[TI-4] the first deadline is the time at which the start completed plus the time to live; without a time to live, no deadline is set", () => {
   expect(initialDeadlines(workspaceWith(2 * HOUR), createRules(), START)).toEqual({
     deadline: START + 2 * HOUR,
     max_deadline: null,
@@ -66,7 +66,7 @@ describe("[TI-6] the latest deadline is the first required midnight at least 105
     expect(iso(computeMaxDeadline(rules, toTime(ended)))).toBe(expected);
   });
 
-  test("[TI-6] a deadline is limited to the latest one, which is the deadline itself without a time to live", () => {
+  test("[TI-6] a deadline is at most max_deadline; without a time to live it equals max_deadline", () => {
     const rules = createRules({ autostop_requirement_days: ["wednesday"] });
     const midnight = toTime("2030-01-02T00:00Z");
     expect(initialDeadlines(workspaceWith(HOUR), rules, START)).toEqual({
@@ -100,7 +100,7 @@ test("[TI-6] the latest deadline is the first midnight of a required day and wee
   );
 });
 
-test("[TI-4] [TI-6] no deadline is after the latest one, and a deadline before the time to live equals the latest one", () => {
+test("[TI-4] [TI-6] no deadline is after max_deadline, and a deadline that is earlier than start plus time to live equals max_deadline", () => {
   fc.assert(
     fc.property(
       fc.option(fc.integer({ min: 1, max: 43_200 }).map((minutes) => minutes * MINUTE)),

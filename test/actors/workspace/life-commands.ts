@@ -34,7 +34,7 @@ class Command implements fc.AsyncCommand<LifeModel, Real> {
     if (request.do !== "eve") return request;
     // Today's, or tomorrow's if today's has passed.
     const eve = Math.floor(now / DAY) * DAY + request.hour * HOUR - 20_000;
-    return { do: "wait", of: 0, ms: eve > now ? eve - now : eve + DAY - now };
+    return { do: "wait", workspaceIndex: 0, ms: eve > now ? eve - now : eve + DAY - now };
   }
 
   check(model: Readonly<LifeModel>): boolean {
@@ -66,17 +66,17 @@ const isOn = fc.boolean();
 const times = fc.constantFrom(30_000, MAX_STEP_MS, 20 * MINUTE, HOUR, 5 * HOUR, 9 * HOUR, DAY, 3 * DAY);
 
 const listStepArbitraries = (): fc.Arbitrary<Step | BeforeHourStep>[] => [
-  fc.record({ do: fc.constant("create" as const), of: workspaceIndex, version, ttl, hour }),
-  fc.record({ do: fc.constant("claim" as const), of: workspaceIndex, ttl, hour }),
-  fc.record({ do: fc.constant("build" as const), of: workspaceIndex, transition, version }),
-  fc.record({ do: fc.constant("build" as const), of: workspaceIndex, transition, version }),
-  fc.record({ do: fc.constantFrom("cancel" as const, "use" as const), of: workspaceIndex }),
-  fc.record({ do: fc.constant("cancel" as const), of: workspaceIndex }),
-  fc.record({ do: fc.constant("extend" as const), of: workspaceIndex, by: fc.constantFrom(5 * MINUTE, HOUR, 2 * DAY) }),
-  fc.record({ do: fc.constant("ttl" as const), of: workspaceIndex, ms: ttl }),
-  fc.record({ do: fc.constant("autostart" as const), of: workspaceIndex, hour }),
-  fc.record({ do: fc.constantFrom("dormant" as const, "favorite" as const), of: workspaceIndex, on: isOn }),
-  fc.record({ do: fc.constant("wait" as const), of: workspaceIndex, ms: times }),
+  fc.record({ do: fc.constant("create" as const), workspaceIndex, version, ttl, hour }),
+  fc.record({ do: fc.constant("claim" as const), workspaceIndex, ttl, hour }),
+  fc.record({ do: fc.constant("build" as const), workspaceIndex, transition, version }),
+  fc.record({ do: fc.constant("build" as const), workspaceIndex, transition, version }),
+  fc.record({ do: fc.constantFrom("cancel" as const, "use" as const), workspaceIndex }),
+  fc.record({ do: fc.constant("cancel" as const), workspaceIndex }),
+  fc.record({ do: fc.constant("extend" as const), workspaceIndex, by: fc.constantFrom(5 * MINUTE, HOUR, 2 * DAY) }),
+  fc.record({ do: fc.constant("ttl" as const), workspaceIndex, ms: ttl }),
+  fc.record({ do: fc.constant("autostart" as const), workspaceIndex, hour }),
+  fc.record({ do: fc.constantFrom("dormant" as const, "favorite" as const), workspaceIndex, on: isOn }),
+  fc.record({ do: fc.constant("wait" as const), workspaceIndex, ms: times }),
   fc.record({ do: fc.constant("eve" as const), hour: fc.constantFrom(...HOURS) }),
 ];
 

@@ -12,7 +12,7 @@ export type Transition = "start" | "stop" | "delete";
 export type Rules = { readonly failure_ttl: number; readonly til_dormant: number; readonly autodelete: number };
 
 /** One action. `of` selects a workspace: the n-th created one, modulo their number. */
-export type Step = { readonly of: number } & (
+export type Step = { readonly workspaceIndex: number } & (
   | { readonly do: "create"; readonly version: Version; readonly ttl: number | null; readonly hour: number | null }
   | { readonly do: "claim"; readonly ttl: number | null; readonly hour: number | null }
   | { readonly do: "build"; readonly transition: Transition; readonly version: Version }
@@ -76,7 +76,7 @@ export class LifeModel {
     if (step.do === "create") this.workspaces.push(new Life(this, step.version, step.ttl, step.hour));
     if (step.do === "claim") this.workspaces.push(new Life(this, "good", step.ttl, step.hour, true));
     if (step.do === "wait" || step.do === "create" || step.do === "claim") return 200;
-    return this.workspaces[step.of % this.workspaces.length]?.applyStep(step, this) ?? 0;
+    return this.workspaces[step.workspaceIndex % this.workspaces.length]?.applyStep(step, this) ?? 0;
   }
 }
 

@@ -1,5 +1,5 @@
-// Workspaces decided by state.ts and its pure functions, without store, server or worker: what timed.ts and workspace-actor.ts do around
-// each decision takes a few lines here. This is one of the two real implementations for life-commands.ts.
+// Runs workspaces with the pure functions of state.ts only, without store, server or worker: what timed.ts and workspace-actor.ts do around
+// each decision takes a few lines here. This is one of the two implementations that life-commands.ts compares with the model.
 import { toClaimChange } from "#actors/workspace/claim.ts";
 import type { Decision, NewBuild, WorkspaceState } from "#actors/workspace/decision.ts";
 import { isDormant, mayBeRunning, toDormancyPatch } from "#actors/workspace/dormancy.ts";
@@ -24,7 +24,7 @@ const createNewBuild = (
   { transition: kind, reason = "initiator", version = "good", initiator = "owner" }: BuildRequest,
 ) => buildWith(n, { transition: kind, reason, initiator_id: initiator, template_version_id: version });
 
-class PureLife {
+class SimulatedWorkspace {
   readonly #rules: ScheduleRules;
   readonly #clock: { now: number };
   #state: WorkspaceState;
@@ -48,7 +48,7 @@ class PureLife {
     return this.#state.build.build_number + 1;
   }
 
-  /** Like the actor: derived columns are part of the same batch. */
+  /** Like the actor, recomputes the derived times with each change. */
   #settle(before: WorkspaceState | undefined, next: WorkspaceState, always = false): void {
     if (before && next.build.id !== before.build.id) this.#past.push(describeBuild(before));
     this.#state = next;
@@ -91,7 +91,7 @@ class PureLife {
     return answer;
   }
 
-  sleep(dormant: boolean): number {
+  setDormant(dormant: boolean): number {
     const { workspace } = this.#state;
     const needsStop = dormant && !isDormant(workspace) && !workspace.deleted && mayBeRunning(this.#state);
     const { template_version_id: version } = this.#state.build;
@@ -137,7 +137,8 @@ class PureLife {
     const isStart = state.build.transition === "start";
     const version = state.build.template_version_id as Version;
     if (isStart && version === "hang") return;
-    if (isStart && version === "bad") this.#end({ type: "fail", now, job_id, error: "as meant", error_code: "" });
+    if (isStart && version === "bad")
+      this.#end({ type: "fail", now, job_id, error: "failed on purpose", error_code: "" });
     else this.#end({ type: "complete", now, job_id, state: null, rules: this.#rules });
   }
 
@@ -187,10 +188,10 @@ const describeBuild = ({ build, job }: WorkspaceState): string =>
   `${build.transition} ${build.reason} ${toJobStatus(job)}`;
 
 /** All workspaces of one run. */
-export class PureLives implements Real {
+export class SimulatedWorkspaces implements Real {
   readonly #clock: { now: number };
   readonly #rules: ScheduleRules;
-  readonly #lives: PureLife[] = [];
+  readonly #workspaces: SimulatedWorkspace[] = [];
 
   constructor({ failure_ttl, til_dormant, autodelete }: Rules, now: number) {
     this.#clock = { now };
@@ -200,55 +201,55 @@ export class PureLives implements Real {
 
   async applyStep(step: Step): Promise<number> {
     const answer = this.#answer(step);
-    for (const life of this.#lives) life.run();
+    for (const workspace of this.#workspaces) workspace.run();
     return answer;
   }
 
   async listViews(): Promise<View[]> {
-    return this.#lives.map((life) => life.view());
+    return this.#workspaces.map((workspace) => workspace.view());
   }
 
-  #createLife(requested: BuildRequest, overrides: Partial<WorkspaceState["workspace"]>): PureLife {
+  #createWorkspace(requested: BuildRequest, overrides: Partial<WorkspaceState["workspace"]>): SimulatedWorkspace {
     const { now } = this.#clock;
     const times = { created_at: now, updated_at: now, last_used_at: now };
     const initial = stateWith({ workspace: { ...times, status: "pending", version: 0, ...overrides } });
-    const life = new PureLife(this.#clock, this.#rules, initial, createNewBuild(1, requested));
-    this.#lives.push(life);
-    return life;
+    const workspace = new SimulatedWorkspace(this.#clock, this.#rules, initial, createNewBuild(1, requested));
+    this.#workspaces.push(workspace);
+    return workspace;
   }
 
   #answer(step: Step): number {
     if (step.do === "wait") this.#clock.now += step.ms;
     if (step.do === "create") {
       const fields = { ttl_ms: step.ttl, autostart_schedule: toCron(step.hour) };
-      this.#createLife({ transition: "start", version: step.version }, fields);
+      this.#createWorkspace({ transition: "start", version: step.version }, fields);
     }
     if (step.do === "claim") {
-      const life = this.#createLife(
+      const workspace = this.#createWorkspace(
         { transition: "start", initiator: PREBUILDS_USER_ID },
         { owner_id: PREBUILDS_USER_ID },
       );
-      life.claim(step.ttl, toCron(step.hour));
+      workspace.claim(step.ttl, toCron(step.hour));
     }
-    const life = this.#lives[step.of % this.#lives.length];
-    if (!life) return 200;
+    const workspace = this.#workspaces[step.workspaceIndex % this.#workspaces.length];
+    if (!workspace) return 200;
     switch (step.do) {
       case "build":
-        return life.build(step.transition === "start" ? step : { transition: step.transition });
+        return workspace.build(step.transition === "start" ? step : { transition: step.transition });
       case "cancel":
-        return life.cancel();
+        return workspace.cancel();
       case "use":
-        return life.use();
+        return workspace.use();
       case "extend":
-        return life.extend(step.by);
+        return workspace.extend(step.by);
       case "ttl":
-        return life.ttl(step.ms);
+        return workspace.ttl(step.ms);
       case "autostart":
-        return life.autostart(toCron(step.hour));
+        return workspace.autostart(toCron(step.hour));
       case "dormant":
-        return life.sleep(step.on);
+        return workspace.setDormant(step.on);
       case "favorite":
-        return life.favor(step.on);
+        return workspace.favor(step.on);
       default:
         return 200;
     }

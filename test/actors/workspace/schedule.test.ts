@@ -1,4 +1,5 @@
-// The server's automatic actions on a workspace, as the table of facts/platform 2.7: when, in which order, and when not.
+// The automatic actions on a workspace, case by case: when they happen, in which order, and when they don't
+// (docs/spec/facts/platform.md, 2.7).
 import { describe, expect, test } from "bun:test";
 import { deriveTimes, findDueAction, findNextAction, nextCheckTime } from "#actors/workspace/schedule.ts";
 import type { ScheduleRules } from "#actors/workspace/schedule-rules.ts";
@@ -86,8 +87,8 @@ describe("[TI-17] the time of the next start", () => {
   // biome-ignore format: a table
   const cases: [string, Facts | undefined, Facts, Partial<ScheduleRules>, number, string | null | undefined][] = [
     ["is set for a new workspace", undefined, { workspace }, {}, START, "2030-01-01T14:00"],
-    ["is set with the schedule", {}, { workspace }, {}, START, "2030-01-01T14:00"],
-    ["is cleared with the schedule", scheduledFacts, { workspace: { next_start_at } }, {}, START, null],
+    ["is set when a schedule is set", {}, { workspace }, {}, START, "2030-01-01T14:00"],
+    ["is cleared when the schedule is removed", scheduledFacts, { workspace: { next_start_at } }, {}, START, null],
     ["is cleared when the template forbids autostart", scheduledFacts, scheduledFacts, { allow_user_autostart: false }, START, null],
     ["is cleared when the workspace becomes dormant", scheduledFacts, { workspace: { ...scheduled, ...asleep }, build: stopped }, {}, START, null],
     ["is cleared when the workspace is deleted", scheduledFacts, { workspace: { ...scheduled, deleted: true } }, {}, START, null],

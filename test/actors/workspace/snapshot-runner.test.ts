@@ -7,7 +7,7 @@ import { ProvisionError } from "#src/provisioners/provisioner.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { until } from "#test/support/until.ts";
 
-const createSubmitted = (workspace_id: string, snapshot_id: string, shard = 0): SubmittedSnapshot => ({
+const createSnapshotRequest = (workspace_id: string, snapshot_id: string, shard = 0): SubmittedSnapshot => ({
   workspace_id,
   owner_id: `owner of ${workspace_id}`,
   snapshot_id,
@@ -62,9 +62,9 @@ const openRunner = () => {
 
 test("[SN-21] removes a snapshot before or after the workspace's next capture, never during it", async () => {
   const { runner, lines, waitForLine, finish } = openRunner();
-  runner.capture(createSubmitted("w", "new"));
-  runner.discard(createSubmitted("w", "old"));
-  runner.discard(createSubmitted("other", "of-other"));
+  runner.capture(createSnapshotRequest("w", "new"));
+  runner.discard(createSnapshotRequest("w", "old"));
+  runner.discard(createSnapshotRequest("other", "of-other"));
   await waitForLine("snapshotDropped of-other");
   expect(lines).toEqual(["capture new", "discard of-other", "snapshotDropped of-other"]);
   finish("new");
@@ -76,8 +76,8 @@ test("[SN-21] removes a snapshot before or after the workspace's next capture, n
 test("[SN-20] retries removing a failed copy's leftovers and deleted snapshots until it succeeds", async () => {
   const { clock, runner, lines, waitForLine, fail, setReachable } = openRunner();
   setReachable(false);
-  runner.capture(createSubmitted("w", "new"));
-  runner.discard(createSubmitted("other", "old"));
+  runner.capture(createSnapshotRequest("w", "new"));
+  runner.discard(createSnapshotRequest("other", "old"));
   fail("new", new ProvisionError("the engine does not answer"));
   await waitForLine("snapshotFailed new");
   clock.advance(60_000);
@@ -95,15 +95,15 @@ test("[SN-20] retries removing a failed copy's leftovers and deleted snapshots u
 test("[SN-22] a node that hands over a workspace stops its snapshot work without reporting it", async () => {
   const { clock, runner, lines, setReachable } = openRunner();
   setReachable(false);
-  runner.capture(createSubmitted("w", "leaving", 1));
-  runner.discard(createSubmitted("w", "waiting", 1));
-  runner.capture(createSubmitted("staying", "here", 2));
+  runner.capture(createSnapshotRequest("w", "leaving", 1));
+  runner.discard(createSnapshotRequest("w", "waiting", 1));
+  runner.capture(createSnapshotRequest("staying", "here", 2));
   await runner.release((part) => part === 1);
   setReachable(true);
   clock.advance(60_000);
   expect(lines).toEqual(["capture leaving", "capture here"]);
   // The shard returns, and so does the work.
-  runner.capture(createSubmitted("w", "leaving", 1));
+  runner.capture(createSnapshotRequest("w", "leaving", 1));
   expect(lines.slice(2)).toEqual(["capture leaving"]);
   await runner.stop();
 });

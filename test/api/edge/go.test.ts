@@ -5,7 +5,7 @@ import type { Manifest } from "#schema/templates/manifest.ts";
 import type { Operation, Schema } from "#test/fuzz/operations.ts";
 import { describeInProcess } from "#test/support/in-process.ts";
 import { findProblems } from "./go-reading.ts";
-import { NAMES as ALL, callAs, chooseTest, getRow } from "./matrix-call.ts";
+import { OPERATION_NAMES as ALL, callAs, chooseTest, getRow } from "./matrix-call.ts";
 import { CALLERS, type CallerName, type MatrixWorld, openMatrixWorld, type TestObjects } from "./matrix-world.ts";
 
 const CHECKED_PATHS =

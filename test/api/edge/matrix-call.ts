@@ -19,7 +19,7 @@ const EXAMPLES = readExamples(ROUTES);
 export const DECLARED_AUDITS = listAudited(ROUTES);
 
 /** The operations with known access. */
-export const NAMES: readonly string[] = [...new Set([...Object.keys(TABLE), ...DECLARED.keys()])];
+export const OPERATION_NAMES: readonly string[] = [...new Set([...Object.keys(TABLE), ...DECLARED.keys()])];
 
 export type CompleteRow = Row & {
   readonly statuses: string;

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Operation } from "#test/fuzz/operations.ts";
 import { describeInProcess } from "#test/support/in-process.ts";
 import { isWrittenByRequests, openStoredData, type StoredData } from "#test/support/stored.ts";
-import { callAs, chooseTest, getRow, NAMES } from "./matrix-call.ts";
+import { callAs, chooseTest, getRow, OPERATION_NAMES } from "./matrix-call.ts";
 import type { Row } from "./matrix-table.ts";
 import {
   CALLERS,
@@ -77,7 +77,7 @@ describeInProcess("the authorization matrix", () => {
     return lastState.content !== before.content;
   };
 
-  test.each(NAMES)("[SC-2] %s: rejects users without access, and changes nothing", async (name) => {
+  test.each(OPERATION_NAMES)("[SC-2] %s: rejects users without access, and changes nothing", async (name) => {
     const [operation, row, statuses] = [findOperation(name), getRow(name), listStatuses(name)];
     if (!operation) return;
     const statusByCaller: Record<string, unknown> = {};
@@ -104,14 +104,14 @@ describeInProcess("the authorization matrix", () => {
     }
     expect(statusByCaller).toEqual(expected);
   };
-  for (const name of NAMES)
+  for (const name of OPERATION_NAMES)
     chooseTest(name)(`[SC-3] ${name}: users with access get a response`, () => checkStatuses(name));
 
   // Runs last, because calling an operation without a row performs it.
   test("[SC-1] every operation has a row, and every row an operation", async () => {
     const names = world.operations.map(({ name }) => name);
     const lines: string[] = [];
-    for (const operation of world.operations.filter(({ name }) => !NAMES.includes(name))) {
+    for (const operation of world.operations.filter(({ name }) => !OPERATION_NAMES.includes(name))) {
       const statuses: (number | string)[] = [];
       for (const caller of CALLERS) statuses.push(await getCallerStatus(operation, {}, caller, world.things));
       lines.push(`  ${operation.name}: ${statuses.join(" ")}`);
@@ -119,7 +119,7 @@ describeInProcess("the authorization matrix", () => {
     const advice =
       "no `access` in its operation({...}) and no row in test/api/edge/matrix-table.ts. Seen now (review each status against the specification, do not just copy):";
     if (lines.length > 0) throw new Error(`${advice}\n// ${CALLERS.join(", ")}\n${lines.join("\n")}`);
-    expect(NAMES.filter((name) => !names.includes(name))).toEqual([]);
-    expect(NAMES.filter((name) => listStatuses(name).length !== CALLERS.length)).toEqual([]);
+    expect(OPERATION_NAMES.filter((name) => !names.includes(name))).toEqual([]);
+    expect(OPERATION_NAMES.filter((name) => listStatuses(name).length !== CALLERS.length)).toEqual([]);
   });
 });

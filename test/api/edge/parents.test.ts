@@ -2,7 +2,7 @@
 // bodies and the children come from the authorization matrix, so that new routes are covered.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { describeInProcess } from "#test/support/in-process.ts";
-import { callAs, getRow, NAMES } from "./matrix-call.ts";
+import { callAs, getRow, OPERATION_NAMES } from "./matrix-call.ts";
 import { type MatrixWorld, openMatrixWorld, type TestObjects } from "./matrix-world.ts";
 import { A, C, O, T, U, W } from "./paths.ts";
 
@@ -51,7 +51,7 @@ const NOT_COVERED: Readonly<Record<string, string>> = {
 
 const listParameters = (name: string): string[] =>
   [...name.matchAll(/\{(\w+)\}/g)].map(([, parameter = ""]) => parameter);
-const CASES = NAMES.filter((name) => listParameters(name).length > 1 && !(name in NOT_COVERED));
+const CASES = OPERATION_NAMES.filter((name) => listParameters(name).length > 1 && !(name in NOT_COVERED));
 
 describeInProcess("children under another parent", () => {
   let world: MatrixWorld;

@@ -6,7 +6,7 @@ import type { ScopeNeed } from "#src/api/http/operation.ts";
 import { Client } from "#src/client.ts";
 import { describeInProcess } from "#test/support/in-process.ts";
 import { readDeclarations, readDeclaredScopes } from "../declared-scopes.ts";
-import { type CompleteRow, callAs, chooseTest, getRow, NAMES } from "./matrix-call.ts";
+import { type CompleteRow, callAs, chooseTest, getRow, OPERATION_NAMES } from "./matrix-call.ts";
 import { CALLERS, type MatrixWorld, openMatrixWorld, type TestObjects } from "./matrix-world.ts";
 
 const listScopes = (needed: ScopeNeed): readonly string[] => {
@@ -155,7 +155,7 @@ describeInProcess("keys with scopes", () => {
     expect(await callWithScopes(SINGLE_ACTIONS.filter((scope) => !scopes.includes(scope)))).toBe(403);
     if (needed !== "all") expect(await callWithScopes(scopes)).toBe(expected);
   };
-  for (const name of NAMES)
+  for (const name of OPERATION_NAMES)
     chooseTest(name)(`[ID-21] ${name} accepts its own scope and no other`, () => checkScopes(name));
 
   test("[ID-21] an operation that accepts several scopes checks the one for the action, and names it in the error", async () => {

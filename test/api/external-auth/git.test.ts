@@ -31,7 +31,7 @@ const buildPushScript = (url: string, name: string): string =>
   ].join("\n");
 
 testNeeding(
-  [needs.git, needs.ssh, needs.sshd, needs.sshKeygen, requireSingleServer("localOfProcess")],
+  [needs.git, needs.ssh, needs.sshd, needs.sshKeygen, requireSingleServer("needsLocalServerProcess")],
   "[EA-17] [EA-18] a startup script clones and pushes with the owner's linked account or ssh key",
   async () => {
     using provider = new FakeProvider();
@@ -89,7 +89,7 @@ testNeeding(
 );
 
 testNeeding(
-  [needs.git, needs.ssh, needs.sshd, needs.sshKeygen, requireSingleServer("localOfProcess")],
+  [needs.git, needs.ssh, needs.sshd, needs.sshKeygen, requireSingleServer("needsLocalServerProcess")],
   "[DF-4] installs private dotfiles with the owner's account or key; without them, the log says why it failed",
   async () => {
     using provider = new FakeProvider();

@@ -1,5 +1,5 @@
-// A month of use by 500 people in three time zones, generated from a seed and recorded through the collector. Partly folded, so that
-// reports read both kinds of rows.
+// A month of use by 500 people in three time zones, generated from a seed and recorded through the collector. Partly aggregated
+// into larger units, so that reports read raw and aggregated rows.
 import { UsageCollector } from "#actors/usage/collector.ts";
 import { foldUsage } from "#actors/usage/folding.ts";
 import { uuid } from "#base/ids.ts";
@@ -19,7 +19,7 @@ export const DAY = 86_400_000;
 export const NOW = Date.UTC(2030, 10, 10, 9, 30);
 export const DAYS = 40;
 
-export type Person = { readonly id: string; readonly username: string; readonly hours: number };
+export type Person = { readonly id: string; readonly username: string; readonly utc_offset_hours: number };
 /** One minute of work with one app; undefined is use without a named app. */
 export type Minute = { user: string; template: string; app: string | undefined; minute: number };
 export type Sample = { user: string; template: string; at: number; ms: number };
@@ -38,7 +38,11 @@ const APPS = ["vscode", "ssh", "reconnecting-pty", "jetbrains", "code", undefine
 type SeededAgent = { workspace_id: string; agent_id: string; owner: Person; template: string };
 
 const createPeople = (count: number): Person[] =>
-  Array.from({ length: count }, (_, i) => ({ id: uuid(), username: `p-${i}`, hours: ZONES[i % 3] as number }));
+  Array.from({ length: count }, (_, i) => ({
+    id: uuid(),
+    username: `p-${i}`,
+    utc_offset_hours: ZONES[i % 3] as number,
+  }));
 
 export const makeMonth = async (store: Store, seed: number, count = 500): Promise<Month> => {
   const random = randomFrom(seed);
@@ -107,7 +111,7 @@ export const makeMonth = async (store: Store, seed: number, count = 500): Promis
     const ownAgents = agents.filter((agent) => agent.owner === owner);
     for (let sessions = drawBelow(7); sessions > 0; sessions--) {
       const day = Math.floor((NOW - drawBelow(DAYS) * DAY) / DAY);
-      const from = Math.floor((day * DAY - owner.hours * 3_600_000) / MINUTE) + drawBelow(24 * 60);
+      const from = Math.floor((day * DAY - owner.utc_offset_hours * 3_600_000) / MINUTE) + drawBelow(24 * 60);
       const length = 1 + drawBelow(random() < 0.2 ? 300 : 90);
       // Some people work in several workspaces at the same time, or with two apps.
       const first = ownAgents[drawBelow(ownAgents.length)] as SeededAgent;
@@ -116,7 +120,7 @@ export const makeMonth = async (store: Store, seed: number, count = 500): Promis
         recordWork(ownAgents[drawBelow(ownAgents.length)] as SeededAgent, from + drawBelow(40), length);
     }
   }
-  // The first half of the month is folded while the second half is still being recorded.
+  // Aggregates all but the newest rows.
   await collector.flush();
   await foldUsage(store, Math.floor(NOW / BUCKET_MS) - 2 - drawBelow(300));
   return { people, templates, minutes, samples };

@@ -72,7 +72,7 @@ export class ServerLives implements Real {
 
   async #sendRequest(step: Step): Promise<number> {
     const { owner } = this.#world;
-    const id = this.#ids[step.of % this.#ids.length] ?? "";
+    const id = this.#ids[step.workspaceIndex % this.#ids.length] ?? "";
     const path = `/api/v2/workspaces/${id}`;
     switch (step.do) {
       case "wait":
@@ -192,7 +192,7 @@ export class ServerLives implements Real {
       const { latest_build } = await this.#read(id);
       if (latest_build.status === "deleted") continue;
       if (latest_build.job.completed_at === undefined)
-        await this.#sendRequest({ do: "cancel", of: this.#ids.indexOf(id) });
+        await this.#sendRequest({ do: "cancel", workspaceIndex: this.#ids.indexOf(id) });
       await this.#settle();
       await this.#world.runBuild(id, "delete");
     }

@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { fetchDocument, listOperations, type Operation } from "#test/fuzz/operations.ts";
 import { describeInProcess } from "#test/support/in-process.ts";
-import { callAs, getRow, NAMES } from "../edge/matrix-call.ts";
+import { callAs, getRow, OPERATION_NAMES } from "../edge/matrix-call.ts";
 import { type Row as Call, withStatus } from "../edge/matrix-table.ts";
 import { B, O, V, W } from "../edge/paths.ts";
 import { CALLERS, type CallerName, openSharedWorkspace } from "./shared-workspace.ts";
@@ -82,7 +82,7 @@ const WORKSPACE_OPERATIONS =
   /^\w+ \/api\/v2\/(workspaces|workspacebuilds|users\/\{user\}\/workspace|organizations\/.*\/workspaces)/;
 const LAST_OPERATION = `DELETE ${W}/acl`;
 const ROWS = [
-  ...NAMES.filter((name) => WORKSPACE_OPERATIONS.test(name) && name !== LAST_OPERATION).map(
+  ...OPERATION_NAMES.filter((name) => WORKSPACE_OPERATIONS.test(name) && name !== LAST_OPERATION).map(
     (name) => [name, EXCEPTIONS[name] ?? {}] as const,
   ),
   ...ADDITIONAL_CALLS,

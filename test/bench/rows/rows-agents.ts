@@ -50,7 +50,7 @@ export const heartbeatRow = (count: number): Row => ({
   sides: ["product"],
   maxRounds: 1,
   async measure(bench) {
-    const { productCommand, core, dir } = bench.sides;
+    const { productCommand, core, dir } = bench.setup;
     if (!productCommand) throw new Error("there is no product to measure");
     const folder = join(dir, `agents-${++folderCount}`);
     mkdirSync(folder);

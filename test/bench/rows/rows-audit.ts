@@ -80,7 +80,7 @@ export const audit: Row = {
   sides: ["product"],
   maxRounds: 1,
   async measure(bench) {
-    const { productCommand: command, core, dir } = bench.sides;
+    const { productCommand: command, core, dir } = bench.setup;
     if (!command) throw new Error("there is no product to measure");
     const dataDir = join(dir, `audit-${crypto.randomUUID()}`);
     mkdirSync(dataDir);

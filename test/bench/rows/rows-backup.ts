@@ -172,7 +172,7 @@ export const backup: Row = {
   sides: ["product"],
   maxRounds: 1,
   async measure(bench) {
-    const { productCommand: command, core, dir } = bench.sides;
+    const { productCommand: command, core, dir } = bench.setup;
     if (!command) throw new Error("there is no product to measure");
     const dataDir = join(dir, `large-${crypto.randomUUID()}`, "data");
     mkdirSync(dataDir, { recursive: true });

@@ -18,7 +18,7 @@ export const chatsAtScale: Row = {
   sides: ["product"],
   maxRounds: 1,
   async measure(bench) {
-    const dataDir = join(bench.sides.dir, `chats-${++folderCount}`);
+    const dataDir = join(bench.setup.dir, `chats-${++folderCount}`);
     // The first start creates the database.
     await (await startTimed(bench, dataDir)).product[Symbol.asyncDispose]();
     const smallStart = await measureStart(bench, dataDir);
@@ -82,9 +82,9 @@ export const chatsAtScale: Row = {
   ],
 };
 
-const startTimed = async ({ sides }: Bench, dataDir: string): Promise<{ product: Product; ms: number }> => {
+const startTimed = async ({ setup }: Bench, dataDir: string): Promise<{ product: Product; ms: number }> => {
   const startedAt = performance.now();
-  const product = await startProduct({ command: sides.productCommand ?? [], dataDir, core: sides.core });
+  const product = await startProduct({ command: setup.productCommand ?? [], dataDir, core: setup.core });
   return { product, ms: performance.now() - startedAt };
 };
 

@@ -25,7 +25,7 @@ const startSide = async (
   model: Model,
   dir: string,
 ): Promise<ChatTarget & AsyncDisposable> => {
-  const { core, productCommand } = bench.sides;
+  const { core, productCommand } = bench.setup;
   if (side === "floor") {
     const port = await findFreePort();
     const command = [process.execPath, join(import.meta.dir, "..", "relay.ts"), String(port), model.url];
@@ -94,7 +94,7 @@ const stream = async (
   request: { chats: number; chunks: number; per_s: number },
   onText: (text: string) => void,
 ): Promise<{ ms: number }> => {
-  const dir = mkdtempSync(join(bench.sides.dir, "chats-"));
+  const dir = mkdtempSync(join(bench.setup.dir, "chats-"));
   await using model = await startModel(dir);
   await using target = await startSide(bench, side, model, dir);
   const { promise: done, resolve } = Promise.withResolvers<void>();
@@ -224,7 +224,7 @@ const measureSends = async (bench: Bench, side: SideName): Promise<number[]> => 
     }
     return times.slice(SENDS / 10);
   }
-  const dir = mkdtempSync(join(bench.sides.dir, "send-"));
+  const dir = mkdtempSync(join(bench.setup.dir, "send-"));
   await using model = await startModel(dir);
   await using target = await startSide(bench, side, model, dir);
   const { path } = await target.open(-1);

@@ -33,7 +33,7 @@ export const cluster: Row = {
   title: "A node on PostgreSQL (product) and the same server on SQLite (floor): single rows, log lines, reads",
   sides: ["floor", "product"],
   async measure(bench, side) {
-    await using postgres = side === "product" ? await startPostgres(dirname(bench.sides.dir)) : undefined;
+    await using postgres = side === "product" ? await startPostgres(dirname(bench.setup.dir)) : undefined;
     const env = postgres?.env ?? {};
     await using target = await bench.start("product", { agents: WRITERS + LINE_AGENTS, env });
     const [secs, { port }] = [bench.seconds, target];

@@ -23,10 +23,10 @@ const READS = 300;
 const LINES = 100;
 
 let dirCount = 0;
-const createDir = (bench: Bench): string => join(bench.sides.dir, `curves-${++dirCount}`);
+const createDir = (bench: Bench): string => join(bench.setup.dir, `curves-${++dirCount}`);
 
 const start = (bench: Bench, dataDir: string): Promise<Product> =>
-  startProduct({ command: bench.sides.productCommand ?? [], dataDir, core: bench.sides.core });
+  startProduct({ command: bench.setup.productCommand ?? [], dataDir, core: bench.setup.core });
 
 /**
  * Measures the server's CPU milliseconds for one GET after a warm-up: a new server loads its actors, which takes half a second for 10,000.

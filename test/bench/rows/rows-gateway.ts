@@ -40,7 +40,7 @@ const openRoute = async (
     const direct = { url: `${model.url}/v1`, tokens: [""], pid: undefined };
     return { ...direct, async [Symbol.asyncDispose]() {} };
   }
-  const { core, productCommand: command } = bench.sides;
+  const { core, productCommand: command } = bench.setup;
   if (!command) throw new Error("there is no product to measure");
   await using stack = new AsyncDisposableStack();
   const product = stack.use(await startProduct({ command, dataDir: join(dir, "data"), core, env: ENV }));
@@ -179,7 +179,7 @@ export const gateway: Row = {
   sides: ["floor", "product"],
   maxRounds: 3,
   async measure(bench, side): Promise<Figures> {
-    const dir = mkdtempSync(join(bench.sides.dir, "gateway-"));
+    const dir = mkdtempSync(join(bench.setup.dir, "gateway-"));
     await using model = await startModel(dir);
     await using route = await openRoute(bench, side, model, dir);
     const first_p50 = median(await measureFirstBytes(route));

@@ -89,7 +89,7 @@ export const insights: Row = {
     statuses_p99: "statuses p99 ms",
     alive_p50: "GET /healthz during reports p50 ms",
     alive_p99: "GET /healthz during reports p99 ms",
-    delay: "what others wait for reports: p99 - p50 ms",
+    delay: "delay of other requests caused by reports: p99 - p50 ms",
   },
   verdicts: [
     ...(["daus", "templates", "activity", "latency", "statuses"] as const).map((name) => ({

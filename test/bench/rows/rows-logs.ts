@@ -192,7 +192,7 @@ export const stalled: Row = {
     return {
       rss_before_mb: rssBefore ?? Number.NaN,
       rss_growth_mb: rssPeak - (rssBefore ?? Number.NaN),
-      closed: (silentRun.stalled?.closed_with_frame ?? 0) + (silentRun.stalled?.closed_without ?? 0),
+      closed: (silentRun.stalled?.closed_with_frame ?? 0) + (silentRun.stalled?.closed_without_frame ?? 0),
       told_reason: resumedRun.stalled?.closed_with_frame ?? 0,
       still_open: stillOpen,
       follow_p50: silentRun.follow.p50,

@@ -45,7 +45,7 @@ export const networkCrowd: Row = {
   sides: ["product"],
   maxRounds: 3,
   async measure(bench) {
-    const { productCommand, dir, core } = bench.sides;
+    const { productCommand, dir, core } = bench.setup;
     if (!productCommand) throw new Error("there is no product to measure");
     const folder = join(dir, `crowd-${++folderCount}`);
     mkdirSync(folder);

@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Client as Ssh } from "ssh2";
 import { systemClock } from "#base/clock.ts";
-import { join as joined } from "#src/cli/client/network/join.ts";
+import { join as joinNetwork } from "#src/cli/client/network/join.ts";
 import { Client } from "#src/client.ts";
 import { AGENT_PORT } from "#src/wire/agent-dialer.ts";
 import { toNodeStream } from "#src/wire/node-stream.ts";
@@ -59,7 +59,7 @@ const median = (times: number[]): number => times.sort((a, b) => a - b)[Math.flo
 
 /** Starts an idle session of a new client that runs `cat`. */
 const startIdleSession = async (client: Client, agent_id: string): Promise<AsyncDisposable> => {
-  const { peer, ...joinedPeer } = joined(client, agent_id, { clock: systemClock });
+  const { peer, ...joinedPeer } = joinNetwork(client, agent_id, { clock: systemClock });
   const ssh = new Ssh();
   const sock = toNodeStream(await peer.dial(agent_id, AGENT_PORT.ssh)) as never;
   await new Promise<void>((resolve, reject) => {
@@ -104,7 +104,7 @@ const measureIdleKilobytes = async ({
   return { server, daemon: daemonKb };
 };
 
-/** Measures the CPU milliseconds of server and daemon per uploaded megabyte: with OpenSSH, through a terminal's pipe, and to an app. */
+/** Measures the CPU milliseconds of server and daemon per uploaded megabyte: with OpenSSH, with `workspaces shell`, and to an app. */
 const measureUploadCosts = async (
   { product, daemon, apps, headers, folder }: ReachableAgent,
   run: ReturnType<typeof openShell>,
@@ -167,7 +167,7 @@ export const networkSsh: Row = {
     const { product, headers, workspaceId, folder } = agent;
     const response = await fetch(`${product.url}/api/v2/workspaces/${workspaceId}`, { headers });
     const { name } = (await response.json()) as { name: string };
-    const run = openShell({ product, home: join(folder, "person"), command: bench.sides.productCommand ?? [] });
+    const run = openShell({ product, home: join(folder, "person"), command: bench.setup.productCommand ?? [] });
     const slipwayCommand = ["slipway", "ssh", name, "--", "true"];
     const first = (await run(...slipwayCommand)).ms;
     const warm: RunCost[] = [];
@@ -198,7 +198,7 @@ export const networkSsh: Row = {
     first: "slipway ssh NAME -- true, first, ms",
     warm: "slipway ssh NAME -- true, later, ms",
     least: "the same, shortest, ms",
-    processor: "the client's processor's time for it, ms",
+    processor: "CPU time of the client for that command, ms",
     version: "slipway --version, ms",
     openssh: "ssh slipway.NAME true by OpenSSH, later, ms",
     upload_ssh: "processor ms of server and daemon per MB up, OpenSSH",
@@ -211,7 +211,7 @@ export const networkSsh: Row = {
     atMost("`ssh NAME -- true`, first", "first", 400, "ms"),
     atMost("`ssh NAME -- true`, later", "warm", 150, "ms"),
     {
-      what: "processor for an upload by ssh / to an app",
+      what: "CPU of an upload by ssh, divided by that of an upload to an app",
       target: "<= 4",
       value: ({ product }) =>
         product ? (product.upload_ssh ?? Number.NaN) / (product.upload_app ?? Number.NaN) : undefined,

@@ -36,11 +36,11 @@ const post = async (url: string, body: unknown, headers: Record<string, string> 
   return response;
 };
 
-const startSlipway = async ({ sides }: Bench, model: Model, dir: string): Promise<ChatServer & AsyncDisposable> => {
-  if (!sides.productCommand) throw new Error("there is no product to measure");
+const startSlipway = async ({ setup }: Bench, model: Model, dir: string): Promise<ChatServer & AsyncDisposable> => {
+  if (!setup.productCommand) throw new Error("there is no product to measure");
   await using stack = new AsyncDisposableStack();
   const env = { BUN_CONFIG_MAX_HTTP_REQUESTS: "4096", SLIPWAY_CHAT_SLOTS: "2000" };
-  const options = { command: sides.productCommand, dataDir: join(dir, "data"), core: undefined, env };
+  const options = { command: setup.productCommand, dataDir: join(dir, "data"), core: undefined, env };
   const product = stack.use(await startProduct(options));
   const headers = { "Service-Session-Token": product.adminToken };
   const api = `${product.url}/api/v2`;
@@ -161,7 +161,7 @@ const quantile = (values: readonly number[], share: number): number =>
 
 /** Measures one turn in each of `count` chats at the same time. */
 const measureTurns = async (bench: Bench, side: SideName, count: number): Promise<Figures> => {
-  const dir = mkdtempSync(join(bench.sides.dir, "opencode-"));
+  const dir = mkdtempSync(join(bench.setup.dir, "opencode-"));
   await using model = await startModel(dir);
   await using server = await (side === "floor" ? startOpencode(model, dir) : startSlipway(bench, model, dir));
   const sentAt: number[] = [];

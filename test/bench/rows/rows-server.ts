@@ -56,13 +56,13 @@ export const start: Row = {
   async measure(bench, side) {
     const startFor = async (path: string, settleMs: number) => {
       const port = await findFreePort();
-      const dir = join(bench.sides.dir, `start-${++folderCount}`);
+      const dir = join(bench.setup.dir, `start-${++folderCount}`);
       mkdirSync(dir);
-      bareBinary ??= compileBare(bench.sides.dir);
+      bareBinary ??= compileBare(bench.setup.dir);
       const command =
         side === "floor"
           ? [await bareBinary, String(port)]
-          : serveCommand(bench.sides.productCommand ?? [], port, join(dir, "data"));
+          : serveCommand(bench.setup.productCommand ?? [], port, join(dir, "data"));
       return await bench.driver.start(port, path, command, settleMs);
     };
     const { start_ms, rss_kib, pss_kib } = await startFor(side === "floor" ? "/" : "/healthz", 2000);
@@ -109,7 +109,7 @@ const SETTLE_MS = 12_000;
  * on the number of agents, so the difference is the cost of knowing them.
  */
 async function measureMemory(bench: Bench, agents: number): Promise<{ restarted: number; touched: number }> {
-  const { productCommand, core, dir } = bench.sides;
+  const { productCommand, core, dir } = bench.setup;
   if (!productCommand) throw new Error("there is no product to measure");
   const dataDir = join(dir, `known-${++folderCount}`);
   const options = { command: productCommand, core, dataDir, env: { SLIPWAY_DATABASE_CACHE_MB: CACHE_MB } };

@@ -20,7 +20,7 @@ let folderCount = 0;
 type MeasuredServer = { readonly product: Product; readonly metrics: string };
 
 const startMeasured = async (bench: Bench): Promise<MeasuredServer> => {
-  const { productCommand, dir } = bench.sides;
+  const { productCommand, dir } = bench.setup;
   if (!productCommand) throw new Error("there is no product to measure");
   const folder = join(dir, `terraform-${++folderCount}`);
   mkdirSync(folder);

@@ -40,7 +40,7 @@ type ToolBench = {
 };
 
 const openToolBench = async (bench: Bench, stack: AsyncDisposableStack): Promise<ToolBench> => {
-  const { productCommand, dir } = bench.sides;
+  const { productCommand, dir } = bench.setup;
   if (!productCommand) throw new Error("there is no product to measure");
   const folder = join(dir, `tools-${++folderCount}`);
   mkdirSync(folder);
@@ -162,7 +162,7 @@ const percentile = (times: readonly number[], share: number): number =>
 
 export const tools: Row = {
   name: "tools",
-  title: `Tools of chats in local workspaces, nothing pinned: execute "true", ${CHATS} chats whose models think for a second between such calls, edit_files on 5 MB`,
+  title: `Chat tools in local workspaces (not pinned): one chat running "true"; ${CHATS} such chats with 1 s between calls; edit_files on 5 MB`,
   sides: ["product"],
   maxRounds: 3,
   async measure(bench) {

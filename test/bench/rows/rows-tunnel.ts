@@ -13,18 +13,18 @@ const WARM_UP_S = 4;
 const BATCH_SIZE = 16;
 
 /** Starts the product with one connected daemon. `folder` contains the daemon's socket; `apps` is the path of its ports and apps. */
-export const startReachableAgent = async ({ sides }: Bench) => {
-  if (!sides.productCommand) throw new Error("there is no product to measure");
-  const dir = mkdtempSync(join(sides.dir, "reach-"));
+export const startReachableAgent = async ({ setup }: Bench) => {
+  if (!setup.productCommand) throw new Error("there is no product to measure");
+  const dir = mkdtempSync(join(setup.dir, "reach-"));
   const stack = new AsyncDisposableStack();
   const product = stack.use(
-    await startProduct({ command: sides.productCommand, dataDir: join(dir, "data"), core: sides.core }),
+    await startProduct({ command: setup.productCommand, dataDir: join(dir, "data"), core: setup.core }),
   );
   const [agent] = await seedAgents(product, 1);
   if (!agent) throw new Error("no agent was seeded");
   const [home, folder] = [join(dir, "home"), join(dir, "t")];
   for (const newFolder of [home, folder]) mkdirSync(newFolder);
-  const daemon = Bun.spawn(pinToCore(sides.core, [...sides.productCommand, "agent"]), {
+  const daemon = Bun.spawn(pinToCore(setup.core, [...setup.productCommand, "agent"]), {
     env: {
       PATH: process.env.PATH ?? "",
       HOME: home,
@@ -172,8 +172,8 @@ export const terminal: Row = {
       env: {},
       port,
       readyPath: "/",
-      core: bench.sides.core,
-      logFile: join(bench.sides.dir, `bare-terminal-${port}.log`),
+      core: bench.setup.core,
+      logFile: join(bench.setup.dir, `bare-terminal-${port}.log`),
     });
     return await measureEchoes(bare.url, {});
   },

@@ -22,8 +22,8 @@ const readSetupLink = async (output: ReadableStream<Uint8Array>): Promise<string
   throw new Error(`npm start ended before it listened: ${text}`);
 };
 
-const measure = async ({ sides }: Bench) => {
-  const dir = join(sides.dir, `first-${++cloneCount}`);
+const measure = async ({ setup }: Bench) => {
+  const dir = join(setup.dir, `first-${++cloneCount}`);
   const clone = join(dir, "clone");
   mkdirSync(dir);
   await Bun.$`git clone --quiet --no-hardlinks ${ROOT} ${clone}`;
@@ -53,9 +53,9 @@ const measure = async ({ sides }: Bench) => {
     stdout: "pipe",
     stderr: "inherit",
   });
-  const setup = await readSetupLink(child.stdout);
+  const setupLink = await readSetupLink(child.stdout);
   const start_s = (performance.now() - startedAt) / 1000;
-  const figures = await browse({ url: new URL(setup).origin, adminToken: "" }, "first", { setup });
+  const figures = await browse({ url: new URL(setupLink).origin, adminToken: "" }, "first", { setup: setupLink });
   child.kill("SIGTERM");
   await child.exited;
   return { ...figures, start_s, whole_s: start_s + (figures.screen_s ?? 0) };

@@ -28,14 +28,14 @@ const CONTEXT_LIMIT = 100_000_000;
 let folderCount = 0;
 
 const startWebProduct = (
-  { sides }: Bench,
-  dataDir = join(sides.dir, `web-${++folderCount}`),
+  { setup }: Bench,
+  dataDir = join(setup.dir, `web-${++folderCount}`),
   env: Record<string, string> = {},
 ): Promise<Product> => {
-  if (!sides.productCommand) throw new Error("there is no product to measure");
+  if (!setup.productCommand) throw new Error("there is no product to measure");
   mkdirSync(dataDir, { recursive: true });
   // Not pinned: browser and server share the machine.
-  return startProduct({ command: sides.productCommand, dataDir, core: undefined, env });
+  return startProduct({ command: setup.productCommand, dataDir, core: undefined, env });
 };
 
 const atMost = (what: string, figure: string, bound: number, unit: Verdict["unit"]): Verdict => ({
@@ -113,7 +113,7 @@ const load = row("load", {
 
 /** Starts a product with 10,000 workspaces. The rows are written while the server is stopped. */
 const startLarge = async (bench: Bench): Promise<{ product: Product; seeded: SeededMany }> => {
-  const dataDir = join(bench.sides.dir, `web-${++folderCount}`);
+  const dataDir = join(bench.setup.dir, `web-${++folderCount}`);
   await (await startWebProduct(bench, dataDir))[Symbol.asyncDispose]();
   const fatal = (error: Error): void => {
     throw error;
@@ -152,7 +152,7 @@ const list = row("list", {
 const chat = row("chat", {
   title: "A chat of 5,000 messages",
   async measure(bench) {
-    const dataDir = join(bench.sides.dir, `web-${++folderCount}`);
+    const dataDir = join(bench.setup.dir, `web-${++folderCount}`);
     await (await startWebProduct(bench, dataDir))[Symbol.asyncDispose]();
     const { long_id } = await seedChats(dataDir, 3, 5_200);
     await using product = await startWebProduct(bench, dataDir);
@@ -179,7 +179,7 @@ const stream = row(
   {
     title: `An answer of ${TOKENS} tokens at 100 a second, then ${ANSWERS} of ${ANSWER_TOKENS} at ${TOKENS_PER_S} a second`,
     async measure(bench) {
-      const dir = join(bench.sides.dir, `web-${++folderCount}`);
+      const dir = join(bench.setup.dir, `web-${++folderCount}`);
       mkdirSync(dir);
       await using model = await startModel(dir);
       // The model is called only for answers.

@@ -11,7 +11,7 @@ type Side = {
 };
 
 export const startCountingProxy = (target: URL) => {
-  const counts = { sent: 0, received: 0, turns: 0 };
+  const counts = { sent: 0, received: 0, round_trips: 0 };
   const count = (side: Side, bytes: number, peer: Side): void => {
     if (!side.isNode) {
       counts.received += bytes;
@@ -19,7 +19,7 @@ export const startCountingProxy = (target: URL) => {
       return;
     }
     counts.sent += bytes;
-    if (!side.isSending) counts.turns++;
+    if (!side.isSending) counts.round_trips++;
     side.isSending = true;
   };
   const pipe = {

@@ -66,7 +66,7 @@ test("[BM-5] derives the costs of a group and of each kind from windows that wer
     database_ms: groups * group.database_ms + batches * line.database_ms + 10 * idle.database_ms,
     sent: groups * group.sent + batches * line.sent + 10 * idle.sent,
     received: groups * group.received + 10 * idle.received,
-    turns: groups * group.trips + batches * line.trips + 10 * idle.trips,
+    round_trips: groups * group.trips + batches * line.trips + 10 * idle.trips,
     notices: batches / 100,
   });
   const quiet: Window = { ...makeWindow(0, 0), done: 0 };

@@ -153,7 +153,7 @@ export type Window = {
   readonly database_ms: number;
   readonly sent: number;
   readonly received: number;
-  readonly turns: number;
+  readonly round_trips: number;
   readonly notices: number;
 };
 
@@ -167,7 +167,7 @@ export const deriveGroup = (single: Window, grouped: Window): Group => {
     database_ms: deriveBase(({ database_ms }) => database_ms),
     sent: deriveBase(({ sent }) => sent),
     received: deriveBase(({ received }) => received),
-    trips: deriveBase(({ turns }) => turns),
+    trips: deriveBase(({ round_trips }) => round_trips),
     base_ms: deriveBase(({ writing_ms }) => writing_ms),
   };
 };
@@ -186,7 +186,7 @@ export const subtractIdle = (window: Window, quiet: Window): Window => {
     database_ms: withoutIdle(({ database_ms }) => database_ms),
     sent: withoutIdle(({ sent }) => sent),
     received: withoutIdle(({ received }) => received),
-    turns: withoutIdle(({ turns }) => turns),
+    round_trips: withoutIdle(({ round_trips }) => round_trips),
     notices: withoutIdle(({ notices }) => notices),
   };
 };
@@ -204,7 +204,7 @@ export const deriveCost = (window: Window, group: Group, hop_ms = 0): Cost => {
     database_ms: perItem(window.database_ms, group.database_ms),
     sent: perItem(window.sent, group.sent),
     received: perItem(window.received, group.received),
-    trips: perItem(window.turns, group.trips),
+    trips: perItem(window.round_trips, group.trips),
     notices: window.notices / window.done,
     hop_ms,
   };

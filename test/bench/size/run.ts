@@ -1,6 +1,6 @@
 // `bun test/bench/size/run.ts [--agents 240] [--check 200 --check 1000] [--constants FILE]`: measures the cost of each kind of work,
-// predicts with the capacity model (model.ts) what a mix of all kinds needs with other numbers of agents, measures that mix, and prints
-// both. Then predicts ten nodes and 50,000 agents.
+// then uses the capacity model (model.ts) to predict what mixed work costs for other agent counts, measures it, and prints both. Then
+// predicts ten nodes and 50,000 agents.
 import { existsSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { describeMachine } from "../machine.ts";
@@ -66,7 +66,7 @@ const ROWS: readonly [
     ({ database }) => database.received_per_s / 1000,
     ({ received, seconds }) => received / 1000 / seconds,
   ],
-  ["round trips/s", ({ database }) => database.trips_per_s, ({ turns, seconds }) => turns / seconds],
+  ["round trips/s", ({ database }) => database.trips_per_s, ({ round_trips, seconds }) => round_trips / seconds],
   ["cores of the node", ({ node }) => node.cores, ({ node_ms, seconds }) => node_ms / 1000 / seconds],
   [
     "cores of the database",

@@ -1,4 +1,4 @@
-// Two active processes that cache callers: revoking a key, or changing permissions, takes effect on both immediately.
+// Two active nodes that cache who each API key belongs to: revoking a key, or changing permissions, takes effect on both immediately.
 import { expect } from "bun:test";
 import { SQL } from "bun";
 import { Client } from "#src/client.ts";
@@ -43,7 +43,7 @@ testNeeding(
     );
     expect(workspaces.length).toBe(2);
     const clientFor = (node: NodeProcess, token: string | undefined): Client => new Client(node.url, token);
-    /** Returns a caller's statuses for a read that the node answers, and for changes that each node makes in its shards. */
+    /** Sends a read, and a change of each node's workspace, to every node with this token. Returns the distinct HTTP statuses. */
     const fetchStatuses = async (token: string | undefined): Promise<Set<number>> => {
       const requests = nodes.flatMap((node) => [
         clientFor(node, token).fetch("GET", "/api/v2/users/me"),

@@ -62,12 +62,12 @@ test("[CP-30] calls run concurrently, start in order, and name their caller", as
     nothing: async () => undefined,
   });
   const a = startNode("a b");
-  const calls = Array.from({ length: 100 }, (_, n) => a.links.call(b.place, "note", { n }));
+  const calls = Array.from({ length: 100 }, (_, n) => a.links.call(b.nodeRef, "note", { n }));
   expect(await Promise.all(calls.slice(1))).toEqual(Array.from({ length: 99 }, (_, n) => ({ n: n + 1 })));
   release();
   expect(await calls[0]).toEqual({ n: 0 });
   expect(received).toEqual(Array.from({ length: 100 }, (_, n) => [{ n }, "a b"]));
-  expect(await a.links.call(b.place, "nothing", undefined)).toBeUndefined();
+  expect(await a.links.call(b.nodeRef, "nothing", undefined)).toBeUndefined();
   // A link does not count as a forwarded request.
   expect(b.forwarder.size).toBe(0);
 });
@@ -77,16 +77,16 @@ test("[CP-30] large and small messages can be sent in both directions", async ()
   const [a, b] = [startNode("a", { echo }), startNode("b", { echo })];
   const big = { text: "ä\u{1f600}x\n".repeat(700_000) };
   const replies = await Promise.all([
-    a.links.call(b.place, "echo", big),
-    a.links.call(b.place, "echo", big),
-    b.links.call(a.place, "echo", big),
-    a.links.call(b.place, "echo", "small"),
+    a.links.call(b.nodeRef, "echo", big),
+    a.links.call(b.nodeRef, "echo", big),
+    b.links.call(a.nodeRef, "echo", big),
+    a.links.call(b.nodeRef, "echo", "small"),
   ]);
   expect(replies.slice(0, 3).every((reply) => (reply as typeof big).text === big.text)).toBe(true);
   expect(replies[3]).toBe("small");
-  const tooBig = await catchError(a.links.call(b.place, "echo", "x".repeat(40_000_000)));
+  const tooBig = await catchError(a.links.call(b.nodeRef, "echo", "x".repeat(40_000_000)));
   expect(tooBig).toMatchObject({ kind: "too_large" });
-  expect(await a.links.call(b.place, "echo", 1)).toBe(1);
+  expect(await a.links.call(b.nodeRef, "echo", 1)).toBe(1);
 });
 
 test("[CP-30] errors are returned with their type, unknown ones as an internal error", async () => {
@@ -106,7 +106,7 @@ test("[CP-30] errors are returned with their type, unknown ones as an internal e
   ];
   const fail: NodeService = (args) => Promise.reject(thrown[args as number]);
   const [a, b] = [startNode("a"), startNode("b", { fail })];
-  const errors = await Promise.all(thrown.map((_, n) => catchError(a.links.call(b.place, "fail", n))));
+  const errors = await Promise.all(thrown.map((_, n) => catchError(a.links.call(b.nodeRef, "fail", n))));
   expect(errors.slice(0, 4)).toEqual(thrown.slice(0, 4));
   expect(errors.slice(0, 4).map((error) => (error as Error).constructor)).toEqual([
     AppError,
@@ -117,7 +117,7 @@ test("[CP-30] errors are returned with their type, unknown ones as an internal e
   expect(errors[0]).toMatchObject({ ...app });
   expect(errors[2]).toMatchObject({ reason: "constraint", constraint: "users_username" });
   expect(errors[4]).toEqual(new Error("node b failed; see its log"));
-  expect(await catchError(a.links.call(b.place, "unknown", 0))).toBeInstanceOf(NotStartedError);
+  expect(await catchError(a.links.call(b.nodeRef, "unknown", 0))).toBeInstanceOf(NotStartedError);
 });
 
 test("[CP-30] a call on behalf of a user keeps that user on the other node", async () => {
@@ -126,19 +126,19 @@ test("[CP-30] a call on behalf of a user keeps that user on the other node", asy
   expect(
     await withOrigin(
       () => origin,
-      () => a.links.call(b.place, "origin", {}),
+      () => a.links.call(b.nodeRef, "origin", {}),
     ),
   ).toEqual(origin);
-  expect(await a.links.call(b.place, "origin", {})).toBeUndefined();
+  expect(await a.links.call(b.nodeRef, "origin", {})).toBeUndefined();
 });
 
 test("[CP-30] a link cannot be opened without the nodes' token", async () => {
   const requests: unknown[] = [];
   const b = startNode("b", { note: async (args) => void requests.push(args) });
   const outsider = startNode("stranger", {}, { token: "another-token" });
-  expect(await catchError(outsider.links.call(b.place, "note", 1))).toBeInstanceOf(NotStartedError);
+  expect(await catchError(outsider.links.call(b.nodeRef, "note", 1))).toBeInstanceOf(NotStartedError);
   const head = { "x-slipway-node": "another-token node=stranger" };
-  const plain = await fetch(`http://${b.place.address}/.slipway/nodes`, { headers: head });
+  const plain = await fetch(`http://${b.nodeRef.address}/.slipway/nodes`, { headers: head });
   expect(plain.status).toBe(503);
   expect(requests).toEqual([]);
 });
@@ -156,8 +156,8 @@ test("[CP-30] if nodes use TLS, links do too, and they reject other certificates
   const b = startNode("b", { echo }, { tls: await loadTls(own) });
   const c = startNode("c", { echo }, { tls: await loadTls(other) });
   const big = "x".repeat(4 * 1024 * 1024);
-  expect(await a.links.call(b.place, "echo", big)).toBe(big);
-  expect(await catchError(a.links.call(c.place, "echo", big))).toBeInstanceOf(NotStartedError);
+  expect(await a.links.call(b.nodeRef, "echo", big)).toBe(big);
+  expect(await catchError(a.links.call(c.nodeRef, "echo", big))).toBeInstanceOf(NotStartedError);
 });
 
 test("[CP-31] a call to an unreachable node is reported as not started; calls succeed again after the node restarts", async () => {
@@ -167,16 +167,16 @@ test("[CP-31] a call to an unreachable node is reported as not started; calls su
     NotStartedError,
   );
   expect(await catchError(a.links.call({ id: "odd", address: "nowhere" }, "echo", 1))).toBeInstanceOf(NotStartedError);
-  expect(await a.links.call(b.place, "echo", 1)).toBe(1);
+  expect(await a.links.call(b.nodeRef, "echo", 1)).toBe(1);
   b[Symbol.dispose]();
   startNode("b", { echo: async (args) => args }, { port: b.forwarder.port });
-  await until(async () => (await a.links.call(b.place, "echo", 2).catch(() => undefined)) === 2);
+  await until(async () => (await a.links.call(b.nodeRef, "echo", 2).catch(() => undefined)) === 2);
 });
 
 test("[CP-31] the outcome of calls in progress when a connection breaks is unknown", async () => {
   const { serve: slow, started } = createGatedService();
   const [a, b] = [startNode("a"), startNode("b", { slow })];
-  const call = catchError(a.links.call(b.place, "slow", {}));
+  const call = catchError(a.links.call(b.nodeRef, "slow", {}));
   await started;
   b.links.close();
   expect(await call).toMatchObject({ name: "CommitError", reason: "unknown" });
@@ -210,23 +210,23 @@ test("[CP-31] a connection is closed when the other node is silent for three sec
 test("[CP-31] a stopping node answers the calls it has started and starts no others", async () => {
   const { serve: slow, started, release } = createGatedService();
   const [a, b] = [startNode("a"), startNode("b", { slow })];
-  const call = a.links.call(b.place, "slow", {});
+  const call = a.links.call(b.nodeRef, "slow", {});
   await started;
   const drained = b.links.drain();
-  const lateCall = catchError(a.links.call(b.place, "slow", {}));
+  const lateCall = catchError(a.links.call(b.nodeRef, "slow", {}));
   expect(await lateCall).toBeInstanceOf(NotStartedError);
   release("done");
   expect(await call).toBe("done");
   await drained;
   await a.links.drain();
-  expect(await catchError(a.links.call(b.place, "slow", {}))).toBeInstanceOf(NotStartedError);
+  expect(await catchError(a.links.call(b.nodeRef, "slow", {}))).toBeInstanceOf(NotStartedError);
 });
 
 test("[CP-32] calls beyond the limit are rejected, and so are calls to a node that does not read", async () => {
   const { promise: gate, resolve: release } = Promise.withResolvers<void>();
   const [a, b] = [startNode("a"), startNode("b", { slow: () => gate })];
-  const calls = Array.from({ length: MAX_CONCURRENT_CALLS }, () => a.links.call(b.place, "slow", {}));
-  expect(await catchError(a.links.call(b.place, "slow", {}))).toMatchObject({ kind: "overloaded" });
+  const calls = Array.from({ length: MAX_CONCURRENT_CALLS }, () => a.links.call(b.nodeRef, "slow", {}));
+  expect(await catchError(a.links.call(b.nodeRef, "slow", {}))).toMatchObject({ kind: "overloaded" });
   release();
   await Promise.all(calls);
 
@@ -279,7 +279,7 @@ test("[CP-32] a node that does not read its responses gets no more calls, and ge
     },
   });
   cleanups.push(() => socket.end());
-  socket.write(formatLinkRequest(b.place.address, NODES_TOKEN, "a"));
+  socket.write(formatLinkRequest(b.nodeRef.address, NODES_TOKEN, "a"));
   socket.pause();
   for (let id = 1; id <= 200; id++) socket.write(toFrame(KIND.call, id, JSON.stringify({ service: "big" })));
   let previousCount = -1;

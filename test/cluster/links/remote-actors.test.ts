@@ -49,7 +49,7 @@ const openCluster = (names: readonly string[], owners: ShardOwners, rows: Readon
   openNodes.push(...nodes.values());
   return names.map((name) => {
     const node = nodes.get(name) as LinkedNode;
-    const findOtherNode = (shard: number): OtherNode | undefined => nodes.get(owners.get(shard) ?? "")?.place;
+    const findOtherNode = (shard: number): OtherNode | undefined => nodes.get(owners.get(shard) ?? "")?.nodeRef;
     const shards: Shards = {
       has: (shard) => owners.get(shard) === name,
       isFirst: false,

@@ -36,7 +36,7 @@ const openLinkWorld = async (provider: FakeProvider) => {
   const { store, encryption, topics, links } = getContext(server);
   const [a, b] = [createLinkedNode("a"), createLinkedNode("b")];
   openNodes.push(a, b);
-  const known: { first: OtherNode | undefined } = { first: a.place };
+  const known: { first: OtherNode | undefined } = { first: a.nodeRef };
   const openRefreshes = (shards: Shards, node: typeof a, run: Links["refresh"]) =>
     createSharedLocation({ clock, shards, links: node.links, index: new ShardIndex(store) }).runOnFirst("refresh", run);
   openRefreshes(
@@ -63,7 +63,7 @@ const openLinkWorld = async (provider: FakeProvider) => {
     Promise.all(Array.from({ length: count }, (_, i) => (i % 2 === 0 ? links : second).live(user_id, git))).then(
       (accounts) => new Set(accounts.map((account) => account?.access_token)),
     );
-  return { clock, known, place: a.place, fetchTokens, second: () => second.live(user_id, git), server };
+  return { clock, known, nodeRef: a.nodeRef, fetchTokens, second: () => second.live(user_id, git), server };
 };
 
 testInProcess("[CP-67] a token is refreshed once, whichever nodes need it, and each has the new one", async () => {
@@ -89,7 +89,7 @@ testInProcess("[CP-67] a caller that needs a token waits while there is no first
   void pendingLink.finally(() => {
     isOver = true;
   });
-  world.known.first = world.place;
+  world.known.first = world.nodeRef;
   await until(() => isOver || void world.clock.advance(100));
   expect((await pendingLink)?.access_token).not.toBe(before);
 });

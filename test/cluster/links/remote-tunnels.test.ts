@@ -44,7 +44,7 @@ const createCluster = (names: readonly string[], clock: Clock = systemClock) => 
     index.findShardOf = (_, id) => ids.indexOf(id);
     const coordinator = new Coordinator();
     connectCoordinators({ clock, shards, index, links: node.links }, coordinator);
-    nodes.set(name, { coordinator, place: node.place, stop: () => node[Symbol.dispose]() });
+    nodes.set(name, { coordinator, place: node.nodeRef, stop: () => node[Symbol.dispose]() });
   }
   const getNode = (name: string) => {
     const node = nodes.get(name);

@@ -1,4 +1,4 @@
-// The visible state of a cluster, over real links: each node knows its own state, and any node reports that of all.
+// Views of the whole cluster: any node collects the state of all nodes over real connections.
 import { afterEach, expect, test } from "bun:test";
 import { EndingClock, systemClock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
@@ -21,14 +21,14 @@ const createCluster = (...counts: number[]) => {
   disposables.push(...nodes);
   return counts.map((count, i) => {
     const node = nodes[i] as (typeof nodes)[number];
-    const others: OtherNode[] = nodes.filter((other) => other !== node).map(({ place }) => place);
+    const others: OtherNode[] = nodes.filter((other) => other !== node).map(({ nodeRef }) => nodeRef);
     const shards: Shards = { has: () => false, isFirst: i === 0, nodeOf: (shard) => others[shard % others.length] };
     const network = new Network({ store: undefined as never, clock: systemClock, topics: new Topics() });
     for (let n = 0; n < count; n++) {
       const id = uuid();
       network.coordinator.join({ id, rules: createAgentRules(id) });
     }
-    // A client of another node belongs to that node.
+    // Guests are counted by their own node only.
     network.coordinator.join({ id: uuid(), rules: createAgentRules(uuid()), isGuest: true });
     const index = new ShardIndex({ get: () => Promise.resolve(undefined) });
     const clock = new EndingClock(systemClock);

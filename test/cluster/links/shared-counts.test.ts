@@ -28,7 +28,7 @@ const createNodes = () => {
       return throttle;
     });
   };
-  return { clock, throttles: [...createThrottles(a, b.place), ...createThrottles(b, a.place)] };
+  return { clock, throttles: [...createThrottles(a, b.nodeRef), ...createThrottles(b, a.nodeRef)] };
 };
 
 /** Returns how many of `count` requests pass. */

@@ -50,7 +50,7 @@ test("[CP-35] a stream carries bytes both ways, each side closes separately, wit
       opened.push([args, from]);
       void echo(stream);
     });
-    const stream = await a.links.open(b.place, "echo", { n: 1 });
+    const stream = await a.links.open(b.nodeRef, "echo", { n: 1 });
     const writing = (async () => {
       await stream.write(BIG);
       await stream.end();
@@ -71,7 +71,7 @@ test("[CP-35] a side that does not read applies backpressure to the other, and n
       await stream.end();
     })();
   });
-  const stream = await a.links.open(b.place, "pump", {});
+  const stream = await a.links.open(b.nodeRef, "pump", {});
   let previousCount = -1;
   await until(() => {
     const isStalled = written > 0 && written === previousCount;
@@ -81,7 +81,7 @@ test("[CP-35] a side that does not read applies backpressure to the other, and n
   expect(written).toBeLessThan(1500);
   // Calls use a separate connection.
   b.links.serve("echo", async (args) => args);
-  expect(await a.links.call(b.place, "echo", 1)).toBe(1);
+  expect(await a.links.call(b.nodeRef, "echo", 1)).toBe(1);
   expect((await readAll(stream)).length).toBe(2000 * 64 * 1024);
 });
 
@@ -93,12 +93,12 @@ test("[CP-35] an error that prevents a stream's opening is passed on unchanged",
     new Error("secret"),
   ];
   b.links.serveStreams("fail", (args) => Promise.reject(thrown[args as number]));
-  const errors = await Promise.all([0, 1, 2].map((n) => catchError(a.links.open(b.place, "fail", n))));
+  const errors = await Promise.all([0, 1, 2].map((n) => catchError(a.links.open(b.nodeRef, "fail", n))));
   expect(errors[0]).toMatchObject({ failure: "refused", message: "Nothing listens there." });
   expect(errors[0]).toBeInstanceOf(WireError);
   expect(errors[1]).toMatchObject({ kind: "invalid", message: "No." });
   expect(errors[2]).toMatchObject({ message: "node b failed; see its log" });
-  expect(await catchError(a.links.open(b.place, "unknown", 0))).toBeInstanceOf(NotStartedError);
+  expect(await catchError(a.links.open(b.nodeRef, "unknown", 0))).toBeInstanceOf(NotStartedError);
   expect(await catchError(a.links.open({ id: "gone", address: "127.0.0.1:1" }, "fail", 0))).toBeInstanceOf(
     NotStartedError,
   );
@@ -108,7 +108,7 @@ test("[CP-35] when one side fails or its node no longer exists, the other side i
   const [a, b] = [node("a"), node("b")];
   const remoteStreams: Duplex[] = [];
   b.links.serveStreams("hold", async (_, stream) => void remoteStreams.push(stream));
-  const [first, second, third] = await Promise.all([1, 2, 3].map(() => a.links.open(b.place, "hold", {})));
+  const [first, second, third] = await Promise.all([1, 2, 3].map(() => a.links.open(b.nodeRef, "hold", {})));
   const reading = catchError((first as Duplex).read());
   remoteStreams[0]?.reset();
   const firstError = await Promise.race([first, second, third].map((stream) => (stream as Duplex).closed));
@@ -122,8 +122,8 @@ test("[CP-35] when one side fails or its node no longer exists, the other side i
 test("[CP-35] a stream can be forwarded to another stream", async () => {
   const [a, b, c] = [node("a"), node("b"), node("c")];
   c.links.serveStreams("echo", async (_, stream) => void echo(stream));
-  b.links.serveStreams("pass", async (_, stream) => void pipe(stream, await b.links.open(c.place, "echo", {})));
-  const stream = await a.links.open(b.place, "pass", {});
+  b.links.serveStreams("pass", async (_, stream) => void pipe(stream, await b.links.open(c.nodeRef, "echo", {})));
+  const stream = await a.links.open(b.nodeRef, "pass", {});
   const writing = stream.write(BIG).then(() => stream.end());
   expect((await readAll(stream)).equals(BIG)).toBe(true);
   await writing;

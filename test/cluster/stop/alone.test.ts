@@ -11,7 +11,7 @@ const HALF = `${formatHead("POST", "/api/v2/users/login", { "Content-Type": "app
 for (const active of ["one", "every"]) {
   testNeeding(
     [needs.postgres],
-    `[CL-24] [HT-19] a single node, with ${active} node active, answers 503 while it stops, and completes requests in progress`,
+    `[CL-24] [HT-19] a single node answers 503 while it stops, and completes requests in progress (SLIPWAY_CLUSTER_ACTIVE=${active})`,
     async () => {
       await using cluster = await startCluster();
       const node = await cluster.start(1, { env: { SLIPWAY_CLUSTER_ACTIVE: active } });

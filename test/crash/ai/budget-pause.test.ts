@@ -84,9 +84,9 @@ test("[BU-4] [CA-13] chats paused by a budget stay paused after server and daemo
   expect(pauses.map((pause) => pause?.budget_id)).toEqual([budget.id, budget.id]);
 
   const killAll = async (): Promise<void> => {
-    place.newest.kill("SIGKILL");
+    place.currentProcess.kill("SIGKILL");
     daemon.kill("SIGKILL");
-    await Promise.all([place.newest.ended, daemon.exited]);
+    await Promise.all([place.currentProcess.ended, daemon.exited]);
   };
   await killAll();
   daemon = await start();

@@ -55,17 +55,19 @@ test("[GW-3] [GW-5] [GW-6] [GW-11] when the server is killed during calls, the l
   };
   expect(await readToEnd().catch(() => "cut")).toBe("cut");
   // The log has one line, and the runtime prints nothing.
-  const logged = await until(() => place.newest.errors.includes("was interrupted") && place.newest.errors);
+  const logged = await until(
+    () => place.currentProcess.errors.includes("was interrupted") && place.currentProcess.errors,
+  );
   expect(logged.trim().split("\n")).toHaveLength(1);
   const open = [callModel(100), callModel(200)];
   for (const _ of open) (await upstream.next()).sendRaw(event({ type: "message_start", message: {} }));
   for (const call of open) expect((await call).status).toBe(200);
   // Other users of the machine cannot read the provider's key, neither during calls nor after a crash.
   const processFiles = ["environ", "cmdline"].map((name) =>
-    readFileSync(`/proc/${place.newest.child.pid}/${name}`, "latin1"),
+    readFileSync(`/proc/${place.currentProcess.child.pid}/${name}`, "latin1"),
   );
-  place.newest.kill("SIGKILL");
-  const { errors } = await place.newest.ended;
+  place.currentProcess.kill("SIGKILL");
+  const { errors } = await place.currentProcess.ended;
   expect(
     [...processFiles, errors, ...(await readStoredTexts(place.directory))].some((text) => text.includes(MODEL_KEY)),
   ).toBe(false);
@@ -124,8 +126,8 @@ test(
       const calls = Array.from({ length: 12 }, callModel);
       await Promise.race([Promise.all(calls), Bun.sleep(kill % 10)]);
       if (kill % 3 === 0) await Promise.race(calls);
-      place.newest.kill("SIGKILL");
-      await place.newest.ended;
+      place.currentProcess.kill("SIGKILL");
+      await place.currentProcess.ended;
       await Promise.all(calls);
       await place.start();
       const client = await place.client.signIn(ADMIN.email, ADMIN.password);

@@ -36,11 +36,11 @@ export const makeServerVictim = ({ place, env }: Stage): Victim => ({
     await place.start({ env: { ...env, SLIPWAY_FAILPOINT: point } });
   },
   awaitExit: async () => {
-    await place.newest.ended;
+    await place.currentProcess.ended;
   },
   kill: async () => {
-    place.newest.kill("SIGKILL");
-    await place.newest.ended;
+    place.currentProcess.kill("SIGKILL");
+    await place.currentProcess.ended;
   },
   revive: async () => {
     await place.start({ env });
@@ -60,11 +60,11 @@ export const makeUnresponsiveServer = ({ place }: Stage): Victim => ({
   arm: rejectDeath,
   awaitExit: rejectDeath,
   kill: async () => {
-    place.newest.kill("SIGSTOP");
+    place.currentProcess.kill("SIGSTOP");
     await Bun.sleep(WORKER_PATIENCE_MS);
   },
   revive: async () => {
-    place.newest.kill("SIGCONT");
+    place.currentProcess.kill("SIGCONT");
   },
 });
 
@@ -125,7 +125,7 @@ export const makeUnresponsiveWorker = async (stage: Stage): Promise<Victim> => {
   let otherProcess: WorkerProcess | undefined;
   let earlierLogs = "";
   let connectionCount = 1;
-  const countLost = (): number => stage.place.newest.errors.split("has not been heard of").length;
+  const countLost = (): number => stage.place.currentProcess.errors.split("has not been heard of").length;
   return {
     directories: [directory, otherWorker.directory],
     root: join(directory, "terraform"),
@@ -180,7 +180,11 @@ const makePaused = ({ signal, ...rest }: Pausable): Victim => {
 };
 
 export const makePausedServer = ({ place }: Stage): Victim =>
-  makePaused({ ...NO_WORKER, root: join(place.directory, "terraform"), signal: (name) => place.newest.kill(name) });
+  makePaused({
+    ...NO_WORKER,
+    root: join(place.directory, "terraform"),
+    signal: (name) => place.currentProcess.kill(name),
+  });
 
 export const makePausedWorker = async (stage: Stage): Promise<Victim> => {
   const { directory, start } = await createWorker(stage, "victim");

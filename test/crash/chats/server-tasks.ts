@@ -43,8 +43,8 @@ export const serverTasks = async ({ rounds, seed, log }: CheckOptions): Promise<
     if (result.outcome === "acknowledged") prompts.set(result.answer.id, input);
     const pause = Math.floor(random() * BUSY_MS);
     await Bun.sleep(pause);
-    place.newest.kill("SIGKILL");
-    await place.newest.ended;
+    place.currentProcess.kill("SIGKILL");
+    await place.currentProcess.ended;
     log(`round ${round}: killed ${pause} ms after the answer`);
     assertNoProblems(seed, `round ${round}`, await findDatabaseProblems(place.directory));
     await place.start({ env: ENV });

@@ -7,8 +7,8 @@ import { LineOracle, listStoredLines } from "../oracle/log-lines.ts";
 import { findDifferences, LogReader } from "../oracle/log-reader.ts";
 import type { LogWriter } from "../oracle/log-writer.ts";
 import { makeAgents, makeTemplate, makeWriters, type World } from "../server-world.ts";
+import { AutostartCheck } from "./autostart-check.ts";
 import { CLIENT_TIMEOUT_MS } from "./cluster-load.ts";
-import { AutostartCheck } from "./dues.ts";
 
 const PEOPLE = 6;
 /** Followers of each agent's lines. Each can be connected to any node. */

@@ -60,7 +60,7 @@ const engineBuilds = async ({ rounds, log }: CheckOptions): Promise<string> => {
     if (!compiled.found) continue;
     for (const victim of ["engine", "server"] as const) {
       push();
-      const kill = (): void => (victim === "engine" ? engine.kill() : place.newest.kill("SIGKILL"));
+      const kill = (): void => (victim === "engine" ? engine.kill() : place.currentProcess.kill("SIGKILL"));
       const killed = proxy.cut({ call: BUILD, moment: "copying", act: kill });
       const body = { name: `${victim}-${round}`, repository: { url } };
       const created = await admin.post<Workspace>("/api/v2/users/me/workspaces", body);
@@ -75,7 +75,7 @@ const engineBuilds = async ({ rounds, log }: CheckOptions): Promise<string> => {
           "the workspace cannot be started again",
         );
       } else {
-        await place.newest.ended;
+        await place.currentProcess.ended;
         proxy.reconnect();
         await place.start({ env });
         const { job } = await world.awaitBuild(created.id);

@@ -80,8 +80,8 @@ const checkSessions = async ({ rounds, seed, log }: CheckOptions): Promise<strin
   for (let kills = 1; kills <= rounds; kills += 1) {
     const minute = startedAt + (kills - 1) * KILL_EVERY_MS;
     await Bun.sleep(Math.max(0, minute + random() * KILL_WITHIN_MS - performance.now()));
-    place.newest.kill("SIGKILL");
-    await place.newest.ended;
+    place.currentProcess.kill("SIGKILL");
+    await place.currentProcess.ended;
     await Bun.sleep(random() * MAX_DOWN_MS);
     await place.start();
     const receivedBefore = busy.map(({ received }) => received);

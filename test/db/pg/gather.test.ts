@@ -51,8 +51,8 @@ test("[PQ-11] lines of many batches are written in order by one statement after 
 });
 
 test("[PQ-11] lines stay in their batch if another statement may touch them, if they are few, and after a rejection", () => {
-  const staysInBatches = (group: readonly Pending[], isGathered = true): boolean =>
-    gatherOutgoing(group, isGathered).every(({ source }) => source !== undefined);
+  const staysInBatches = (group: readonly Pending[], mayCombine = true): boolean =>
+    gatherOutgoing(group, mayCombine).every(({ source }) => source !== undefined);
   expect(staysInBatches(makeManyPending(), false)).toBe(true);
   expect(staysInBatches([...makeManyPending(), makePending(...deleteSubAgent({ id: "a", key: 1 }))])).toBe(true);
   const { touches: _touches, ...untagged } = countUpdate;
@@ -63,7 +63,7 @@ test("[PQ-11] lines stay in their batch if another statement may touch them, if 
 
 testNeeding(
   [needs.postgres],
-  "[PQ-11] of lines that were written together, only the refused batch's are missing",
+  "[PQ-11] if one batch of a combined statement is refused, only its lines are missing",
   async () => {
     const database = await createDatabase();
     const store = await openPgStore({ url: database.url, now: 0, fatal: () => {} });

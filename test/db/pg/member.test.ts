@@ -265,11 +265,11 @@ testNeeding(
       }
     };
     await waitForRenewals(2);
-    const [startedAt, { turns }] = [performance.now(), proxy.counts];
+    const [startedAt, { round_trips }] = [performance.now(), proxy.counts];
     await waitForRenewals(4);
     const seconds = (performance.now() - startedAt) / 1000;
     // Per second: two renewals, which also read the shards, and one query of the nodes and the database.
-    expect(proxy.counts.turns - turns).toBeLessThanOrEqual(3 * seconds + 3);
+    expect(proxy.counts.round_trips - round_trips).toBeLessThanOrEqual(3 * seconds + 3);
 
     const notifications: string[] = [];
     await using listener = new SQL(url, { max: 1 });

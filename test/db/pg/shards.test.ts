@@ -42,6 +42,7 @@ testNeeding(
   async () => {
     const { url, commit, listKeys } = await open();
     await using sql = new SQL(url, { max: 1 });
+    // "parts" is the table of shards.
     await sql.unsafe("update parts set node = 'other' where part in (7, 8)");
     const outcomes = await Promise.all([
       ...[commit("a", 7), commit("b", 6), commit("c"), commit("d", 8), commit("e", 7), commit("f", 9)],

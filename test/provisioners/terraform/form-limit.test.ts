@@ -14,11 +14,16 @@ const runLimited = async (script: string, limit: number): Promise<boolean> => {
 };
 
 test("[TF-50] only CPU time counts toward the limit, but a program that waits forever ends at ten times the limit", async () => {
-  const [waits, works, worksBelow, hangs] = await Promise.all([
+  const [waits, works, childWorks, hangs] = await Promise.all([
     runLimited("sleep 1.2", 1_000),
     runLimited("while :; do :; done", 300),
     runLimited("(while :; do :; done) & wait", 300),
     runLimited("sleep 60", 100),
   ]);
-  expect({ waits, works, worksBelow, hangs }).toEqual({ waits: false, works: true, worksBelow: true, hangs: true });
+  expect({ waits, works, worksBelow: childWorks, hangs }).toEqual({
+    waits: false,
+    works: true,
+    worksBelow: true,
+    hangs: true,
+  });
 });

@@ -265,11 +265,11 @@ testNeeding(
     const startWithFailpoint = async (point: Failpoint): Promise<void> => {
       await server.start({ env: { ...env, SLIPWAY_FAILPOINT: point } });
     };
-    const awaitExitSignal = async (): Promise<string> => (await server.newest.ended).signal;
+    const awaitExitSignal = async (): Promise<string> => (await server.currentProcess.ended).signal;
     // The first kill is in the middle of the module's apply.
     const { id: snapshot } = await client.post<Snapshot>(snapshotsPath(id), { name: "kept" });
     await until(() => temp.listNames("begun-").length === 1);
-    server.newest.kill("SIGKILL");
+    server.currentProcess.kill("SIGKILL");
     await awaitExitSignal();
     temp.put("open");
     const [applied, stored, removed] = MODULE_FAILPOINTS;

@@ -337,8 +337,8 @@ testNeeding(
     using place = makeTempFolder();
     const { id } = await createWorkspace(client, await createTemplate(client, makeParts(place.path)), "killed");
     await place.appears("second");
-    server.newest.kill("SIGKILL");
-    await server.newest.ended;
+    server.currentProcess.kill("SIGKILL");
+    await server.currentProcess.ended;
     place.put("open");
     await server.start({ env });
     const after = await awaitBuild(client, id);

@@ -1,4 +1,4 @@
-// Links of a node for tests: the services behind its listener, on a separate port.
+// Creates a node for tests that only has connections to other nodes: a listener on its own port, and services.
 import { systemClock } from "#base/clock.ts";
 import type { OtherNode } from "#base/shards.ts";
 import { Forwarder } from "#src/cluster/forwarder.ts";
@@ -14,7 +14,7 @@ export type LinkedNode = Disposable & {
   readonly links: NodeLinks;
   readonly forwarder: Forwarder;
   /** The node's address for others. */
-  readonly place: OtherNode;
+  readonly nodeRef: OtherNode;
 };
 
 type Options = {
@@ -47,7 +47,7 @@ export const createLinkedNode = (
   return {
     links,
     forwarder,
-    place: { id, address: `127.0.0.1:${forwarder.port}` },
+    nodeRef: { id, address: `127.0.0.1:${forwarder.port}` },
     [Symbol.dispose]() {
       links.close();
       forwarder.end();

@@ -17,7 +17,10 @@ export const BINARY_SAMPLE: Readonly<Record<string, readonly string[]>> = {
     ...["workspaces/restart.test.ts", "agents/programs.test.ts"],
     ...["template-versions/dry-run-workers.test.ts", "provisioner-daemons/serve.test.ts"],
   ],
-  "packages that are loaded when they are needed": ["notifications/mail.test.ts", "administration/outside.test.ts"],
+  "packages that are loaded when they are needed": [
+    "notifications/mail.test.ts",
+    "administration/outgoing-requests.test.ts",
+  ],
   "settings, the log and reports about the program": [
     "administration/server.test.ts",
     "health-report.test.ts",

@@ -55,8 +55,8 @@ export const openStage = async (builtBy: Victim) => {
 
   const kill = {
     server: async () => {
-      place.newest.kill("SIGKILL");
-      endedLog += (await place.newest.ended).errors;
+      place.currentProcess.kill("SIGKILL");
+      endedLog += (await place.currentProcess.ended).errors;
       await place.start({ env });
     },
     worker: async () => {
@@ -76,7 +76,7 @@ export const openStage = async (builtBy: Victim) => {
     /** Kills the server or the worker and waits until it runs again. */
     kill: (victim: Victim) => kill[victim](),
     /** Returns the logs of server and worker, at the level debug. */
-    logged: () => endedLog + place.newest.errors + worker.errors(),
+    logged: () => endedLog + place.currentProcess.errors + worker.errors(),
     /** Returns the build folders of this workspace, in the server and in the worker. */
     folders: (workspace_id: string) =>
       [place.directory, directory].map((root) => join(root, "terraform", "builds", workspace_id)),

@@ -7,7 +7,7 @@ import { CommitError } from "#db/engine/store.ts";
 
 const toName = (item: number): string => `thing ${item}`;
 
-test("[CP-54] work that cannot be resumed does not block other work, and follows its actor to another node", async () => {
+test("[CP-54] work that cannot be resumed does not block other work; after a temporary error, the resume is incomplete", async () => {
   const resumed: number[] = [];
   const resumeWith = (errors: Readonly<Record<number, Error>>) =>
     resumeAll([1, 2, 3], toName, async (item) => {

@@ -1,4 +1,5 @@
-// Workspaces of one person with autostart, one each minute: each starts exactly once, no matter which node has its shard at that time.
+// One person's workspaces with autostart. One of them is due each minute, and must start exactly once, no matter which node has its shard
+// at that time.
 import type { Client } from "#src/client.ts";
 import { until } from "#test/support/until.ts";
 import { call, read, retryUntilAnswered } from "../oracle/calls.ts";

@@ -1,4 +1,4 @@
-// Outgoing requests of the administration: to model servers on this machine, MCP servers, the hook consumer, and external accounts.
+// Requests that administration pages make the server send: to model servers on this machine, MCP servers, the hook consumer, and external accounts.
 import { expect, test } from "bun:test";
 import type { ExternalAccounts } from "#schema/administration/external-accounts.ts";
 import type { LocalModelServers } from "#schema/administration/local-models.ts";
@@ -15,7 +15,7 @@ import { startOllama, startVllm } from "./model-servers.ts";
 
 const signInOwner = (server: TestServer): Promise<Client> => new Client(server.url).signIn(ADMIN.email, ADMIN.password);
 
-test("[AD-5] finds Ollama and vLLM on this machine with their models, and no silent or other servers", async () => {
+test("[AD-5] finds Ollama and vLLM on this machine with their models, and ignores servers that do not answer or are something else", async () => {
   using ollama = startOllama();
   using vllm = startVllm();
   using unrelated = Bun.serve({
@@ -111,6 +111,6 @@ test("[AD-8] the owner sees who has linked which accounts, and no token", async 
   expect(providers).toMatchObject([{ id: "hub", link_count: 1 }]);
   expect(providers[0]?.callback_url).toBe(new URL("/external-auth/hub/callback", server.url).href);
   expect(links).toMatchObject([{ provider_id: "hub", username: ADMIN.username, authenticated: true }]);
-  // The names of the provider's tokens.
+  // The fake provider's tokens begin with these words.
   expect(text).not.toMatch(/access-|refresh-|sealed/);
 });
