@@ -44,7 +44,8 @@ export const readHead = (bytes: Buffer): Head | "wrong" | undefined => {
     return "wrong";
   const findLines = (name: string) => lines.filter((line) => line.slice(0, line.indexOf(":")).toLowerCase() === name);
   const hosts = findLines("host");
-  const hasBody = ["content-length", "transfer-encoding", "expect"].some((name) => findLines(name).length > 0);
+  const hasLength = findLines("content-length").some((line) => !/^content-length: *0 *$/i.test(line));
+  const hasBody = hasLength || ["transfer-encoding", "expect"].some((name) => findLines(name).length > 0);
   const isRead = (method === "GET" || method === "HEAD") && !hasBody;
   const isUpgrade = isRead && findLines("upgrade").some((line) => /^upgrade: *websocket *$/i.test(line));
   return {

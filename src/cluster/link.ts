@@ -7,6 +7,7 @@ import type { NodeListener } from "./connect.ts";
 const CLOSE_TIMEOUT_MS = 5_000;
 /** The beginning of a response that opens a WebSocket. */
 const SWITCHING = "HTTP/1.1 101 ";
+const CLOSE_HEADER = Buffer.from("connection: close\r\n");
 /** Maximum bytes buffered until a node has started. */
 export const MAX_BUFFERED_BYTES = 1024 * 1024;
 
@@ -128,13 +129,16 @@ export class Link {
     } else this.kept = undefined;
   }
 
-  /** Sends a part of the node's response to the client. */
+  /** Sends a part of the node's response to the client. A refusal to open a WebSocket says that the connection cannot be used again. */
   forwardAnswer(bytes: Buffer): void {
+    const isFirst = this.#answerStart === "";
     if (this.awaitsUpgrade && this.#answerStart.length < SWITCHING.length) {
       this.#answerStart += bytes.subarray(0, SWITCHING.length - this.#answerStart.length).toString("latin1");
       this.awaitsUpgrade = this.#answerStart !== SWITCHING;
     }
-    this.write("client", bytes);
+    const end = isFirst && this.awaitsUpgrade ? bytes.indexOf("\r\n") + 2 : 0;
+    if (end > 2) this.write("client", Buffer.concat([bytes.subarray(0, end), CLOSE_HEADER, bytes.subarray(end)]));
+    else this.write("client", bytes);
   }
 
   /**

@@ -63,9 +63,9 @@ await playInApp({ file, url, folder }, async ({ page, context, result, toUrl, in
   result.parts = await command.getByRole("list", { name: "Commands in it" }).getByRole("listitem").allTextContents();
   result.runsIn = await command.locator("p").last().textContent();
   await inspect("approve-command");
-  await command.getByRole("button", { name: "Always allow echo looking, sh sum.sh" }).click();
+  await command.getByRole("button", { name: "Always allow these 3 commands" }).click();
   await page.getByText("it prints 5").waitFor();
-  await page.getByText("2 rules apply first.").waitFor();
+  await page.getByText("3 rules apply first.").waitFor();
 
   // Shortcuts are single keys, and the fork button asks for confirmation.
   await page.locator(".flow").click({ position: { x: 2, y: 2 } });

@@ -414,13 +414,15 @@ export class AgentTurn implements RunningTurn {
     const { own } = asked;
     const tool = own ?? toChatTool(step.preview(call), session.folder);
     questions.show(id, tool);
-    const current = await loadCurrentRules(store, chat_id, begun);
-    const folder =
-      current.permissions?.default === "accept_edits"
-        ? await loadAgentFolder(store, begun.about.workspace_id)
-        : undefined;
+    const rules = await retryUntilAnswered(clock, this.#abort.signal, () =>
+      loadCurrentRules(store, { chat_id, begun, tool, session }),
+    );
+    if (rules === "stale") return "over";
+    const { current, folder } = rules;
+    // What the chat offered before its owner chose to plan may change something.
+    const isOffered = current.about.plan_mode === null || begun.about.plan_mode !== null;
     const verdict = located
-      ? decideAgentCall(chat_id, current, tool, folder, own !== undefined && own.tool_name !== "execute")
+      ? decideAgentCall(chat_id, current, tool, folder, isOffered && own !== undefined && own.tool_name !== "execute")
       : PATHS_UNRESOLVED;
     const isAlreadyApproved = own !== undefined && verdict.action === "ask" && questions.useCallGrant(own);
     const refusal = verdict.action === "deny" ? [verdict.why] : await this.#hookRefusal(begun, step, id, tool);
@@ -530,15 +532,29 @@ const toStep = (report: Report, then: "continue" | "act" | "finish" | ChatError)
 
 const toFailedStep = (report: Report, error: ChatError, then = "fail" as const): Step => ({ ...report, then, error });
 
-/** Returns the chat's mode and rules as they are now: its owner may have changed them since the turn has begun. */
+type RulesOptions = {
+  readonly chat_id: string;
+  readonly begun: StartedAttempt;
+  readonly tool: ChatTool;
+  readonly session: Pick<AgentSession, "folder">;
+};
+
+/**
+ * Returns the chat's mode and rules as they are now, because its owner may have changed them since the turn has begun, and the folder that
+ * the decision about the call depends on.
+ */
 const loadCurrentRules = async (
   store: Store,
-  chat_id: string,
-  begun: StartedAttempt,
-): Promise<Pick<StartedAttempt, "about" | "permissions">> => {
+  { chat_id, begun, tool, session }: RulesOptions,
+): Promise<{ current: Pick<StartedAttempt, "about" | "permissions">; folder: string | undefined }> => {
+  const { about } = begun;
   const chat = await store.get(findChat({ id: chat_id }));
-  if (!chat) return begun;
-  return { about: { ...begun.about, plan_mode: chat.plan_mode }, permissions: chat.permissions };
+  const current = chat
+    ? { about: { ...about, plan_mode: chat.plan_mode }, permissions: chat.permissions }
+    : { about, permissions: begun.permissions };
+  if (tool.tool_name === "execute") return { current, folder: session.folder };
+  const acceptsEdits = current.permissions?.default === "accept_edits";
+  return { current, folder: acceptsEdits ? await loadAgentFolder(store, about.workspace_id) : undefined };
 };
 
 const toBudgetRef = ({ chat_key, about: { owner_id } }: StartedAttempt) => ({ chat_key, owner_id });

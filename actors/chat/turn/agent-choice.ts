@@ -4,7 +4,7 @@ import { listAgentsOfBuild } from "#db/agents/agents.ts";
 import type { Store } from "#db/engine/store.ts";
 import { findWorkspace } from "#db/workspaces/workspaces.ts";
 import type { ToolDefinition } from "#src/llm/model.ts";
-import { isEdit } from "#src/tools/permission-mode.ts";
+import { getCommand, isEdit } from "#src/tools/permission-mode.ts";
 import type { ChatState } from "../machine/chat-state.ts";
 import type { PendingCall } from "../machine/decision.ts";
 import type { StartedAttempt } from "../messages.ts";
@@ -58,7 +58,9 @@ export const loadEditFolder = async (
   return needsFolder ? loadAgentFolder(store, workspace_id) : undefined;
 };
 
-const namesFolder = (args: unknown): boolean => typeof args === "object" && args !== null && "workdir" in args;
+/** Whether the arguments, or the command in them, name a folder, which may be the agent's own. */
+const namesFolder = (args: unknown): boolean =>
+  /\bcd\s/.test(getCommand(args)) || (typeof args === "object" && args !== null && "workdir" in args);
 
 /** Returns the folder of the named or first agent of the workspace; undefined if unknown. */
 export const loadAgentFolder = async (

@@ -6,7 +6,7 @@ import { ByteBudget, type Reservation } from "../http/body/budget.ts";
 
 /** Longer messages have another budget, so that they never keep out short ones. */
 const SHORT_BYTES = 64 * 1024;
-/** Maximum time for one long message, because its memory is unavailable to others until it is complete. */
+/** Maximum time for one message while half of a budget is in use, because its memory is unavailable to others. */
 const TIMEOUT_MS = 60_000;
 const TOO_MANY = "Too many app messages are waiting. Try again later.";
 /** The owner's share is what two of the longest messages take on a server with 1 GiB of memory. */
@@ -21,7 +21,7 @@ type Options = {
   readonly clock: Clock;
   /** The owner of the workspace, because one person can have many. */
   readonly owner_id: string;
-  /** Called when a long message has been in memory for too long. */
+  /** Called when a message has been in memory for too long while memory is short: its app or its user is too slow. */
   readonly onTimeout: () => void;
 };
 
@@ -29,6 +29,7 @@ type Options = {
 export class AppMessageMemory implements MessageBudget {
   readonly #options: Options;
   #bytes = 0;
+  #isLong = false;
   #reservation: Reservation;
   #timer: Timer | undefined;
 
@@ -39,23 +40,38 @@ export class AppMessageMemory implements MessageBudget {
 
   add(bytes: number): void {
     this.#bytes += bytes;
-    const { clock, owner_id, onTimeout } = this.#options;
-    if (this.#bytes <= SHORT_BYTES || this.#timer) {
-      this.#reservation.add(bytes);
-      return;
-    }
-    this.#reservation.release();
-    this.#reservation = longMessages.open(owner_id);
-    this.#timer = clock.after(TIMEOUT_MS, onTimeout);
-    this.#reservation.add(this.#bytes);
+    if (this.#isLong || this.#bytes <= SHORT_BYTES) this.#reservation.add(bytes);
+    else this.#becomeLong();
+    // Most short messages are forwarded at once, and need no timer.
+    if (this.#isLong || this.#isShortOfMemory) this.#timer ??= this.#startTimer();
   }
 
   release(): void {
     this.#bytes = 0;
     this.#reservation.release();
-    if (!this.#timer) return;
-    this.#timer.cancel();
+    this.#timer?.cancel();
     this.#timer = undefined;
-    this.#reservation = shortMessages.open(this.#options.owner_id);
+    if (this.#isLong) this.#reservation = shortMessages.open(this.#options.owner_id);
+    this.#isLong = false;
+  }
+
+  #becomeLong(): void {
+    this.#isLong = true;
+    this.#reservation.release();
+    this.#reservation = longMessages.open(this.#options.owner_id);
+    this.#reservation.add(this.#bytes);
+  }
+
+  get #isShortOfMemory(): boolean {
+    return (this.#isLong ? longMessages : shortMessages).isHalfUsed(this.#options.owner_id);
+  }
+
+  #startTimer(): Timer {
+    const { clock, onTimeout } = this.#options;
+    return clock.after(TIMEOUT_MS, () => {
+      this.#timer = undefined;
+      if (this.#isShortOfMemory) onTimeout();
+      else this.#timer = this.#startTimer();
+    });
   }
 }

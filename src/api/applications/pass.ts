@@ -78,9 +78,7 @@ const upgrade = async (ctx: ApiContext, request: Request, forwarding: Forwarding
   const answer = await ctx.agentHttp.upgrade(forwarding.app.agent_id, { ...appRequest, headers });
   if ("response" in answer) return await flow.answer(answer.response);
   const protocol = answer.head.headers.get("sec-websocket-protocol");
-  const onTimeout = (): void => {
-    if (frames.isIncomplete) frames.reset("The app sends a long message too slowly.");
-  };
+  const onTimeout = (): void => frames.reset("A message of the app was in memory for too long while memory was short.");
   const memory = new AppMessageMemory({ clock: ctx.clock, owner_id: forwarding.app.owner_id, onTimeout });
   const frames = new WebSocketFrames(answer.stream, ctx.config.app_message_mb * 1024 * 1024, memory);
   const bridge = new AppBridge(frames, {

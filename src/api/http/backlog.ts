@@ -32,16 +32,21 @@ export class Backlog {
   }
 
   /**
-   * Measures a connection, after a send or when its client has read. If the limit is exceeded, closes the slow connections of the holder
+   * Measures a connection, after a send or when its client has read. If the limit is exceeded, closes the slow connections of the holders
    * with the most waiting bytes.
    */
   note(connection: SlowConnection): void {
     this.#measure(connection);
     if (this.#notedBytes <= this.#measureAbove) return;
     for (const slow of [...this.#bytesOf.keys()]) this.#measure(slow);
-    if (this.#notedBytes > this.#maxBytes) this.#closeLargest();
+    while (this.#notedBytes > this.#maxBytes) this.#closeLargest();
     // Not at each send while the sum is close to the limit.
     this.#measureAbove = Math.max(this.#maxBytes, this.#notedBytes + this.#maxBytes / 16);
+  }
+
+  /** Measures a connection again if something waited for its client. */
+  refresh(connection: SlowConnection): void {
+    if (this.#bytesOf.has(connection)) this.note(connection);
   }
 
   /** Call when the connection has closed. */

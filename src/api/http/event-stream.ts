@@ -62,9 +62,9 @@ export class EventStream {
     return -(this.#controller.desiredSize ?? 0);
   }
 
-  /** Resolves with true when at most this many bytes are queued for the client, and with false when the stream has ended. */
+  /** Resolves with true when at most this many bytes wait for the client, and with false when the stream has ended. */
   async waitForRoom(bytes: number): Promise<boolean> {
-    while (this.#isOpen && this.#queuedBytes > bytes) {
+    while (this.#isOpen && this.waiting > bytes) {
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });

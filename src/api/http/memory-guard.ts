@@ -60,8 +60,8 @@ export class MemoryGuard<T> {
   #relievedAt = -RELIEF_INTERVAL_MS;
   /** Since when memory has been short. */
   #shortSince: number | undefined;
-  /** The last holder whose connections were closed, until it is known what that has freed. */
-  #relief: { readonly holder: string; readonly usedBytes: number } | undefined;
+  /** The last holder whose connections were closed, until it is known what that has freed, and the least memory used since. */
+  #relief: { readonly holder: string; readonly usedBytes: number; leastBytes: number } | undefined;
   /** Until when holders keep their connections. */
   readonly #sparedUntil = new Map<string, number>();
 
@@ -74,7 +74,8 @@ export class MemoryGuard<T> {
   check(holder: string): void {
     const heldCount = this.#heldBy.get(holder)?.size ?? 0;
     const pressure = this.#measurePressure();
-    if (pressure !== "none" && heldCount >= this.#countKept(pressure))
+    if (pressure === "none" || this.#isSpared(holder, pressure)) return;
+    if (heldCount >= this.#countKept(pressure))
       throw new AppError(
         "overloaded",
         "The server is short of memory. Close some of your connections, or try again later.",
@@ -98,9 +99,15 @@ export class MemoryGuard<T> {
 
   #subtract(count: number): void {
     this.#totalCount -= count;
-    if (this.#totalCount > this.#maxKept) return;
+    this.#stopWhenIdle();
+  }
+
+  /** Stops the timer once the few connections that are left cannot fill the memory, and the last relief has been judged. */
+  #stopWhenIdle(): void {
+    if (this.#totalCount > this.#maxKept || this.#relief) return;
     this.#timer?.cancel();
     this.#timer = undefined;
+    this.#shortSince = undefined;
   }
 
   /** Returns whether the process occupies so much memory that data of closed connections has to be counted until it is freed. */
@@ -124,21 +131,24 @@ export class MemoryGuard<T> {
     return pressure === "short" ? this.#maxKept : Math.min(this.#maxKept, MAX_KEPT_LONGER);
   }
 
-  /** Spares the last holder if closing its connections has not freed the memory of a single message. */
-  #judge(usedBytes: number, now: number): void {
+  /** Spares the last holder if closing its connections has not freed the memory of a single message, not even for a moment. */
+  #judge(now: number): void {
     const relief = this.#relief;
     if (!relief) return;
     this.#relief = undefined;
-    if (relief.usedBytes - usedBytes < this.#options.maxMessageBytes)
+    if (relief.usedBytes - relief.leastBytes < this.#options.maxMessageBytes)
       this.#sparedUntil.set(relief.holder, now + SPARED_MS);
     for (const [holder, until] of this.#sparedUntil) if (until <= now) this.#sparedUntil.delete(holder);
   }
 
+  #isSpared(holder: string, pressure: Pressure): boolean {
+    return pressure !== "critical" && (this.#sparedUntil.get(holder) ?? 0) > this.#options.clock.monotonic();
+  }
+
   /** Returns the holder with the most connections that may lose them. */
   #findLargest(pressure: Pressure): readonly [string, Set<T>] | undefined {
-    const maySpare = pressure !== "critical";
     return [...this.#heldBy]
-      .filter(([holder, { size }]) => size > this.#countKept(pressure) && !(maySpare && this.#sparedUntil.has(holder)))
+      .filter(([holder, { size }]) => size > this.#countKept(pressure) && !this.#isSpared(holder, pressure))
       .reduce<readonly [string, Set<T>] | undefined>(
         (most, one) => (most === undefined || one[1].size > most[1].size ? one : most),
         undefined,
@@ -150,13 +160,15 @@ export class MemoryGuard<T> {
     const pressure = this.#measurePressure(usedBytes);
     const now = this.#options.clock.monotonic();
     const interval_ms = pressure === "critical" ? CRITICAL_RELIEF_INTERVAL_MS : RELIEF_INTERVAL_MS;
+    if (this.#relief) this.#relief.leastBytes = Math.min(this.#relief.leastBytes, usedBytes);
     if (now - this.#relievedAt < interval_ms) return;
-    this.#judge(usedBytes, now);
+    this.#judge(now);
+    this.#stopWhenIdle();
     const found = pressure === "none" ? undefined : this.#findLargest(pressure);
     if (!found) return;
     const [holder, connections] = found;
     this.#relievedAt = now;
-    this.#relief = { holder, usedBytes };
+    this.#relief = { holder, usedBytes, leastBytes: usedBytes };
     this.#closedCount += connections.size;
     for (const connection of [...connections]) this.#options.close(connection);
     this.#heldBy.delete(holder);

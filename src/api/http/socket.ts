@@ -236,7 +236,8 @@ export class Socket {
 
   /** Called when the waiting bytes have been sent. Sends the delayed close frame, if any. */
   onDrained(): void {
-    this.#sockets.backlog.note(this);
+    // Sockets with their own flow control are never noted, and must not be while they make progress.
+    this.#sockets.backlog.refresh(this);
     if (this.#closeFrame && this.waiting === 0) this.#end(this.#closeFrame.code, this.#closeFrame.reason);
   }
 

@@ -79,6 +79,7 @@ class UnknownClients {
     const { sockets, tailnet } = this.#ctx;
     // Peers announce their keys to the nodes of their agents, which may be others.
     if (tailnet.relay.others) return;
+    for (const [key, clients] of this.#known) if (!tailnet.coordinator.isAnnounced(key)) this.#release(key, clients);
     for (const [client, clientSocket] of this.#open)
       if (tailnet.coordinator.isAnnounced(client.address)) this.#keep(client, clientSocket);
     // Closed connections of one address must not keep out the clients of others.
@@ -100,6 +101,12 @@ class UnknownClients {
     const connections = this.#known.get(connection.address) ?? new Map<RelayConnection, Socket>();
     this.#known.set(connection.address, connections.set(connection, socket));
     if (connections.size > MAX_PER_KEY) [...connections.values()][0]?.terminate();
+  }
+
+  /** Clients whose key is no longer announced are unknown again. */
+  #release(key: string, clients: ReadonlyMap<RelayConnection, Socket>): void {
+    this.#known.delete(key);
+    for (const [client, socket] of clients) this.#open.set(client, socket);
   }
 
   delete(connection: RelayConnection): void {

@@ -33,7 +33,7 @@ export class NewTokens {
   /** Number of created agents, and of those whose new token is masked. */
   #createdCount = 0;
   #maskedCount = 0;
-  /** False once a state has stayed unreadable, so that a damaged one delays one line and not each. */
+  /** False while a state stays unreadable, so that a damaged one delays one line and not each. */
   #waitsForState = true;
 
   private constructor(options: NewTokensOptions, earlierTokens: readonly string[], stamp: string) {
@@ -70,6 +70,7 @@ export class NewTokens {
       this.#mask.add(...(line.match(UUID) ?? []));
       return;
     }
+    this.#waitsForState = true;
     this.#mask.add(...parseStateSecrets(state));
     this.#maskedCount = parseAgentTokens(state).filter((token) => !this.#earlierTokens.has(token)).length;
     this.#hasReadNewState = true;

@@ -147,6 +147,21 @@ test("[SK-7] thousands of connections for which little waits are counted, and cl
   expect(cut).not.toContain(alice);
 });
 
+test("[SK-7] of a hundred holders, as many lose their connections as exceed the limit", () => {
+  let cutCount = 0;
+  const backlog = new Backlog(100, 10_000);
+  for (let i = 0; i < 100; i++)
+    backlog.note({
+      holder: `user ${i}`,
+      waiting: 500,
+      terminate: () => {
+        cutCount += 1;
+      },
+    });
+  // 20 of them fit, and the sum is measured again when it is a sixteenth larger.
+  expect(cutCount).toBeGreaterThanOrEqual(100 - 21);
+});
+
 test("[SK-7] an event that the network does not take counts as waiting, until its client has read it", async () => {
   const backlog = new Backlog(0, Number.MAX_SAFE_INTEGER);
   const streams: EventStream[] = [];
@@ -178,6 +193,13 @@ test("[SK-7] an event that the network does not take counts as waiting, until it
   const event = "x".repeat(16_000_000);
   stream?.send("data", event);
   expect(stream?.waiting).toBeGreaterThan(event.length);
+  let hasRoom = false;
+  const room = stream?.waitForRoom(0).then((isOpen) => {
+    hasRoom = isOpen;
+  });
+  await new Promise<void>((resolve) => setImmediate(resolve));
+  expect(hasRoom).toBe(false);
   reader.socket.resume();
-  await until(() => stream?.waiting === 0);
+  await room;
+  expect([hasRoom, stream?.waiting]).toEqual([true, 0]);
 });

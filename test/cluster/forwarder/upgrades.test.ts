@@ -58,6 +58,7 @@ for (const readsHere of [false, true]) {
     client.send(PLAIN);
     await client.closed;
     expect(client.received.match(/HTTP\/1\.1/g)).toHaveLength(1);
+    expect(client.received).toContain("\r\nconnection: close\r\n");
     expect(new Set(requests)).toEqual(new Set(["/refused"]));
   });
 

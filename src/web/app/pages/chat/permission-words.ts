@@ -32,7 +32,8 @@ export const shortenFolder = (folder: string, workspace_id: string | undefined):
   return before === folder || (path !== "" && !path.startsWith("/")) ? folder : `~${path}`;
 };
 
-const MAX_LABEL_LENGTH = 48;
+/** A longer label would not fit on a phone. */
+const MAX_LABEL_LENGTH = 28;
 
 /** Returns the label of the button that stores these rules; undefined if none exist. */
 export const formatAlwaysLabel = (rules: readonly PermissionRule[]): string | undefined => {
