@@ -7,7 +7,7 @@ import { clearPrefetched } from "../../browser/early.ts";
 import { clearUserData } from "../../browser/user-storage.ts";
 import { collectNames } from "./names.ts";
 import { reloadVisible } from "./resource.ts";
-import type { Route, Sent } from "./sent.ts";
+import type { Route, SentRequest } from "./sent.ts";
 
 export { formatValidations, Problem };
 
@@ -34,7 +34,7 @@ type CallInput<R extends Route> = Record<never, never> extends Input<R> ? [input
 const MAX_RECENT_CALLS = 20;
 
 /** The most recent calls of this page, newest last. */
-export const recentCalls = signal<readonly Sent[]>([]);
+export const recentCalls = signal<readonly SentRequest[]>([]);
 
 /** Placeholders for secrets in commands, by field. Users may show these commands to others. */
 const PLACEHOLDERS: Readonly<Record<string, string>> = {
@@ -77,7 +77,7 @@ export const call = async <R extends Route>(
   const method = route.slice(0, route.indexOf(" "));
   const address = toAddress(route, { path, query });
   if (!SECRET_PATH_PATTERN.test(address)) {
-    const sentCall: Sent = {
+    const sentCall: SentRequest = {
       method,
       path: address,
       route,
