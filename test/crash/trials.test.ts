@@ -67,7 +67,10 @@ test(
       return trial?.status === "ready" && trial;
     });
     expect((await admin.get<Trials>(path)).trials).toHaveLength(1);
-    expect(ready.ways.map(({ status }) => status)).toEqual(["failed", "passed"]);
+    expect(ready.ways.map(({ status, error }) => [status, error])).toEqual([
+      ["failed", ""],
+      ["passed", ""],
+    ]);
     expect(ready.ways.map(({ changes }) => changes?.files)).toEqual([1, 1]);
     for (const { chat_id, workspace_id, prompt } of ready.ways) {
       const { messages } = await admin.get<MessagePage>(`/api/v2/chats/${chat_id}/messages`);
