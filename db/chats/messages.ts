@@ -253,13 +253,25 @@ export const findMessage = query(
     .where(and(eqParam(messages.id), eq(messages.chat, chat))),
 );
 
-/** The IDs of all calls of a chat's models, including those in messages that edits removed. Parameters: {chat}. */
-export const listUsedCallIds = query(
+const isAnswerAfter = and(
+  ...[eq(messages.chat, chat), eq(messages.role, "assistant"), gt(messages.id, sql.placeholder("after"))],
+);
+
+/**
+ * Assistant messages after this one, including those that edits removed, as many as fit into a page. `calls` is the content as stored, or
+ * null if it has no call. It is not parsed: PostgreSQL refuses JSON with an escaped NUL or a lone surrogate. Parameters: {chat, after}.
+ */
+export const listCallTexts = query(
   build
-    .selectDistinct({ id: sql<string>`part.value ->> 'tool_call_id'`.as("id") })
+    .select({
+      id: messages.id,
+      calls: sql<
+        string | null
+      >`case when instr(${messages.content}, '"tool_call_id":"') > 0 then ${messages.content} end`.as("calls"),
+    })
     .from(messages)
-    .innerJoin(sql`json_each(${messages.content}) part`, sql`part.value ->> 'type' = 'tool-call'`)
-    .where(and(eq(messages.chat, chat), eq(messages.role, "assistant"))),
+    .where(fitsPage(isAnswerAfter, { order: "asc", limit: sql`limit 1000`, maxBytes: MAX_PAGE_BYTES }))
+    .orderBy(asc(messages.id)),
 );
 
 /** IDs of the messages that people can see, from `from` on. Parameters: {chat, from}. */

@@ -50,6 +50,31 @@ test("[CH-55] a late answer approves no other call of a model that repeats its c
   expect(ids).toEqual([third, third]);
 });
 
+test("[CH-55] calls with a NUL and a lone surrogate in their IDs and arguments are stored, and an earlier turn's ID is replaced", async () => {
+  await using world = await openToolWorld();
+  const { owner, models } = world;
+  const { id, call } = await openChat(world);
+  const odd = '\0 \ud800 " \\';
+  call.callTool(`call ${odd}`, "unknown", { odd, [odd]: [odd] }).callTool("call_0", "unknown", { odd });
+  call.finish("tool_calls");
+  (await models.next()).callTool("call_0", "unknown", { odd }).callTool("call_1", "unknown").finish("tool_calls");
+  (await models.next()).finish();
+  using follower = await Follower.open(owner, id);
+  await follower.until(({ status }) => status === "waiting");
+
+  await owner.post<unknown>(`/api/v2/chats/${id}/messages`, { content: [{ type: "text", text: "again" }] });
+  const repeatingCall = await models.next();
+  for (const repeated of [`call ${odd}`, "call_0", "call_1", "call_2"]) repeatingCall.callTool(repeated, "unknown");
+  repeatingCall.finish("tool_calls");
+  const { request } = await models.next();
+  const ids = request.messages.flatMap(({ role, content }) =>
+    role === "assistant" ? content.flatMap((part) => part.tool_call_id ?? []) : [],
+  );
+  expect(new Set(ids).size).toBe(8);
+  expect([ids[1], ids[3], ids.at(-1)]).toEqual(["call_0", "call_1", "call_2"]);
+  for (const replaced of [ids[2], ...ids.slice(4, 7)]) expect(replaced).toMatch(/^call_[0-9a-f]{32}$/);
+});
+
 test("[CH-55] two calls of one answer with the same ID are answered separately, and their live output is too", async () => {
   await using world = await openToolWorld();
   const { owner, home, models } = world;

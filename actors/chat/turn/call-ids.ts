@@ -1,13 +1,42 @@
 // Gives each call of a model an ID that the chat has never used. People and clients answer calls by ID, so an answer to an earlier call must
 // never match another one; some model servers repeat their IDs (rule CH-55). Used by model-call.ts.
 import { uuid } from "#base/ids.ts";
-import { listUsedCallIds } from "#db/chats/messages.ts";
+import { listCallTexts } from "#db/chats/messages.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { ModelEvent } from "#src/llm/model.ts";
 
-/** Returns the IDs of all calls of the chat, including those in messages that edits removed. */
-export const readUsedCallIds = async (store: Pick<Store, "all">, chat: number): Promise<Set<string>> =>
-  new Set((await store.all(listUsedCallIds({ chat }))).map(({ id }) => id));
+/** A call's ID in the stored content of a message, as JSON. Quotes within texts are escaped there, so texts do not match. */
+const STORED_ID = /"tool_call_id":("[^"\\]*(?:\\.[^"\\]*)*")/g;
+
+/** Returns the IDs of all calls of the chat, including those in messages that edits removed. Reads page by page, off the main thread. */
+export const readUsedCallIds = async (store: Pick<Store, "scan">, chat: number): Promise<Set<string>> => {
+  const used = new Set<string>();
+  for (let after = 0; ; ) {
+    const page = await store.scan(listCallTexts({ chat, after }));
+    const last = page.at(-1);
+    if (!last) return used;
+    for (const { calls } of page) {
+      for (const [, id = ""] of calls?.matchAll(STORED_ID) ?? []) used.add(JSON.parse(id));
+    }
+    after = last.id;
+  }
+};
+
+/** One instance per turn: reads the chat's IDs before the turn's first call, and again only after a failed answer. */
+export class UsedCallIds {
+  #ids: Set<string> | undefined;
+
+  /** Returns the IDs, to which the turn adds those of its own calls. */
+  async read(store: Pick<Store, "scan">, chat: number): Promise<Set<string>> {
+    this.#ids ??= await readUsedCallIds(store, chat);
+    return this.#ids;
+  }
+
+  /** Forgets the IDs, because a failed answer is usually not stored: its retry may have the same IDs. */
+  forget(): void {
+    this.#ids = undefined;
+  }
+}
 
 /** One instance per answer. */
 export class CallIds {

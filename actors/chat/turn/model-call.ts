@@ -7,7 +7,7 @@ import type { RecordEnd, Recording } from "../background/recorder.ts";
 import type { StartedAttempt } from "../messages.ts";
 import { assemblePrompt } from "../prompt/prompt.ts";
 import { retryUntilAnswered } from "../until-answered.ts";
-import { CallIds, isCallEvent, readUsedCallIds } from "./call-ids.ts";
+import { CallIds, isCallEvent, type UsedCallIds } from "./call-ids.ts";
 import type { Collector } from "./collector.ts";
 import type { TurnDeps } from "./deps.ts";
 import { findProblem } from "./ending.ts";
@@ -25,6 +25,7 @@ type Call = {
   readonly history: readonly PromptMessage[];
   readonly memory: RequestMemory | undefined;
   readonly mcp: McpOffer;
+  readonly usedIds: UsedCallIds;
   /** `collector` and `buffer` grow during the call. The buffer is closed at the end. */
   readonly collector: Collector;
   readonly buffer: StreamBuffer;
@@ -37,7 +38,7 @@ type Call = {
  */
 export const callModel = async (
   deps: Deps,
-  { chat_id, attempt, history, memory, mcp, collector, buffer, recording }: Call,
+  { chat_id, attempt, history, memory, mcp, usedIds, collector, buffer, recording }: Call,
   stop: AbortSignal,
 ): Promise<unknown> => {
   const { clock, models } = deps;
@@ -48,6 +49,7 @@ export const callModel = async (
   let recordEnd: RecordEnd | undefined;
   let callIds: CallIds | undefined;
   const endCall = (failure: unknown): unknown => {
+    if (failure !== undefined) usedIds.forget();
     recordEnd?.({ collector, failure, isStopped: stop.aborted });
     return failure;
   };
@@ -74,7 +76,7 @@ export const callModel = async (
         warnings = event.warnings;
         setToolWarnings(deps, chat_id, warnings);
       }
-      if (isCallEvent(event)) callIds ??= new CallIds(await readUsedIds(deps, attempt, signal));
+      if (isCallEvent(event)) callIds ??= new CallIds(await readUsedIds(deps, attempt, usedIds, signal));
       const ownEvent = isCallEvent(event) && callIds ? callIds.rename(event) : event;
       for (const part of collector.add(repairCall(ownEvent, tools), clock.now())) buffer.push(withServer(part, mcp));
     }
@@ -92,9 +94,10 @@ export const callModel = async (
 const readUsedIds = async (
   { clock, store }: Deps,
   { chat_key }: StartedAttempt,
+  usedIds: UsedCallIds,
   signal: AbortSignal,
 ): Promise<Set<string>> => {
-  const used = await retryUntilAnswered(clock, signal, () => readUsedCallIds(store, chat_key));
+  const used = await retryUntilAnswered(clock, signal, () => usedIds.read(store, chat_key));
   if (used === "stale") throw signal.reason;
   return used;
 };

@@ -17,6 +17,7 @@ import { Compactor } from "../prompt/compactor.ts";
 import { takeHistoryMemory } from "../prompt/history-memory.ts";
 import { TurnHistory } from "../prompt/prompt-history.ts";
 import { retryUntilAnswered } from "../until-answered.ts";
+import { UsedCallIds } from "./call-ids.ts";
 import { createCheckpoint } from "./checkpoints.ts";
 import { Collector } from "./collector.ts";
 import { TurnCompaction } from "./compaction.ts";
@@ -69,6 +70,7 @@ export class Turn implements RunningTurn {
   readonly recording: Recording | undefined;
   #tools: ToolStep | undefined;
   #mcp: McpOffer = EMPTY_OFFER;
+  readonly #usedIds = new UsedCallIds();
   #history: TurnHistory | undefined;
   /** The memory of the model call that is being prepared or made. */
   #memory: RequestMemory | undefined;
@@ -216,6 +218,7 @@ export class Turn implements RunningTurn {
       history,
       memory: this.#memory,
       mcp: this.#mcp,
+      usedIds: this.#usedIds,
       collector,
       buffer,
       recording: this.recording,
