@@ -13,13 +13,14 @@ import { organizationId, userId } from "./columns.ts";
 /** A tool that the client runs (facts/chats 3.5). */
 export type DynamicTool = { name: string; description: string; input_schema: unknown };
 
-/** A call without a result; `permission` as in actors/chat/machine/decision.ts. */
+/** A call without a result; `permission` and `is_withdrawn` as in actors/chat/machine/decision.ts. */
 type PendingCallRow = {
   message_id: number;
   tool_call_id: string;
   tool_name: string;
   args: unknown;
-  permission?: "asked" | "granted" | "refused" | "moved";
+  permission?: "asked" | "granted" | "refused";
+  is_withdrawn?: true;
 };
 
 export const chats = uncachedTable(

@@ -3,6 +3,8 @@ import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { NIL_UUID } from "#base/ids.ts";
+import { findChat } from "#db/chats/chats.ts";
+import { getContext } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
 import { Follower, openChat, openToolWorld, type ToolWorld } from "./world.ts";
 
@@ -59,6 +61,9 @@ test("[PE-19][TO-8] an approved call that a restart interrupts does not run agai
   await until(() => existsSync(join(home, "begun")));
   await move(world, id, NIL_UUID);
   await move(world, id, seeded.workspace_id);
+  // Earlier versions know only "refused", and do not run the call either.
+  const chat = await getContext(world.server).store.get(findChat({ id }));
+  expect(chat?.pending_calls).toMatchObject([{ permission: "refused", is_withdrawn: true }]);
   await world.restart();
   const { request } = await models.next();
   expect(JSON.stringify(request.messages.at(-1)?.content)).toContain(MOVED);

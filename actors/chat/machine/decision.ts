@@ -67,9 +67,14 @@ export type PendingCall = {
   readonly note?: string;
   /**
    * Absent: the chat's rules decide when the call is about to run. asked: waits for a person. granted, refused: the person's answer (rule
-   * PE-5). moved: the chat got another workspace while the call waited or before it ran (rule PE-19).
+   * PE-5).
    */
-  readonly permission?: "asked" | "granted" | "refused" | "moved";
+  readonly permission?: "asked" | "granted" | "refused";
+  /**
+   * Only if refused: not by a person, but because the chat got another workspace while the call waited or before it had a result (rule
+   * PE-19). A version that does not know this member refuses the call too.
+   */
+  readonly is_withdrawn?: true;
 };
 
 /** The next retry of a failed model call; `retrying_at` in milliseconds since 1970 (facts/chats 2.9). */
@@ -122,7 +127,8 @@ export type Fence = { readonly history_version: number; readonly generation_atte
 /** The answer about a call that needs permission: a person's, or that it was about another workspace. */
 export type PermissionAnswer = {
   readonly tool_call_id: string;
-  readonly permission: "granted" | "refused" | "moved";
+  readonly permission: "granted" | "refused";
+  readonly is_withdrawn?: true;
 };
 
 export type ToolResult = { readonly tool_call_id: string; readonly output: unknown; readonly is_error: boolean };

@@ -20,7 +20,7 @@ import { updatePendingCalls, updatePendingQuestion } from "./pending.ts";
 /** Maximum queued messages of a chat (facts/chats 1.7). */
 export const MAX_QUEUED = 20;
 
-type PermissionOf = (tool_call_id: string) => PendingCall["permission"];
+type PermissionOf = (tool_call_id: string) => Pick<PendingCall, "permission" | "is_withdrawn"> | undefined;
 type Members = { -readonly [K in keyof Execution]: Execution[K] };
 
 export class Draft<S extends Execution> {
@@ -104,7 +104,7 @@ export class Draft<S extends Execution> {
   markCalls(permission: PermissionOf): void {
     this.#next.pending_calls = this.#next.pending_calls.map((call) => {
       const mark = permission(call.tool_call_id);
-      return mark === undefined ? call : { ...call, permission: mark };
+      return mark === undefined ? call : { ...call, ...mark };
     });
   }
 

@@ -15,7 +15,7 @@ const DENIED =
   "The rules of this chat do not allow this call. Do not try to work around them. Continue without the call, or ask.";
 const REFUSED = "The user denied this call. Continue without it, or ask what to do instead.";
 
-const MOVED =
+const WITHDRAWN =
   "The chat moved to another workspace before this call had a result. Call it again if it is still needed there.";
 
 export type SortedCalls = {
@@ -33,7 +33,7 @@ export type SortedCalls = {
  */
 export const sortCalls = (state: ChatState, own: readonly PendingCall[], folder: string | undefined): SortedCalls => {
   const verdicts = state.pending_calls.map((call) => ({ call, verdict: decideCall(state, call, folder) }));
-  const texts = { granted: undefined, asked: undefined, denied: DENIED, refused: REFUSED, moved: MOVED };
+  const texts = { granted: undefined, asked: undefined, denied: DENIED, refused: REFUSED, withdrawn: WITHDRAWN };
   return {
     // The client runs its approved calls without the turn.
     calls: verdicts.flatMap(({ call, verdict }) =>
@@ -51,7 +51,8 @@ const decideCall = (
   state: ChatState,
   call: PendingCall,
   folder: string | undefined,
-): "granted" | "asked" | "denied" | "refused" | "moved" => {
+): "granted" | "asked" | "denied" | "refused" | "withdrawn" => {
+  if (call.is_withdrawn) return "withdrawn";
   if (call.permission !== undefined) return call.permission;
   const use = findToolUse(call.tool_name, toToolScope(state.id, toPromptScope(state)));
   const action = decidePermission(state.permissions, call, { use, folder });

@@ -167,7 +167,7 @@ const commitStep: Rule<"commit_step"> = (draft, { fence, messages }, before) => 
 const enterRequiresAction: Rule<"enter_requires_action"> = (draft, command, before) => {
   const { history_version, asked = [], approval_ms = ACTION_TIMEOUT_MS, now } = command;
   if (history_version !== before.history_version || before.pending_calls.length === 0) return "stale";
-  draft.markCalls((id) => (asked.includes(id) ? "asked" : undefined));
+  draft.markCalls((id) => (asked.includes(id) ? { permission: "asked" } : undefined));
   // People take longer than programs.
   draft.awaitResultsUntil(now + (asked.length > 0 ? approval_ms : ACTION_TIMEOUT_MS));
   return undefined;
@@ -234,7 +234,7 @@ const answerPermissions: Rule<"answer_permissions"> = (draft, { answers }, { pen
   if (requested.length === 0) return conflict("The chat does not wait for permission.");
   const refusal = checkAnswers("answers", answers, requested);
   if (refusal) return refusal;
-  const given = new Map(answers.map(({ tool_call_id, permission }) => [tool_call_id, permission]));
+  const given = new Map(answers.map(({ tool_call_id, ...mark }) => [tool_call_id, mark]));
   draft.become("running");
   draft.markCalls((id) => given.get(id));
   draft.restartGeneration();

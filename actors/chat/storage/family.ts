@@ -14,7 +14,7 @@ import { auditChatChanges } from "../audit.ts";
 import { decide } from "../decide.ts";
 import type { ChatDeps } from "../deps.ts";
 import type { ChatState } from "../machine/chat-state.ts";
-import type { Change } from "../machine/decision.ts";
+import type { Change, PendingCall } from "../machine/decision.ts";
 import type { ChangeChat, ChatPatch } from "../messages.ts";
 import { readChat, requireRoot } from "./read.ts";
 import { buildPinWrites, buildWrites, toPatchWrites } from "./writes.ts";
@@ -81,6 +81,8 @@ export const changeFamily = async (
   };
 };
 
+const WITHDRAWN = { permission: "refused", is_withdrawn: true } as const;
+
 /**
  * Returns the change of a chat that gets another workspace: calls that wait for approval, and approved ones that still have no result, do not
  * run there, because the person saw them for the previous workspace (rule PE-19).
@@ -89,15 +91,14 @@ const withdrawApprovals = async (deps: ChatDeps, state: ChatState): Promise<Chan
   const { status, workspace_id, pending_calls } = state;
   const asked = pending_calls.filter(({ permission }) => permission === "asked");
   if (status === "requires_action" && asked.length > 0) {
-    const answers = asked.map(({ tool_call_id }) => ({ tool_call_id, permission: "moved" as const }));
+    const answers = asked.map(({ tool_call_id }) => ({ tool_call_id, ...WITHDRAWN }));
     return decide(deps, state, { type: "answer_permissions", answers });
   }
-  // A call that gives the chat its first workspace was approved for that.
-  const isApproved = workspace_id !== null && pending_calls.some(({ permission }) => permission === "granted");
-  if (status !== "running" || !isApproved) return undefined;
-  const withdrawn = pending_calls.map((call) =>
-    call.permission === "granted" ? { ...call, permission: "moved" as const } : call,
-  );
+  // Neither the calls of a chat that gets its first workspace, nor the call that creates the workspace, were approved for another one.
+  const isApproved = ({ permission, tool_name }: PendingCall): boolean =>
+    workspace_id !== null && permission === "granted" && tool_name !== "create_workspace";
+  if (status !== "running" || !pending_calls.some(isApproved)) return undefined;
+  const withdrawn = pending_calls.map((call) => (isApproved(call) ? { ...call, ...WITHDRAWN } : call));
   const next = { ...state, pending_calls: withdrawn };
   return { kind: "change", state: next, inserted: [], promoted: [], deleted_from: null, effects: [] };
 };
