@@ -6,7 +6,7 @@ import {
   type PermissionAction,
   type PermissionRule,
 } from "#schema/chats/chat-permissions.ts";
-import { type CallContext, findDefaultAction, getCommandInFolder, isEdit } from "./permission-mode.ts";
+import { type CallContext, findDefaultAction, getCommand, getCommandInFolder, isEdit } from "./permission-mode.ts";
 import { type CommandWords, parsePlainCommands } from "./processes/plain-commands.ts";
 import {
   findKindWords,
@@ -103,7 +103,8 @@ export const isCommandPrefix = (text: string): boolean =>
  * Returns the rules that store an answer: one for the tool, or one for each command in the text. A command's rule matches commands with the
  * same beginning up to the first argument, or exactly this command if further arguments could be other targets or another program. Returns
  * none if a command is not plain, is too long for a rule, or takes a program from its input, and for a refusal of several commands, since
- * each of them alone may be fine. A command in another folder counts as two, of which the first changes the folder.
+ * each of them alone may be fine. An allowed command in another folder counts as two, of which the first changes the folder; other actions
+ * hold in every folder.
  */
 export const makeRules = (
   { tool_name, args }: { readonly tool_name: string; readonly args: unknown },
@@ -112,7 +113,8 @@ export const makeRules = (
 ): readonly PermissionRule[] => {
   if (tool_name !== "execute") return [{ tool: tool_name, action }];
   if (command !== undefined) return [{ tool: tool_name, command, action }];
-  const commands = parsePlainCommands(getCommandInFolder(args, undefined)) ?? [];
+  const commands =
+    parsePlainCommands(action === "allow" ? getCommandInFolder(args, undefined) : getCommand(args)) ?? [];
   if (commands.flat().some((word) => word.includes("'")) || (action !== "allow" && commands.length > 1)) return [];
   if (action === "allow" && commands.some(readsProgramFromInput)) return [];
   const rulesByText = new Map(

@@ -51,6 +51,13 @@ test("[PE-2] a command in another folder is allowed only if the change of the fo
   const remembered: ChatPermissions = { default: "ask", rules: [...always] };
   expect(decide(remembered, { command: "rm -f notes.txt", workdir: "other" })).toBe("allow");
   expect(decide(remembered, { command: "rm -f notes.txt", workdir: "others" })).toBe("ask");
+
+  // A refusal is about the command, in whatever folder.
+  const never = makeRules({ tool_name: "execute", args: { command: "rm -r build", workdir: "other" } }, "deny");
+  expect(never).toEqual([{ tool: "execute", command: "rm -r build", action: "deny" }]);
+  const refused: ChatPermissions = { default: "allow", rules: [...never] };
+  for (const workdir of [undefined, "other", "others"])
+    expect([workdir, decide(refused, { command: "rm -r build", workdir })]).toEqual([workdir, "deny"]);
 });
 
 test("[PE-2] a command is allowed only if rules allow the first words of each of its simple commands", () => {
