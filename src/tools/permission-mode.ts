@@ -5,7 +5,7 @@ import { isSameFolder } from "#base/system/same-folder.ts";
 import { trimEnd } from "#base/text/trim.ts";
 import type { ChatPermissions, PermissionAction, PermissionMode } from "#schema/chats/chat-permissions.ts";
 import type { ToolUse } from "./available.ts";
-import { findWriteReason } from "./processes/read-only-commands.ts";
+import { AGENT_STEP, findWriteReason } from "./processes/read-only-commands.ts";
 
 const EDIT_TOOLS: ReadonlySet<string> = new Set(["write_file", "edit_files"]);
 
@@ -82,14 +82,25 @@ export const getCommand = (args: unknown): string => {
 
 /**
  * Returns the shell text of `execute` with its change of folder: the same words run another program, or change other files, in another
- * folder. `folder`: the agent's folder, if known.
+ * folder, and in the folder of another agent that the call names. `folder`: the agent's folder, if known.
  */
 export const getCommandInFolder = (args: unknown, folder: string | undefined): string => {
   const command = getCommand(args);
-  const { workdir } = (typeof args === "object" && args !== null ? args : {}) as { workdir?: unknown };
-  if (typeof workdir !== "string" || isSameFolder(workdir, folder)) return command;
-  return `cd '${workdir.replaceAll("'", `'\\''`)}' && ${command}`;
+  const { workdir, agent } = (typeof args === "object" && args !== null ? args : {}) as {
+    workdir?: unknown;
+    agent?: unknown;
+  };
+  if (command === "") return command;
+  const namesAgent = typeof agent === "string" && agent !== "";
+  const staysInFolder = typeof workdir !== "string" || isSameFolder(workdir, namesAgent ? undefined : folder);
+  return [
+    ...(namesAgent ? [`${AGENT_STEP} ${quote(agent)}`] : []),
+    ...(staysInFolder ? [] : [`cd ${quote(workdir)}`]),
+    command,
+  ].join(" && ");
 };
+
+const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
 /** Returns the files that an edit names. */
 export const getPaths = (args: unknown): readonly unknown[] => {

@@ -52,10 +52,26 @@ test("[PE-2] a command in another folder is allowed only if the change of the fo
   expect(decide(remembered, { command: "rm -f notes.txt", workdir: "other" })).toBe("allow");
   expect(decide(remembered, { command: "rm -f notes.txt", workdir: "others" })).toBe("ask");
 
+  // Another agent has a folder of its own.
+  const inAgent = { command, agent: "dev" };
+  expect(decide(rules, inAgent, "/home/me")).toBe("ask");
+  expect(decide(allowCommands(command, "cd"), { ...inAgent, workdir: "/home/me" }, "/home/me")).toBe("ask");
+  expect(decide(rules, { command, agent: "" }, "/home/me")).toBe("allow");
+  const inAgentAlways = makeRules({ tool_name: "execute", args: inAgent }, "allow");
+  expect(inAgentAlways.map((rule) => rule.command)).toEqual(["@agent dev", "sh build.sh"]);
+  const inAgentRules: ChatPermissions = { default: "ask", rules: [...inAgentAlways] };
+  for (const [agent, action] of [
+    ["dev", "allow"],
+    ["other", "ask"],
+    ["o'ther", "ask"],
+  ] as const)
+    expect([agent, decide(inAgentRules, { command, agent })]).toEqual([agent, action]);
+
   // A refusal is about the command, in whatever folder.
   const never = makeRules({ tool_name: "execute", args: { command: "rm -r build", workdir: "other" } }, "deny");
   expect(never).toEqual([{ tool: "execute", command: "rm -r build", action: "deny" }]);
   const refused: ChatPermissions = { default: "allow", rules: [...never] };
+  expect(decide(refused, { command: "rm -r build", agent: "dev" })).toBe("deny");
   for (const workdir of [undefined, "other", "others"])
     expect([workdir, decide(refused, { command: "rm -r build", workdir })]).toEqual([workdir, "deny"]);
 });

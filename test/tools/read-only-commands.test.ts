@@ -1,5 +1,6 @@
 // Shell text in a workspace that cannot keep programs from writing: read-only commands run, everything else is refused.
 import { expect, test } from "bun:test";
+import { decidePermission } from "#src/tools/permission.ts";
 import { execute } from "#src/tools/processes/execute.ts";
 import { findHandoverProgram } from "#src/tools/processes/handover-programs.ts";
 import { findWriteReason } from "#src/tools/processes/read-only-commands.ts";
@@ -150,6 +151,19 @@ test("[PM-7] the folder of a call counts as a change of the folder", async () =>
   const context = { agent, writable_only: [], run_id: "1", clock: { monotonic: () => 0 } } as unknown as ToolContext;
   const args = { command: "git status", workdir: "docs/fixture" };
   await expect(execute.run(context, args, new AbortController().signal)).rejects.toThrow("in another folder");
+});
+
+test("[PM-7] git in the folder of another agent asks, and other reading programs do not", () => {
+  const decide = (command: string, args: object) =>
+    decidePermission(
+      { default: "ask_changes", rules: [] },
+      { tool_name: "execute", args: { command, ...args } },
+      { use: "read_only", folder: "/home/me/app" },
+    );
+  expect(decide("git status", {})).toBe("allow");
+  expect(decide("git status", { agent: "dev" })).toBe("ask");
+  expect(decide("git status", { agent: "dev", workdir: "/home/me/app" })).toBe("ask");
+  expect(decide("ls", { agent: "dev" })).toBe("allow");
 });
 
 test("[PM-7] a workspace that cannot restrict programs runs only read-only commands", async () => {

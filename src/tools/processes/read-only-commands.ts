@@ -8,13 +8,17 @@ import { canWrite, findWritingArgument } from "./writing-arguments.ts";
 
 const MAX_COMMAND_CHARS = 6_000;
 
+/** Stands before a command that another agent runs, in its folder, as if it were a program. Rules can name it, and no program has its name. */
+export const AGENT_STEP = "@agent";
+
 /** Programs that only read unless an argument says otherwise. */
-const READ_ONLY_PROGRAMS = new Set(
-  (
+const READ_ONLY_PROGRAMS = new Set([
+  AGENT_STEP,
+  ...(
     "[ basename cat cd cmp column cut df diff dirname du echo egrep false fgrep file find git grep head id jq ls nl printf pwd readlink " +
     "realpath rg sort stat tac tail test tr tree true type uname wc which whoami"
   ).split(" "),
-);
+]);
 const READ_ONLY_GIT =
   /^(blame|cat-file|describe|diff|grep|log|ls-files|ls-tree|rev-list|rev-parse|shortlog|show|status)$/;
 
@@ -30,6 +34,7 @@ export const findWriteReason = (command: string, folder?: string): string | unde
     if (found !== undefined) return;
     if (node.type === "Command") {
       runsGit ||= node.name?.value === "git";
+      changesFolder ||= node.name?.value === AGENT_STEP;
       changesFolder ||= node.name?.value === "cd" && !staysInFolder(node, folder);
     }
     forEachChild(node, walk);
