@@ -109,7 +109,10 @@ const HANDOVERS = [
     "env tmux ls",
     "a $(tmux ls)",
   ],
-  ...["nohup /usr/bin/docker ps", "./gradlew build"],
+  ...["nohup /usr/bin/docker ps", "./gradlew build", "timeout 5 docker run x", "env A=b tmux new -d x"],
+  ...["sudo -u root env -u X nice -n 5 docker ps", "ls | xargs -I {} -n1 docker rm {}", "command -p tmux ls"],
+  ...["timeout -s KILL 1.5m tmux ls", "sh -c 'tmux new -d x'", 'ls; bash -euo pipefail -c "ls && (docker ps)"'],
+  ...["env bash -lc 'exec tmux'", `${"ls; ".repeat(100)}tmux ls`],
 ];
 
 test.each(HANDOVERS)("[PM-7] may let another program write: %s", (command) =>
@@ -123,8 +126,16 @@ test.each(HANDOVERS)("[PM-6] is refused also where Landlock restricts programs: 
   await expect(run).rejects.toThrow("lets another program do the work");
 });
 
+const NO_HANDOVERS = [
+  ...["find docker -name Dockerfile", "command -v docker", "command -V tmux", "env -i cat docker", "sudo -u docker ls"],
+  ...["sh docker/build.sh -c", "bash -c 'ls docker'", "env", "timeout 5", 'bash -c "$x" tmux'],
+];
+
+test("[PM-6] text that is too long to be checked is refused", () =>
+  expect(findHandoverProgram(`echo ${"a".repeat(6_000)}`)).toContain("too long"));
+
 test("[PM-6] only programs that hand work over are refused by name", () => {
-  for (const command of ["grep -r tmux .", "cat docker", "ls | at-spi", "npm test", "echo 'tmux"])
+  for (const command of ["grep -r tmux .", "cat docker", "ls | at-spi", "npm test", "echo 'tmux", ...NO_HANDOVERS])
     expect([command, findHandoverProgram(command)]).toEqual([command, undefined]);
 });
 

@@ -1,6 +1,6 @@
 // Programs that hand work to another running program of the same user, which no limit of the command's own process holds back. Pure.
-import { parseCommands } from "./parsed-commands.ts";
-import { getBaseName, isRunner } from "./program-kinds.ts";
+import { isConstant, listSimpleCommands, MAX_LENGTH } from "./parsed-commands.ts";
+import { getBaseName } from "./program-kinds.ts";
 
 const HANDOVER_PROGRAMS: ReadonlySet<string> = new Set(
   (
@@ -9,8 +9,56 @@ const HANDOVER_PROGRAMS: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 
-/** Returns such a program that the text runs, or names as the first argument of a program that runs others. */
-export const findHandoverProgram = (command: string): string | undefined =>
-  (parseCommands(command) ?? [])
-    .flatMap(([program = "", argument = ""]) => [program, ...(isRunner([program]) ? [getBaseName(argument)] : [])])
-    .find((name) => HANDOVER_PROGRAMS.has(name));
+/** Programs that run the program in their arguments, with their options whose value is the next word. */
+const WRAPPERS: Readonly<Record<string, RegExp | undefined>> = {
+  command: undefined,
+  env: /^(-[uC]|--unset|--chdir)$/,
+  exec: /^-c?l?a$/,
+  nice: /^(-n|--adjustment)$/,
+  nohup: undefined,
+  setsid: undefined,
+  stdbuf: /^(-[ioe]|--(input|output|error))$/,
+  sudo: /^(-[CDghpRTuU]|--(user|group|host|prompt|chdir|chroot|close-from|command-timeout|other-user))$/,
+  timeout: /^(-[ks]|--(kill-after|signal))$/,
+  xargs: /^(-[adEILnPs]|--(arg-file|delimiter|max-lines|max-args|max-procs|max-chars))$/,
+};
+const SHELLS: ReadonlySet<string> = new Set(["sh", "bash", "dash", "zsh"]);
+
+/**
+ * Returns such a program that the text runs, also by another program that runs the one in its arguments, or in the script of a shell. For text
+ * that is too long to be checked, returns that.
+ */
+export const findHandoverProgram = (command: string): string | undefined => {
+  if (command.length > MAX_LENGTH) return "a text that is too long to be checked";
+  for (const { node } of listSimpleCommands(command)) {
+    const words = [node.name, ...node.args].flatMap((word) =>
+      word?.type === "Word" ? [isConstant(word) ? word.value : ""] : [],
+    );
+    const found = findInWords(words);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+};
+
+/** `words`: a program and its arguments; those that are only known when the command runs are empty. */
+const findInWords = (words: readonly string[]): string | undefined => {
+  let rest = words;
+  let name = getBaseName(rest[0] ?? "");
+  while (Object.hasOwn(WRAPPERS, name)) {
+    rest = skipOptions(name, rest.slice(1));
+    name = getBaseName(rest[0] ?? "");
+  }
+  if (HANDOVER_PROGRAMS.has(name)) return name;
+  const option = SHELLS.has(name) ? rest.findIndex((word) => /^-[a-zA-Z]*c/.test(word)) : -1;
+  const script = option < 0 ? undefined : rest.slice(option + 1).find((word) => !/^[-+]/.test(word));
+  return script === undefined ? undefined : findHandoverProgram(script);
+};
+
+/** Returns the words from the program that the wrapper runs; none if it only looks for one. */
+const skipOptions = (wrapper: string, args: readonly string[]): readonly string[] => {
+  if (wrapper === "command" && /^-p?[vV]/.test(args[0] ?? "")) return [];
+  const start = args.findIndex(
+    (word, at) => !/^-|^[A-Za-z_]\w*=|^[\d.]+[smhd]?$/.test(word) && !WRAPPERS[wrapper]?.test(args[at - 1] ?? ""),
+  );
+  return start < 0 ? [] : args.slice(start);
+};

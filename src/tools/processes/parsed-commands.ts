@@ -3,7 +3,7 @@
 import { type Command, forEachChild, parse, type SyntaxNode, type Word } from "unbash";
 
 /** Longer texts are not parsed, since the worst case is quadratic; further commands are not listed. */
-const MAX_LENGTH = 6_000;
+export const MAX_LENGTH = 6_000;
 const MAX_COMMANDS = 100;
 const MAX_WORD_LENGTH = 200;
 
@@ -37,7 +37,8 @@ export const listCommandTexts = (command: string): string[] =>
 /** `source`: the text to which the node's positions refer; nested backticks have a separate text. */
 type FoundCommand = { readonly node: Command; readonly source: string };
 
-const listSimpleCommands = (command: unknown): FoundCommand[] => {
+/** Returns each simple command in order, including those in substitutions. Empty for invalid shell text. */
+export const listSimpleCommands = (command: unknown): FoundCommand[] => {
   if (typeof command !== "string" || command.length > MAX_LENGTH) return [];
   const script = parse(command);
   if (script.errors && script.errors.length > 0) return [];
