@@ -47,7 +47,7 @@ const OUTSIDE = /^(?:--?[\w.-]+=)?(?:[/~]|\.\.(?:\/|$))|\/\.\.(?:\/|$)/;
 
 /** Returns the arguments that an allowing rule must name. */
 export const findWideningArguments = (program: string, args: readonly string[]): readonly string[] => {
-  if (CHECKERS.has(program)) return args.filter((one) => OUTSIDE.test(one) || !isHarmless(one));
+  if (CHECKERS.has(program)) return args.filter((one) => OUTSIDE.test(one) || !isHarmless(program, one));
   const start = findSubcommand(program, args);
   const [subcommand = "", action = "", ...rest] = args.slice(start);
   const actions = takesAction(program, subcommand) && WIDENING_ACTIONS.has(action) ? [action] : [];
@@ -69,7 +69,9 @@ export const takesAction = (program: string, subcommand: string): boolean =>
 const findSubcommand = (program: string, args: readonly string[]): number =>
   args[0]?.startsWith("-") ? args.findIndex((one) => takesAction(program, one) || Object.hasOwn(GIT_OPTIONS, one)) : 0;
 
-const isHarmless = (argument: string): boolean => {
+const isHarmless = (program: string, argument: string): boolean => {
+  // The number of processes. For others, the value is an option of an interpreter.
+  if (program === "pytest" && /^-n(auto|logical)?$/.test(argument)) return true;
   const [, long] = /^--([^=]+)/.exec(argument) ?? [];
   if (long !== undefined) return HARMLESS_LONG.has(long);
   return !argument.startsWith("-") || argument === "--" || HARMLESS_SHORT.test(argument);

@@ -19,7 +19,8 @@ const TERRAFORM_OUTPUT = /^--?(out|state|state-out|backup|generate-config-out|ch
 /** Options by program: short ones, alone or in a cluster, and long ones. */
 const WRITING_OPTIONS: Readonly<Record<string, readonly [short: RegExp | undefined, long: readonly string[]]>> = {
   bun: [/^-[cr]/, ["preload", "require", "import", "cwd", "config", "shell"]],
-  cargo: [/^-Z/, ["config", "manifest-path", "target-dir", "out-dir", "artifact-dir", "fix"]],
+  // It accepts no prefixes of long options, and `--target` is another one.
+  cargo: [/^(-Z|--(config|manifest-path|target-dir|out-dir|artifact-dir|fix)(=|$))/, []],
   curl: [
     /^-[a-zA-Z#]*[oOTcDJK]/,
     [
