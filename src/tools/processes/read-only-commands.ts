@@ -75,9 +75,13 @@ const findProblem = (node: SyntaxNode): string | undefined => {
 /** Operators of `test` that follow a value. */
 const OPERATOR = /^(?:[=<>]|==|!=|\)|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef|a|o))$/;
 
+/** Formats of `printf` that calculate with no argument: some shells evaluate numbers as arithmetic. */
+const TEXT_FORMAT = /^(?!-)(?:[^%]|%-?\d*(?:\.\d+)?[sbqc%])*$/;
+
 /** Returns an argument that could be a writing one, and is only known when the command runs. */
 const findUnknownArgument = (program: string, words: readonly Word[]): Word | undefined => {
   if (!canWrite(program)) return undefined;
+  if (program === "printf" && words[0] && isConstant(words[0]) && TEXT_FORMAT.test(words[0].value)) return undefined;
   if (program !== "test" && program !== "[") return words.find((word) => !isConstant(word));
   // A value between quotes is one word, and cannot be `-v` with a name after it if an operator or nothing follows.
   const isValue = (word: Word, at: number): boolean => {

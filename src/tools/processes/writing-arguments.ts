@@ -117,7 +117,13 @@ export const findWritingArguments = (program: string, args: readonly string[]): 
     [],
   ];
   const evaluated = EVALUATING.has(program) ? args.filter(isEvaluated) : [];
-  return [...args.filter((one) => short?.test(one) || isLong(one, long)), ...evaluated, ...findOperands(program, args)];
+  // Only the first argument of printf can be its option.
+  const options = program === "printf" ? args.slice(0, 1) : args;
+  return [
+    ...options.filter((one) => short?.test(one) || isLong(one, long)),
+    ...evaluated,
+    ...findOperands(program, args),
+  ];
 };
 
 /** Returns arguments that write because of their position, or in the syntax of one program. */
