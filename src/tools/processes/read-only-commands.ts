@@ -29,17 +29,18 @@ export const findWriteReason = (command: string, folder?: string): string | unde
   if (script.errors && script.errors.length > 0) return "it is not a plain shell command";
   let found: string | undefined;
   let [runsGit, changesFolder] = [false, false];
-  const walk = (node: SyntaxNode): void => {
-    found ??= findProblem(node);
+  const walk = (node: SyntaxNode, around: string): void => {
+    const source = node.type === "Script" ? (node.source ?? around) : around;
+    found ??= findProblem(node, source);
     if (found !== undefined) return;
     if (node.type === "Command") {
       runsGit ||= node.name?.value === "git";
       changesFolder ||= node.name?.value === AGENT_STEP;
       changesFolder ||= node.name?.value === "cd" && !staysInFolder(node, folder);
     }
-    forEachChild(node, walk);
+    forEachChild(node, (child) => walk(child, source));
   };
-  walk(script);
+  walk(script, command);
   // A folder with the files of a bare repository can be part of a clone, and its configuration names programs that git runs.
   if (runsGit && changesFolder) found ??= "git may run programs that a repository in another folder configures";
   return found;
@@ -48,8 +49,8 @@ export const findWriteReason = (command: string, folder?: string): string | unde
 const staysInFolder = ({ args: [target, ...more] }: Command, folder: string | undefined): boolean =>
   target?.type === "Word" && more.length === 0 && isConstant(target) && isSameFolder(target.value, folder);
 
-const findProblem = (node: SyntaxNode): string | undefined => {
-  const shellProblem = findShellProblem(node);
+const findProblem = (node: SyntaxNode, source: string): string | undefined => {
+  const shellProblem = findShellProblem(node, source);
   if (shellProblem !== undefined) return shellProblem;
   if (node.type === "Redirected") return node.redirects.map(findRedirectionProblem).find((one) => one !== undefined);
   if (node.type !== "Command") return undefined;
