@@ -29,7 +29,7 @@ const createMachine = () => {
   copyFileSync(BOOTSTRAP, join(project, "src", "bootstrap.mjs"));
   writeFileSync(
     join(project, "package.json"),
-    JSON.stringify({ devDependencies: { makeBunScript: PINNED_VERSION, linter: "1.0.0" } }),
+    JSON.stringify({ devDependencies: { bun: PINNED_VERSION, linter: "1.0.0" } }),
   );
   writeFileSync(join(project, "bun.lock"), "{}");
   symlinkSync(needs.node.file, join(bin, "node"));
