@@ -258,7 +258,7 @@ const isAnswerAfter = and(
 );
 
 /**
- * Assistant messages after this one, including those that edits removed, as many as fit into a page. `calls` is the content as stored, or
+ * Assistant messages after this one, also removed ones, as many as fit into a page. `calls` is the content as stored, or
  * null if it has no call. It is not parsed: PostgreSQL refuses JSON with an escaped NUL or a lone surrogate. Parameters: {chat, after}.
  */
 export const listCallTexts = query(

@@ -8,6 +8,7 @@ import { readPage } from "#test/support/documents.ts";
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "written by this server into its database": [
     "actors/chat/storage/fork.ts",
+    "actors/chat/turn/call-ids.ts",
     "actors/prebuilds/keeper.ts",
     "actors/template-version/actor.ts",
     "actors/template-version/dry-run-plan.ts",

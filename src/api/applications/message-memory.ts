@@ -42,7 +42,7 @@ export class AppMessageMemory implements MessageBudget {
     this.#bytes += bytes;
     if (this.#isLong || this.#bytes <= SHORT_BYTES) this.#reservation.add(bytes);
     else this.#becomeLong();
-    // Most short messages are forwarded at once, and need no timer.
+    // Most short messages are forwarded immediately, and need no timer.
     if (this.#isLong || this.#isShortOfMemory) this.#timer ??= this.#startTimer();
   }
 

@@ -40,7 +40,7 @@ export const findHandoverProgram = (command: string): string | undefined => {
   return undefined;
 };
 
-/** `words`: a program and its arguments; those that are only known when the command runs are empty. */
+/** `words`: a program and its arguments; words that are only known when the command runs are empty. */
 const findInWords = (words: readonly string[]): string | undefined => {
   let rest = words;
   let name = getBaseName(rest[0] ?? "");
