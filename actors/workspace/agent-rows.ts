@@ -3,6 +3,7 @@
 import type { Encryption } from "#base/encryption.ts";
 import { sha256 } from "#base/ids.ts";
 import { BuildSecrets, mapValues, sealSecretTexts, type TextChange } from "#base/secrets/template-secrets.ts";
+import { quoteForShell } from "#base/text/shell-quote.ts";
 import { insertAgent } from "#db/agents/agents.ts";
 import { insertAgentApp } from "#db/agents/apps.ts";
 import { deleteAgentsOfBuild, releaseApp, releaseToken } from "#db/agents/build-agents.ts";
@@ -17,7 +18,6 @@ import { toIcon, toLine, toLink } from "#schema/text.ts";
 import type { Dotfiles } from "#schema/users/dotfiles.ts";
 import { ProvisionError } from "#src/provisioners/provisioner.ts";
 import { MAX_RESOURCES_CHARS } from "#src/provisioners/render.ts";
-import { shellQuote } from "#src/provisioners/repository/script.ts";
 
 /** Timeout in seconds, after which a start continues without dotfiles. */
 const TIMEOUT_SECONDS = 300;
@@ -27,13 +27,13 @@ const toDotfilesScript = ({ url, branch, install_command }: Dotfiles): ManifestS
   const options = [
     "--yes",
     "--replace",
-    ...(branch === "" ? [] : [`--branch=${shellQuote(branch)}`]),
-    ...(install_command === "" ? [] : [`--install-command=${shellQuote(install_command)}`]),
+    ...(branch === "" ? [] : [`--branch=${quoteForShell(branch)}`]),
+    ...(install_command === "" ? [] : [`--install-command=${quoteForShell(install_command)}`]),
   ];
   return {
     display_name: "Dotfiles",
     // Git must not wait for the owner to link an account, because that would block the other start scripts.
-    script: `SLIPWAY_GIT_NO_WAIT=1 exec "$CODER_SCRIPT_BIN_DIR/slipway" dotfiles ${options.join(" ")} ${shellQuote(url)}\n`,
+    script: `SLIPWAY_GIT_NO_WAIT=1 exec "$CODER_SCRIPT_BIN_DIR/slipway" dotfiles ${options.join(" ")} ${quoteForShell(url)}\n`,
     run_on_start: true,
     timeout: TIMEOUT_SECONDS,
   };

@@ -1,6 +1,8 @@
 // Maps a coding agent's tool calls to chat tool calls. A call that matches one of Slipway's own tools gets that tool's name and arguments,
 // so that rules, hooks, diffs and approvals recognize it. The agent's own tools never get the name of a Slipway tool. Pure.
+
 import { isSameFolder } from "#base/system/same-folder.ts";
+import { quoteForShell } from "#base/text/shell-quote.ts";
 import type { ToolCallContent, ToolCallUpdate, ToolKind } from "./connection.ts";
 
 /** A call, merged from all of its updates. */
@@ -217,8 +219,7 @@ const parseCommand = (
 /** Quotes the words as a shell command line. */
 export const quoteWords = (words: readonly string[]): string => words.map(quoteWord).join(" ");
 
-const quoteWord = (word: string): string =>
-  /^[A-Za-z0-9_@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+const quoteWord = (word: string): string => (/^[A-Za-z0-9_@%+=:,./-]+$/.test(word) ? word : quoteForShell(word));
 
 const parseExit = ({ raw_output }: AgentToolCall): Readonly<Record<string, unknown>> => {
   const { exit_code, exitCode, metadata } = toObject(raw_output);

@@ -1,11 +1,12 @@
 // Creates a folder that is appended to the PATH of every program that the daemon starts (rule DM-22). It contains Slipway, under its own
 // name and under the name that existing templates use, and the programs that the workspace's scripts add. Each script also gets a data
 // folder.
+
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { log } from "#base/log.ts";
-import { quoteForShell } from "./git/helpers.ts";
+import { quoteForShell } from "#base/text/shell-quote.ts";
 import { getOwnCommand } from "./own-program.ts";
 
 /** The PATH to assume on a system that sets none. */

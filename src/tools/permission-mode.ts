@@ -2,6 +2,7 @@
 // rules, plan mode and sub-chats work the same with and without it (rules PE-11 to PE-13). Pure.
 
 import { isSameFolder } from "#base/system/same-folder.ts";
+import { quoteForShell } from "#base/text/shell-quote.ts";
 import { trimEnd } from "#base/text/trim.ts";
 import type { ChatPermissions, PermissionAction, PermissionMode } from "#schema/chats/chat-permissions.ts";
 import type { ToolUse } from "./available.ts";
@@ -94,13 +95,11 @@ export const getCommandInFolder = (args: unknown, folder: string | undefined): s
   const namesAgent = typeof agent === "string" && agent !== "";
   const staysInFolder = typeof workdir !== "string" || isSameFolder(workdir, namesAgent ? undefined : folder);
   return [
-    ...(namesAgent ? [`${AGENT_STEP} ${quote(agent)}`] : []),
-    ...(staysInFolder ? [] : [`cd ${quote(workdir)}`]),
+    ...(namesAgent ? [`${AGENT_STEP} ${quoteForShell(agent)}`] : []),
+    ...(staysInFolder ? [] : [`cd ${quoteForShell(workdir)}`]),
     command,
   ].join(" && ");
 };
-
-const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
 /** Returns the files that an edit names. */
 export const getPaths = (args: unknown): readonly unknown[] => {

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { decidePermission } from "#src/tools/permission.ts";
 import { execute } from "#src/tools/processes/execute.ts";
-import { findHandoverProgram } from "#src/tools/processes/handover-programs.ts";
+import { findHandoverReason } from "#src/tools/processes/handover-programs.ts";
 import { findWriteReason } from "#src/tools/processes/read-only-commands.ts";
 import type { ToolContext } from "#src/tools/tool.ts";
 
@@ -156,11 +156,11 @@ const NO_HANDOVERS = [
 ];
 
 test("[PM-6] text that is too long to be checked is refused", () =>
-  expect(findHandoverProgram(`echo ${"a".repeat(6_000)}`)).toContain("too long"));
+  expect(findHandoverReason(`echo ${"a".repeat(6_000)}`)).toContain("too long"));
 
 test("[PM-6] only programs that hand work over are refused by name", () => {
   for (const command of ["grep -r tmux .", "cat docker", "ls | at-spi", "npm test", "echo 'tmux", ...NO_HANDOVERS])
-    expect([command, findHandoverProgram(command)]).toEqual([command, undefined]);
+    expect([command, findHandoverReason(command)]).toEqual([command, undefined]);
 });
 
 test("[PM-7] git reads only in the chat's folder: a repository in another folder may configure programs that git runs", () => {

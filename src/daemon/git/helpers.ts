@@ -1,9 +1,11 @@
 // Makes git work in a workspace without setup (rules EA-17 to EA-19): environment variables name this program as git's ssh command and
 // askpass program. Settings of the template or of the user's environment take precedence.
+
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { log } from "#base/log.ts";
+import { quoteForShell } from "#base/text/shell-quote.ts";
 import { getOwnCommand } from "../own-program.ts";
 
 /** Variables for the workspace's programs. Disposing removes the files that the variables name. */
@@ -28,6 +30,3 @@ export const createGitHelpers = (program: readonly string[] = getOwnCommand()): 
     return { env: ssh, [Symbol.dispose]: () => {} };
   }
 };
-
-/** Quotes one word of a shell command. */
-export const quoteForShell = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;

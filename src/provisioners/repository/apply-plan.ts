@@ -1,10 +1,12 @@
 // Applies a repository's plan to a template's agent and container. Pure.
+
 import { posix } from "node:path";
+import { quoteForShell } from "#base/text/shell-quote.ts";
 import type { ManifestAgent, ManifestApp, ManifestResource } from "#schema/templates/manifest.ts";
 import { parsePlan, type RepositoryNote, type RepositoryPlan } from "#schema/templates/repository.ts";
 import { FOLDER_VARIABLE } from "./configuration.ts";
 import { isDefaultImage } from "./detect.ts";
-import { shellQuote, toRepositoryScripts } from "./script.ts";
+import { toRepositoryScripts } from "./script.ts";
 
 /** The folder of clones in containers, unless the plan names one. */
 const CLONES_FOLDER = "/workspaces";
@@ -34,7 +36,7 @@ const toAgent = (agent: ManifestAgent, plan: RepositoryPlan, location: CloneLoca
   const folder = resolveFolder(plan, location);
   // The shell expands HOME; paths in a container are already absolute.
   const toShellPath = (path: string): string =>
-    isContainer ? shellQuote(path) : `"$HOME"${shellQuote(path.slice(1))}`;
+    isContainer ? quoteForShell(path) : `"$HOME"${quoteForShell(path.slice(1))}`;
   const folderText = isContainer ? root : `\${HOME}${root.slice(1)}`;
   const fillVariables = (variables: Readonly<Record<string, string>>): [string, string][] =>
     Object.entries(variables).map(([name, value]) => [name, value.replace(FOLDER_PLACEHOLDER, () => folderText)]);

@@ -1,7 +1,9 @@
 // Handles features of development containers (containers.dev): reads their metadata, orders them for installation, and creates the
 // Dockerfile that installs them. Pure.
+
 import { promisify } from "node:util";
 import { gunzip, type ZlibOptions } from "node:zlib";
+import { quoteForShell } from "#base/text/shell-quote.ts";
 import { readTar } from "../archive-tar.ts";
 import {
   type Configuration,
@@ -12,7 +14,6 @@ import {
   toVariables,
   type Values,
 } from "./configuration.ts";
-import { shellQuote } from "./script.ts";
 
 const MAX_METADATA_BYTES = 256 * 1024;
 /** Maximum bytes of an unpacked feature. A few kilobytes can unpack to gigabytes. */
@@ -148,15 +149,15 @@ export const toDockerfile = (
 
 const toInstallSteps = ({ id, options, metadata }: Feature, folder: string, user: string): string => {
   const allOptions = Object.entries(Object.assign({}, metadata.defaults, options));
-  const home = `"$(getent passwd ${shellQuote(user)} 2>/dev/null | cut -d: -f6 || true)"`;
-  const exported = allOptions.map(([name, value]) => `export ${toOptionVariable(name)}=${shellQuote(value)}`);
+  const home = `"$(getent passwd ${quoteForShell(user)} 2>/dev/null | cut -d: -f6 || true)"`;
+  const exported = allOptions.map(([name, value]) => `export ${toOptionVariable(name)}=${quoteForShell(value)}`);
   return [
     ...exported,
-    `export _REMOTE_USER=${shellQuote(user)} _CONTAINER_USER=${shellQuote(user)}`,
+    `export _REMOTE_USER=${quoteForShell(user)} _CONTAINER_USER=${quoteForShell(user)}`,
     `_REMOTE_USER_HOME=${home}`,
-    `[ -n "$_REMOTE_USER_HOME" ] || _REMOTE_USER_HOME=$(sed -n ${shellQuote(`s#^${user}:[^:]*:[^:]*:[^:]*:[^:]*:\\([^:]*\\):.*#\\1#p`)} /etc/passwd)`,
+    `[ -n "$_REMOTE_USER_HOME" ] || _REMOTE_USER_HOME=$(sed -n ${quoteForShell(`s#^${user}:[^:]*:[^:]*:[^:]*:[^:]*:\\([^:]*\\):.*#\\1#p`)} /etc/passwd)`,
     "export _REMOTE_USER_HOME _CONTAINER_USER_HOME=$_REMOTE_USER_HOME",
-    `cd ${folder} && chmod +x install.sh && ./install.sh || { echo ${shellQuote(`The feature ${id} could not be installed.`)} >&2; exit 1; }`,
+    `cd ${folder} && chmod +x install.sh && ./install.sh || { echo ${quoteForShell(`The feature ${id} could not be installed.`)} >&2; exit 1; }`,
     `rm -rf ${folder}`,
   ].join("\n");
 };

@@ -1,6 +1,8 @@
 // Builds the start scripts of a workspace with a repository. The first script clones the repository once and runs its commands up to the
 // step that the start waits for. The second script runs the later commands. Values are quoted for the shell. Pure.
+
 import { sha256 } from "#base/ids.ts";
+import { quoteForShell } from "#base/text/shell-quote.ts";
 import type { ManifestScript } from "#schema/templates/manifest.ts";
 import {
   LIFECYCLE_STEPS,
@@ -51,19 +53,16 @@ export const toRepositoryScripts = (plan: RepositoryPlan, folders: ScriptFolders
   ];
 };
 
-/** Quotes one word for a shell. */
-export const shellQuote = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
-
 /** Quotes a word but leaves `${NAME}` for the shell to expand. */
 const shellQuoteWithVariables = (text: string): string =>
   text
     .split(/(\$\{[A-Za-z_]\w*\})/)
-    .map((part, index) => (index % 2 === 1 ? `"${part}"` : part === "" ? "" : shellQuote(part)))
+    .map((part, index) => (index % 2 === 1 ? `"${part}"` : part === "" ? "" : quoteForShell(part)))
     .join("") || "''";
 
 const listPrelude = (plan: RepositoryPlan, { root, folder, state }: ScriptFolders): string[] => [
-  `url=${shellQuote(plan.ssh_url ?? plan.url)}`,
-  `host=${shellQuote(new URL(plan.ssh_url ?? plan.url).host)}`,
+  `url=${quoteForShell(plan.ssh_url ?? plan.url)}`,
+  `host=${quoteForShell(new URL(plan.ssh_url ?? plan.url).host)}`,
   `dir=${root}`,
   `folder=${folder}`,
   `state=${state}`,
@@ -181,25 +180,25 @@ const listCheckoutCommands = ({ ref, ref_kind, full_history }: RepositoryPlan): 
       const branch = ref.replace(/^refs\/heads\//, "");
       return [
         ...fetchTags,
-        fetch(shellQuote(`+refs/heads/${branch}:refs/remotes/origin/${branch}`)),
-        `  git checkout -q -b ${shellQuote(branch)} --track ${shellQuote(`origin/${branch}`)} || exit 1`,
+        fetch(quoteForShell(`+refs/heads/${branch}:refs/remotes/origin/${branch}`)),
+        `  git checkout -q -b ${quoteForShell(branch)} --track ${quoteForShell(`origin/${branch}`)} || exit 1`,
       ];
     }
     case "tag":
       return [
         ...fetchTags,
-        fetch(shellQuote(`+${ref}:${ref}`)),
-        `  git checkout -q --detach ${shellQuote(ref)} || exit 1`,
+        fetch(quoteForShell(`+${ref}:${ref}`)),
+        `  git checkout -q --detach ${quoteForShell(ref)} || exit 1`,
       ];
     case "commit":
-      return [...fetchTags, fetch(shellQuote(ref)), "  git checkout -q --detach FETCH_HEAD || exit 1"];
+      return [...fetchTags, fetch(quoteForShell(ref)), "  git checkout -q --detach FETCH_HEAD || exit 1"];
     case "pull_request": {
       const number = /\d+/.exec(ref)?.[0] ?? "0";
       const localRef = `refs/remotes/origin/pull/${number}`;
       return [
         ...fetchTags,
-        fetch(shellQuote(`+${ref}:${localRef}`)),
-        `  git checkout -q --no-track -b pull-${number} ${shellQuote(localRef)} || exit 1`,
+        fetch(quoteForShell(`+${ref}:${localRef}`)),
+        `  git checkout -q --no-track -b pull-${number} ${quoteForShell(localRef)} || exit 1`,
       ];
     }
   }
@@ -241,7 +240,7 @@ const listGroupCommands = (step: LifecycleStep, groups: Lifecycle): string[] =>
   });
 
 const toAnnouncement = (step: LifecycleStep, { name }: LifecycleCommand): string =>
-  `printf '%s\\n' ${shellQuote(`Running ${COMMAND_NAMES[step]}${name === undefined ? "" : ` (${name})`}.`)}`;
+  `printf '%s\\n' ${quoteForShell(`Running ${COMMAND_NAMES[step]}${name === undefined ? "" : ` (${name})`}.`)}`;
 
 const toCommandLine = ({ run }: LifecycleCommand): string =>
-  typeof run === "string" ? `sh -c ${shellQuote(run)}` : run.map(shellQuoteWithVariables).join(" ");
+  typeof run === "string" ? `sh -c ${quoteForShell(run)}` : run.map(shellQuoteWithVariables).join(" ");

@@ -7,7 +7,7 @@ import { getCommandInFolder } from "../permission-mode.ts";
 import type { ToolResult } from "../result.ts";
 import { defineTool, INTERRUPTED_REASON, type ToolContext, ToolError } from "../tool.ts";
 import description from "./execute.txt" with { type: "text" };
-import { findHandoverProgram } from "./handover-programs.ts";
+import { findHandoverReason } from "./handover-programs.ts";
 import { endProcess, followProcess, startProcess, UNATTENDED_ENV } from "./processes.ts";
 import { findWriteReason } from "./read-only-commands.ts";
 
@@ -67,12 +67,9 @@ const loadProcessLimits = async (
   command: string,
 ): Promise<Pick<StartProcess, "writable_only">> => {
   if (writable_only === undefined) return {};
-  const handover = findHandoverProgram(command);
-  if (handover !== undefined) {
-    throw new ToolError(
-      `Here commands may only look, and "${handover}" lets another program do the work, which nothing holds back. Nothing was run.`,
-    );
-  }
+  const handoverReason = findHandoverReason(command);
+  if (handoverReason !== undefined)
+    throw new ToolError(`Here commands may only look, and ${handoverReason}. Nothing was run.`);
   const limits = await agent.call<ProcessLimits>({ method: "GET", path: "/processes/limits", patient: true });
   if (limits.can_hold_back) return { writable_only: [...writable_only] };
   const writeReason = findWriteReason(command);

@@ -24,12 +24,15 @@ const WRAPPERS: Readonly<Record<string, RegExp | undefined>> = {
 };
 const SHELLS: ReadonlySet<string> = new Set(["sh", "bash", "dash", "zsh"]);
 
-/**
- * Returns such a program that the text runs, also by another program that runs the one in its arguments, or in the script of a shell. For text
- * that is too long to be checked, returns that.
- */
-export const findHandoverProgram = (command: string): string | undefined => {
-  if (command.length > MAX_LENGTH) return "a text that is too long to be checked";
+/** Returns why a text may hand work over; undefined if it names no such program. */
+export const findHandoverReason = (command: string): string | undefined => {
+  if (command.length > MAX_LENGTH) return "the command is too long to be checked";
+  const program = findProgram(command);
+  return program && `"${program}" lets another program do the work, which nothing holds back`;
+};
+
+/** Returns such a program that the text runs, also by another program that runs the one in its arguments, or in the script of a shell. */
+const findProgram = (command: string): string | undefined => {
   for (const { node } of listSimpleCommands(command)) {
     const words = [node.name, ...node.args].flatMap((word) =>
       word?.type === "Word" ? [isConstant(word) ? word.value : ""] : [],
@@ -51,7 +54,7 @@ const findInWords = (words: readonly string[]): string | undefined => {
   if (HANDOVER_PROGRAMS.has(name)) return name;
   const option = SHELLS.has(name) ? rest.findIndex((word) => /^-[a-zA-Z]*c/.test(word)) : -1;
   const script = option < 0 ? undefined : rest.slice(option + 1).find((word) => !/^[-+]/.test(word));
-  return script === undefined ? undefined : findHandoverProgram(script);
+  return script === undefined ? undefined : findProgram(script);
 };
 
 /** Returns the words from the program that the wrapper runs; none if it only looks for one. */
