@@ -104,15 +104,20 @@ const ALL_FAILPOINTS = [
 export type Failpoint = (typeof ALL_FAILPOINTS)[number];
 
 let armed: Failpoint | undefined;
+let interval = 1;
 let remaining = 0;
 
-/** Arms `name[:n]`: the process kills itself the n-th time (default 1) it reaches the point. Throws for an unknown name. */
+/**
+ * Arms `name[:n]`: the process kills itself the n-th time (default 1) it reaches the point, or stops every n-th time at a stop point. Throws
+ * for an unknown name.
+ */
 export const armFailpoint = (text: string): void => {
   const [name, count] = text.split(":");
   const found = ALL_FAILPOINTS.find((point) => point === name);
   if (!found) throw new Error(`unknown failpoint ${name}; known: ${ALL_FAILPOINTS.join(", ")}`);
   armed = found;
-  remaining = Number(count ?? 1);
+  interval = Number(count ?? 1);
+  remaining = interval;
 };
 
 /** Returns the armed point in the format of `armFailpoint`, for a Worker that must arm the same one. */
@@ -121,12 +126,12 @@ export const getArmedFailpoint = (): string | undefined => armed && `${armed}:${
 /** Returns whether this point is armed, for points that are reached only by waiting. */
 export const isArmed = (name: Failpoint): boolean => armed === name;
 
-/** Kills the process as if by `kill -9`, or stops it once, if this point is armed and its count has been reached. */
+/** Kills the process as if by `kill -9`, or stops it, if this point is armed and its count has been reached. */
 export const failpoint = (name: Failpoint): void => {
   if (armed === undefined || armed !== name) return;
   remaining -= 1;
   if (remaining > 0) return;
   if (name !== "after_guard") process.kill(process.pid, "SIGKILL");
-  armed = undefined;
+  remaining = interval;
   process.kill(process.pid, "SIGSTOP");
 };

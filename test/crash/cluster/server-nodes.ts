@@ -33,14 +33,14 @@ const readProcessState = (pid: number): string => {
   }
 };
 
-/** Each node pauses itself once, at a commit that depends on the seed, and is resumed later. */
+/** Each node pauses itself at every n-th commit, where n depends on the seed, and is resumed later. */
 export const tortureCommits = async (faults: readonly string[], seed: number): Promise<TortureResult> => {
   const random = randomFrom(seed);
   await using cluster = await startCluster();
   const nodes = new Map<number, NodeProcess>();
   let isNextFault = false;
   let pausedNode: number | undefined;
-  // One of the nodes that pause themselves stays paused as the fault. The others are resumed immediately.
+  // A node that pauses itself while a fault is due stays paused as that fault. Otherwise, it is resumed immediately.
   const resuming = setInterval(() => {
     for (const n of listStopped(nodes)) {
       if (isNextFault) [pausedNode, isNextFault] = [n, false];
@@ -67,7 +67,6 @@ export const tortureCommits = async (faults: readonly string[], seed: number): P
           return undefined;
         },
       },
-      // A node that has paused itself is restarted, so that it can pause itself again.
       ["kill-1", "kill-2", "kill-3", ...faults.flatMap((fault) => [fault, "kill-1", "kill-2", "kill-3"])],
       seed,
     );
