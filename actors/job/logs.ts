@@ -10,6 +10,8 @@ import type { JobPatch, JobState } from "./state.ts";
 export const MAX_JOB_LOG_BYTES = 1_048_576;
 /** Longer lines are truncated. */
 const MAX_LINE_CHARS = 65_536;
+/** Shorter lines count as this many bytes, because each one takes a row. */
+const MIN_LINE_BYTES = 16;
 
 export type NewLogLine = {
   readonly created_at: number;
@@ -18,6 +20,9 @@ export type NewLogLine = {
   readonly stage: string;
   readonly output: string;
 };
+
+/** Returns how many bytes of a log's limit the line uses. */
+export const countLogBytes = (output: string): number => Math.max(Buffer.byteLength(output), MIN_LINE_BYTES);
 
 /**
  * Returns the rows for as many lines as fit, numbered from `firstId`, and the job's new counters. Returns undefined when nothing changes,
@@ -35,7 +40,7 @@ export const appendLogs = (
   let overflowed = false;
   for (const line of lines) {
     const output = clean(line.output);
-    const bytes = Buffer.byteLength(output);
+    const bytes = countLogBytes(output);
     if (length + bytes > MAX_JOB_LOG_BYTES) {
       overflowed = true;
       break;

@@ -6,7 +6,7 @@ import { nextTurn, retry } from "#base/retry.ts";
 import type { LogLevel } from "#schema/log-level.ts";
 import type { JobLogSource, JobTiming } from "#schema/workspaces/job.ts";
 import type { Report } from "#src/provisioners/provisioner.ts";
-import { MAX_JOB_LOG_BYTES, type NewLogLine } from "./logs.ts";
+import { countLogBytes, MAX_JOB_LOG_BYTES, type NewLogLine } from "./logs.ts";
 import { isRetryable } from "./report-retries.ts";
 
 /** Output to deliver. A retry has the same `id`. */
@@ -23,6 +23,8 @@ const UNREACHABLE_RETRY_MS = 15 * 60_000;
 const REFUSED_RETRY_MS = 5_000;
 /** Maximum lines of one message, to keep commits short. */
 const MAX_BATCH_LINES = 400;
+/** A stage is stored with each of its lines. */
+const MAX_STAGE_CHARS = 128;
 
 export class JobReport implements Report {
   readonly #clock: Clock;
@@ -46,9 +48,9 @@ export class JobReport implements Report {
   addLines(source: JobLogSource, level: LogLevel, stage: string, text: string): void {
     for (const output of text.split(/\r?\n/)) {
       // Still sends the line that exceeds the limit, so that the owner marks the log as overflowed.
-      if (this.#bytes > MAX_JOB_LOG_BYTES) return;
-      this.#bytes += Buffer.byteLength(output);
-      this.#logs.push({ created_at: this.#clock.now(), source, level, stage, output });
+      if (this.#bytes > MAX_JOB_LOG_BYTES) break;
+      this.#bytes += countLogBytes(output);
+      this.#logs.push({ created_at: this.#clock.now(), source, level, stage: stage.slice(0, MAX_STAGE_CHARS), output });
     }
     this.#flush();
   }

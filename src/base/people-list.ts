@@ -15,7 +15,7 @@ const MAX_NAME_LENGTH = 128;
 
 /** Returns the cells of a line; separators inside quotes belong to the cell. */
 const splitCells = (line: string): string[] =>
-  [...line.matchAll(/\s*"((?:[^"]|"")*)"([^,;\t]*)|[^,;\t]+/g)]
+  [...line.matchAll(/[^\S\t]*"((?:[^"]|"")*)"([^,;\t]*)|[^,;\t]+/g)]
     .map(([all, quoted, rest]) => (quoted === undefined ? all : `${quoted.replaceAll('""', '"')}${rest ?? ""}`).trim())
     .filter((cell) => cell !== "");
 

@@ -1,6 +1,8 @@
 // Redacts log lines before they leave the machine: anything that could be a secret or personal data. Slipway's own
 // messages never contain secrets (src/base/log.ts), but the errors of other programs may.
 
+import { replaceJsonWebTokens } from "./text/json-web-tokens.ts";
+
 // Repetitions are bounded, so that text from outside cannot cause quadratic time.
 const RULES: readonly [RegExp, string][] = [
   // Slipway's API keys, `<id>-<secret>`; the ID is kept to identify the key.
@@ -13,7 +15,6 @@ const RULES: readonly [RegExp, string][] = [
   [/\b((?:token|secret|key)\s+)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/gi, "$1(hidden)"],
   // `--admin-password x`, as shown by `ps` and shells.
   [/(--[a-z-]{0,40}(?:token|secret|password|key)[ =]{1,8})(?!-)("[^"]*"|'[^']*'|\S+)/g, "$1(hidden)"],
-  [/\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*/g, "(hidden)"],
   [/-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(-----END [A-Z ]*PRIVATE KEY-----|$)/g, "(hidden)"],
   [/(:\/\/[^\s/:@"]*:)[^\s/@"]+@/g, "$1(hidden)@"],
   [/\b(bearer|basic)\s+[\w.~+/=-]{6,}/gi, "$1 (hidden)"],
@@ -26,4 +27,7 @@ const RULES: readonly [RegExp, string][] = [
 ];
 
 export const redact = (text: string): string =>
-  RULES.reduce((redacted, [pattern, replacement]) => redacted.replace(pattern, replacement), text);
+  RULES.reduce(
+    (redacted, [pattern, replacement]) => redacted.replace(pattern, replacement),
+    replaceJsonWebTokens(text, "(hidden)"),
+  );

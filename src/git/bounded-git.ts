@@ -74,7 +74,7 @@ export class BoundedGit {
     signal.throwIfAborted();
     if (output.isOver) throw tooManyFilesError();
     if (code === 0) return output.text;
-    if (/out of memory|cannot allocate memory|mmap failed|unable to create .*thread/i.test(errors.text)) {
+    if (/out of memory|cannot allocate memory|mmap failed|unable to create .{0,80}thread/i.test(errors.text)) {
       const size = `${Math.floor(MAX_MEMORY_BYTES / MIB)} MiB`;
       throw new RepositoryError("too_large", `Git needs more than ${size} of memory to read the repository.`);
     }

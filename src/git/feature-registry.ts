@@ -128,7 +128,9 @@ export class FeatureRegistry {
   async #fetchToken(challenge: Response, request: Omit<RegistryRequest, "token">): Promise<string> {
     void challenge.body?.cancel().catch(() => {});
     const header = challenge.headers.get("www-authenticate") ?? "";
-    const parts = Object.fromEntries([...header.matchAll(/(\w+)="([^"]*)"/g)].map(([, name, value]) => [name, value]));
+    const parts = Object.fromEntries(
+      [...header.matchAll(/(?<!\w)(\w+)="([^"]*)"/g)].map(([, name, value]) => [name, value]),
+    );
     const { realm, service, scope } = parts;
     if (!/^bearer /i.test(header) || realm === undefined || !URL.canParse(realm))
       throw new Error("the registry requires sign-in");

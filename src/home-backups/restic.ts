@@ -161,7 +161,7 @@ const readEnd = async (stream: ReadableStream<Uint8Array>): Promise<string> => {
 
 /** Returns whether restic's output says that stored data is damaged, not unreachable. */
 const isDataDamaged = (output: string): boolean =>
-  /invalid data returned|ciphertext verification failed|does not match|not found in (the )?(index|repository)|no such file|does not exist|blob .* not found/i.test(
+  /invalid data returned|ciphertext verification failed|does not match|not found in (the )?(index|repository)|no such file|does not exist|blob .{0,200} not found/i.test(
     output,
   );
 

@@ -74,7 +74,7 @@ export class DemoModels implements LanguageModels {
   }
 
   async *#streamWords(type: "text" | "reasoning", text: string, ms: number, { signal }: ModelRequest) {
-    for (const delta of text.match(/\s*\S+/g) ?? []) {
+    for (const delta of text.trimEnd().match(/\s*\S+/g) ?? []) {
       signal.throwIfAborted();
       yield { type, delta } as const;
       if (ms > 0) await pause(this.#clock, ms);

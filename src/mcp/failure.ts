@@ -77,7 +77,7 @@ const getCode = (error: unknown): unknown =>
 /** Returns one line without URLs, which may contain a secret. */
 const shorten = (text: string): string =>
   text
-    .replace(/(https?:\/\/[^\s?#"']+)[?#][^\s"']*/g, "$1")
+    .replace(/https?:\/\/[^\s"']+/g, (url) => url.replace(/[?#][\s\S]*/, ""))
     .replace(/\s+/g, " ")
     .trim()
     .slice(0, MAX_MESSAGE_LENGTH);

@@ -64,7 +64,7 @@ const presentParameter = (parameter: ManifestParameter): TemplateParameter => {
 /** Strips the most common Markdown syntax. */
 const stripMarkdown = (markdown: string): string =>
   markdown
-    .replace(/!?\[([^\]]*)\]\([^)]*\)/g, "$1")
+    .replace(/!?\[([^[\]]*)\]\([^()]*\)/g, "$1")
     .replace(/^ {0,3}#{1,6} +/gm, "")
     .replace(/[*_`]{1,3}([^*_`]+)[*_`]{1,3}/g, "$1")
     .trim();

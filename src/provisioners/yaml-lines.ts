@@ -13,7 +13,9 @@ type Container =
   | { kind: "map"; indent: number; pointer: string; key: string; keys: Set<string> }
   | { kind: "seq"; indent: number; pointer: string; index: number };
 
-const KEY = /^("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s#'"[\]{},|>%@`][^#]*?)\s*:(?:\s+(.*))?$/;
+/** A quoted key, or a plain one up to the first colon at its end. Its time is linear: nothing in it matches what follows it. */
+const KEY =
+  /^(?:("(?:[^"\\]|\\.)*"|'(?:[^']|'')*')\s*|((?:[^\s#'"[\]{},|>%@`:]|:(?=\S))(?:[^#:]|:(?=\S))*)):(?:\s+([\s\S]*))?$/;
 const BLOCK_TEXT = /^(?:[&!]\S*\s+)*[|>][-+0-9]*(?:\s+#.*)?$/;
 
 /** Parses the structure of the text. */
@@ -60,7 +62,7 @@ class Walk {
   #addLine(content: string, column: number, line: number): void {
     const match = KEY.exec(content);
     if (content === "-" || content.startsWith("- ")) this.#addItem(content, column, line);
-    else if (match) this.#addEntry(unquote(match[1] as string), match[2] ?? "", column, line);
+    else if (match) this.#addEntry(match[2]?.trimEnd() ?? unquote(match[1] ?? ""), match[3] ?? "", column, line);
     else this.#addValue(content, this.#stack.at(-1)?.indent ?? -1);
   }
 

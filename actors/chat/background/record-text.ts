@@ -1,5 +1,7 @@
 // Prepares a model call for recording: limits its size and removes text that looks like a credential. Pure.
 
+import { replaceJsonWebTokens } from "#base/text/json-web-tokens.ts";
+
 /** Maximum bytes of JSON for a recorded request or response. */
 export const MAX_RECORD_BYTES = 65_536;
 /** Leaves room because a secret's replacement can be longer than the secret. */
@@ -19,7 +21,6 @@ const SECRET_NAME =
   /^(proxy-)?authorization$|^(set-)?cookie$|passw(or)?d|secret|credential|private[-_]?key|api[-_]?key|(^|[-_])token$|session[-_]?token/i;
 const SECRETS: readonly (readonly [RegExp, string])[] = [
   [/\b(bearer|basic)\s+[\w+/=.~-]{8,}/gi, `$1 ${REDACTED}`],
-  [/\beyJ[\w-]{8,}(\.[\w-]*)+/g, REDACTED],
   [/\b(sk|rk|pk|ghp|gho|ghs|ghu|glpat|xox[abprs])[-_][\w-]{12,}/g, REDACTED],
   [/\bgithub_pat_\w{20,}/g, REDACTED],
   [/\bAIza[\w-]{30,}/g, REDACTED],
@@ -31,7 +32,7 @@ const SECRETS: readonly (readonly [RegExp, string])[] = [
 ];
 
 export const redactSecrets = (text: string): string =>
-  SECRETS.reduce((shown, [pattern, instead]) => shown.replace(pattern, instead), text);
+  SECRETS.reduce((shown, [pattern, instead]) => shown.replace(pattern, instead), replaceJsonWebTokens(text, REDACTED));
 
 /**
  * Returns the value for recording: cuts long texts at the end and long lists in the middle, and notes how much is missing. Then removes

@@ -46,7 +46,7 @@ const extractTitle = (answer: string): string => {
   return message.find((line) => !TALK.test(line)) ?? "";
 };
 
-const LABEL = /^[\s>*_#"'`-]*((title|chat title|conversation title|suggested title)\s*[*_]*\s*:[\s*_]*)?/i;
+const LABEL = /^[\s>*_#"'`-]*((title|chat title|conversation title|suggested title)[\s*_]*:[\s*_]*)?/i;
 
 /** Returns a title of two to eight words, or undefined when the model answered something else. */
 export const parseTitle = (answer: string): string | undefined => {

@@ -5,6 +5,7 @@
 import type { Server, ServerWebSocket } from "bun";
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
+import { log } from "#base/log.ts";
 import { shareOfMemory } from "#base/system/memory.ts";
 import type { IsLeaving } from "#db/own-rows.ts";
 import { Backlog } from "./backlog.ts";
@@ -484,7 +485,7 @@ export class Sockets {
       this.#open.add(socket);
       this.#count(raw, 1);
       if (raw.data.holder !== undefined) this.#guard.add(raw.data.holder, socket);
-      raw.data.handler.open?.(socket);
+      handle(socket, () => raw.data.handler.open?.(socket));
       // The shard may have moved to another node while the request was in progress. The socket would then receive nothing more.
       const { destination } = raw.data;
       if (typeof destination === "number" && !this.#isHere(destination))
@@ -495,7 +496,7 @@ export class Sockets {
       if (!socket || socket.closing) return;
       socket.onFrame();
       if (!app && data.length > MAX_MESSAGE_BYTES) socket.close(CLOSE.tooBig, "the message is too large");
-      else handler.message?.(socket, data);
+      else handle(socket, () => handler.message?.(socket, data));
     },
     ping: (raw: RawSocket): void => raw.data.socket?.onFrame(),
     pong: (raw: RawSocket): void => raw.data.socket?.onFrame(),
@@ -503,7 +504,7 @@ export class Sockets {
       const { socket } = raw.data;
       if (!socket) return;
       socket.onDrained();
-      if (!socket.closing) raw.data.handler.drain?.(socket);
+      if (!socket.closing) handle(socket, () => raw.data.handler.drain?.(socket));
     },
     close: (raw: RawSocket, code: number, reason: string): void => {
       const { socket } = raw.data;
@@ -515,7 +516,17 @@ export class Sockets {
       if (this.#open.delete(socket)) this.#count(raw, -1);
       const { holder } = raw.data;
       if (holder !== undefined) this.#forget(holder, socket);
-      raw.data.handler.close?.(socket, code, reason);
+      handle(socket, () => raw.data.handler.close?.(socket, code, reason));
     },
   };
 }
+
+/** Ends the socket of a handler that throws, because the runtime would end the process. */
+const handle = (socket: Socket, run: () => void): void => {
+  try {
+    run();
+  } catch (error) {
+    log("http").error("the handler of a socket failed", { error });
+    socket.close(CLOSE.internal, "internal error");
+  }
+};

@@ -50,12 +50,15 @@ export const parseLinkTarget = (link: string): LinkTarget | undefined => {
 };
 
 const MAX_NESTING = 3;
+const MAX_SCHEME_LENGTH = 64;
 
 /** Returns hosts of URLs inside a text, including nested percent-encoded ones. */
 const findHosts = (text: string, depth: number): Set<string> => {
   const hosts = new Set<string>();
-  for (const [address] of text.matchAll(/[a-z][a-z0-9+.-]*:\/\/[^\s&#"'<>]+/gi)) {
-    if (URL.canParse(address) && new URL(address).host !== "") hosts.add(new URL(address).host);
+  for (const { 0: rest, index } of text.matchAll(/:\/\/[^\s&#"'<>]+/g)) {
+    const scheme = /[a-z][a-z0-9+.-]*$/i.exec(text.slice(Math.max(0, index - MAX_SCHEME_LENGTH), index))?.[0];
+    const host = scheme !== undefined && URL.parse(scheme + rest)?.host;
+    if (host) hosts.add(host);
   }
   if (depth < MAX_NESTING && text.includes("%"))
     for (const host of findHosts(decodeEscapes(text), depth + 1)) hosts.add(host);

@@ -41,6 +41,8 @@ const URL_WITH_PASSWORD = /:\/\/[^/\s:@]*:[^/\s@]+@/;
  */
 const ORDINARY_RUN =
   /^(?:(?:[A-Z][a-z]\d{1,3}(?=[A-Z]))?(?:(?:[a-z]{2,}(?![a-z])|[A-Z]+(?![A-Z]))+(?:\d{1,3}(?=[A-Z]?[a-z]{3}))?){1,2}(?:(?<!\d)\d{1,2})?|\d{1,9}|(?:chacha20)?poly1305|curve25519|(?:nistp|sha)\d{3})$/;
+/** The time of `ORDINARY_RUN` grows with the square of the length, and longer words and names are rare. */
+const MAX_ORDINARY_CHARS = 64;
 /** Groups of letters and digits, as in recovery codes. */
 const CODE = /^[A-Za-z0-9]{3,8}(?:-[A-Za-z0-9]{3,8})+$/;
 
@@ -134,7 +136,7 @@ const unquote = (text: string): string => {
   return (
     quoted ??
     text
-      .replace(/\s#\s.*$/, "")
+      .replace(/\s#\s[\s\S]*/, "")
       .replace(/[,;]$/, "")
       .trim()
   );
@@ -143,5 +145,7 @@ const unquote = (text: string): string => {
 /** Returns whether a text contains a password in a URL, or letters and digits in an order that words and numbers don't have. */
 const isOpaque = (text: string): boolean =>
   URL_WITH_PASSWORD.test(text) ||
-  text.split(/[^A-Za-z0-9]+/).some((run) => run.length >= MIN_PART_CHARS && !ORDINARY_RUN.test(run)) ||
-  (CODE.test(text) && text.split("-").filter((run) => !ORDINARY_RUN.test(run)).length > 1);
+  text.split(/[^A-Za-z0-9]+/).some((run) => run.length >= MIN_PART_CHARS && !isOrdinary(run)) ||
+  (CODE.test(text) && text.split("-").filter((run) => !isOrdinary(run)).length > 1);
+
+const isOrdinary = (run: string): boolean => run.length <= MAX_ORDINARY_CHARS && ORDINARY_RUN.test(run);

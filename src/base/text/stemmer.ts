@@ -63,7 +63,7 @@ const stripPlural = (word: string): string => {
   if (word.endsWith("sses")) return word.slice(0, -2);
   if (/ie[ds]$/.test(word)) return word.slice(0, word.length > 4 ? -2 : -1);
   if (/(us|ss)$/.test(word) || !word.endsWith("s")) return word;
-  return /[aeiouy].+s$/.test(word) ? word.slice(0, -1) : word;
+  return /[aeiouy]./.test(word.slice(0, -1)) ? word.slice(0, -1) : word;
 };
 
 const stripTense = (word: string, r1: number): string => {

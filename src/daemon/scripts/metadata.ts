@@ -1,6 +1,7 @@
 // Collects the agent's metadata: runs each script at its interval and sends the latest values (rule DM-14).
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
+import { trimEnd } from "#base/text/trim.ts";
 import type { WorkspaceAgentMetadata_Description } from "#src/wire/gen/agent_pb.ts";
 import { fromMetadataDuration } from "#src/wire/index.ts";
 import type { Connection } from "../connection/connection.ts";
@@ -105,8 +106,5 @@ const truncateBytes = (text: string): string => {
   const bytes = Buffer.from(text);
   if (bytes.length <= MAX_BYTES) return text;
   // Drops a character of which the limit cuts off a part.
-  return bytes
-    .subarray(0, MAX_BYTES)
-    .toString("utf8")
-    .replace(/\uFFFD+$/, "");
+  return trimEnd(bytes.subarray(0, MAX_BYTES).toString("utf8"), "\uFFFD");
 };

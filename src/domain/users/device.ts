@@ -32,8 +32,12 @@ const SYSTEMS: readonly [pattern: RegExp, name: string][] = [
 /** Programs send their own name first: `coder-cli/v2.1 (linux/amd64; )`, `curl/8.5`. */
 const PROGRAM = /^([A-Za-z][\w .+-]{0,40})\/v?(\d[\w.]{0,15})/;
 
-/** `user_agent` is the unmodified header. */
-export const parseDevice = (user_agent: string): Device => {
+/** Longer than any browser's, and short enough for the patterns above. */
+const MAX_USER_AGENT_LENGTH = 512;
+
+/** `header`: the unmodified User-Agent header. */
+export const parseDevice = (header: string): Device => {
+  const user_agent = header.slice(0, MAX_USER_AGENT_LENGTH);
   const os = SYSTEMS.find(([pattern]) => pattern.test(user_agent))?.[1] ?? "";
   for (const [pattern, name] of user_agent.startsWith("Mozilla/") ? BROWSERS : []) {
     const version = pattern.exec(user_agent)?.[1];

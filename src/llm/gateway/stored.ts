@@ -83,7 +83,8 @@ export const findStored = (dialect: Dialect, body: Json): string | undefined => 
   return undefined;
 };
 
-const isSandboxOutput = ({ type }: Json): boolean => typeof type === "string" && /code_execution.*_output$/.test(type);
+const isSandboxOutput = ({ type }: Json): boolean =>
+  typeof type === "string" && type.includes("code_execution") && type.endsWith("_output");
 
 /** The members that an item of `input` must contain, by its type: for an item with only an ID, the provider uses its stored data. */
 const CONTENT_OF: Readonly<Record<string, readonly string[]>> = {

@@ -229,7 +229,7 @@ const checkSources = (operands: string, subject: string): void => {
 
 const ADDRESS = /:\/\/|^https?:|^git@/i;
 /** A path that begins with a folder, which cannot be an address. */
-const PATH_WITH_VARIABLE = /^[^$:"'\\`]*\/[^"'\\`]*$/;
+const PATH_WITH_VARIABLE = /^[^$:"'\\`/]*\/[^"'\\`]*$/;
 
 /**
  * Throws ProvisionError for a LABEL that could be one of the server's labels, by which the server finds the containers and volumes of a

@@ -26,7 +26,10 @@ const MAX_STATE_CHARS = 1_048_576;
 
 const id = t.String({ maxLength: 64 });
 const ShortText = t.String({ maxLength: 4_096 });
-const time = t.Number();
+/** Unix milliseconds that a Date can represent. */
+const time = t.Number({ minimum: 0, maximum: 8.64e15 });
+/** A number that stays exact, also as the position in a file. */
+const count = t.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 
 /** True if the preceding chunks are the build's result. */
 const has_left = t.Optional(t.Boolean());
@@ -34,7 +37,7 @@ const has_left = t.Optional(t.Boolean());
 /** Terraform's resources; omitted if they do not fit into one message. */
 const ProvisionedSchema = t.Object({
   resources: t.Array(toOpenSchema(ManifestResource), { maxItems: 4_096 }),
-  daily_cost: t.Integer({ minimum: 0 }),
+  daily_cost: count,
   secrets: t.Array(t.String({ maxLength: 65_536 }), { maxItems: 1_000 }),
 });
 
@@ -48,7 +51,7 @@ export type Line = Static<typeof Line>;
 const RetainedSchema = t.Object({
   workspace_id: id,
   lineage: t.String({ maxLength: 256 }),
-  serial: t.Integer({ minimum: 0 }),
+  serial: count,
 });
 /** Maximum number of states named in one message. */
 export const MAX_RETAINED = 1_000;
@@ -90,10 +93,10 @@ export const WorkerMessage = t.Union([
     type: t.Literal("fetch"),
     job_id: id,
     file: t.Union(JOB_FILES.map((file) => t.Literal(file))),
-    offset: t.Integer({ minimum: 0 }),
+    offset: count,
   }),
   /** The build's daily cost; nothing is created until the server has answered. */
-  t.Object({ type: t.Literal("charge"), job_id: id, daily_cost: t.Integer({ minimum: 0 }) }),
+  t.Object({ type: t.Literal("charge"), job_id: id, daily_cost: count }),
   /**
    * States that the worker still stores, from builds whose end the server has not confirmed. Sent only to a server that announces that it
    * answers this message.
@@ -165,9 +168,9 @@ const serverMessage = TypeCompiler.Compile(
       type: t.Literal("piece"),
       job_id: id,
       file: t.Union(JOB_FILES.map((file) => t.Literal(file))),
-      offset: t.Integer({ minimum: 0 }),
+      offset: count,
       data: t.String({ maxLength: 2 * PIECE_BYTES }),
-      size: t.Integer({ minimum: 0 }),
+      size: count,
     }),
   ]) as TSchema,
 );

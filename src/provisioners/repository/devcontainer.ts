@@ -264,7 +264,7 @@ const applyRequirements = (values_: Values, to: Configuration): void => {
   const extensions = [...toList(vscode.extensions), ...toList(values_.extensions)];
   to.extensions = extensions
     .flatMap((one) => toText(one, 256) ?? [])
-    .filter((id) => /^[\w.-]+@?[\w.-]*$/.test(id))
+    .filter((id) => /^[\w.-]+(?:@[\w.-]*)?$/.test(id))
     .slice(0, 256);
 };
 

@@ -81,7 +81,7 @@ export class Progress {
   get reasons(): string[] {
     return this.errors.map(({ summary, detail }) => {
       const [first = ""] = detail.split("\n\n");
-      return this.#mask.hide(first === "" ? summary : `${summary}: ${first.replace(/\s*\n\s*/g, " ")}`);
+      return this.#mask.hide(first === "" ? summary : `${summary}: ${joinLines(first)}`);
     });
   }
 
@@ -136,3 +136,9 @@ export class Progress {
 const parse = (text: string): Line | undefined => {
   return text.startsWith("{") ? (tryParseJson(text) as Line | undefined) : undefined;
 };
+
+const joinLines = (text: string): string =>
+  text
+    .split("\n")
+    .map((line) => line.trim())
+    .join(" ");

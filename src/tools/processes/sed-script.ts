@@ -62,7 +62,7 @@ const findPart = (text: string, from: number, delimiter: string | undefined, par
     const inside = text
       .slice(started, at)
       .replaceAll(/\\[\s\S]/g, "x")
-      .replaceAll(/\[\^?\]?[^\]]*\]/g, "");
+      .replaceAll(/\[\^?\]?[^\]]*(\]|$)/g, (_, end: string) => (end === "" ? "[" : ""));
     if (part === 0 && inside.includes("[")) return undefined;
     at++;
   }

@@ -106,6 +106,14 @@ test("[JB-10] a stored line has no NUL, no invalid characters and a maximum leng
   expect(rows.map(({ id }) => id)).toEqual([5, 6]);
 });
 
+test("[JB-9] blank lines count, so that a million of them neither fill the memory nor the database", async () => {
+  const messages: JobOutput[] = [];
+  const report = new JobReport(systemClock, async (message) => void messages.push(message));
+  report.log("info", "Stage", "\n".repeat(1_000_000));
+  await report.whenSettled();
+  expect(messages.flatMap(({ logs }) => logs)).toHaveLength(1_048_576 / 16 + 1);
+});
+
 test("[JB-11] a job's output in one turn of the event loop is one message, which is resent while its owner is overloaded", async () => {
   const messages: JobOutput[] = [];
   let refusals = 1;

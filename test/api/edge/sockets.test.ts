@@ -306,6 +306,30 @@ test("[AX-30] a user whose WebSockets hold no memory loses them once, and the us
   await until(() => countOpen(again) === 0);
 });
 
+test("[SK-8] a handler that throws ends its socket only", async () => {
+  const sockets = new Sockets(systemClock);
+  const served = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch: (request) =>
+      sockets.upgrade(request, {
+        message: () => {
+          throw new RangeError("a bug");
+        },
+      }),
+    websocket: sockets.websocket as never,
+  });
+  sockets.attach(served as never);
+  using _stopped = { [Symbol.dispose]: () => void served.stop(true) };
+  for (const _ of ["first", "second"]) {
+    const socket = new WebSocket(served.url);
+    socket.onopen = () => socket.send("hello");
+    const { promise, resolve } = Promise.withResolvers<CloseEvent>();
+    socket.onclose = resolve;
+    expect(await promise).toMatchObject({ code: 1011, reason: "internal error" });
+  }
+});
+
 test("[SK-6] a client that exceeds the frame rate is not read for some time, and loses nothing", async () => {
   const clock = new ManualClock();
   const sockets = new Sockets(clock);

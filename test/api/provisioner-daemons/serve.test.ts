@@ -69,7 +69,14 @@ test("[PV-12] a worker's failure fails the build; an invalid message closes the 
   worker.say({ type: "failed", job_id: request.job_id, error: "no machine is free", code: "INSUFFICIENT_QUOTA" });
   const { latest_build } = await awaitBuild(world.admin, id);
   expect(latest_build.job).toMatchObject({ error: "no machine is free", error_code: "INSUFFICIENT_QUOTA" });
-  for (const message of ["no json", "{}", '{"type":"log","job_id":"x","lines":[{}]}', '{"type":"done","job_id":"x"}']) {
+  for (const message of [
+    "no json",
+    "{}",
+    '{"type":"log","job_id":"x","lines":[{}]}',
+    '{"type":"done","job_id":"x"}',
+    '{"type":"fetch","job_id":"x","file":"archive","offset":1e300}',
+    '{"type":"timing","job_id":"x","timing":{"action":"","resource":"","source":"","stage":"","started_at":1e300,"ended_at":0}}',
+  ]) {
     const badWorker = await world.connectWorker("bad");
     badWorker.socket.send(message);
     expect(await badWorker.socket.closed).toMatchObject({ code: 1002, reason: "invalid message" });

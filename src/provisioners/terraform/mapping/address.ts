@@ -2,7 +2,7 @@
 // 3.3). Pure.
 
 /** `["k"]` with escapes, or `[0]`. */
-const INDEX_PATTERN = /\[(?:"(?:[^"\\]|\\.)*"|[^\]]*)\]/g;
+const INDEX_PATTERN = /\[(?:"(?:[^"\\]|\\.)*"|[^[\]]*)\]/g;
 
 /** Returns the address without indexes, as in the graph. */
 export const toLabel = (address: string): string => address.replace(INDEX_PATTERN, "");
@@ -15,13 +15,13 @@ export const getModule = (address: string): string => {
 };
 
 /** Returns the resource's own index as written: `[0]`, `["k"]` or empty. */
-export const getIndex = (address: string): string => /\[(?:"(?:[^"\\]|\\.)*"|[^\]]*)\]$/.exec(address)?.[0] ?? "";
+export const getIndex = (address: string): string => /\[(?:"(?:[^"\\]|\\.)*"|[^[\]]*)\]$/.exec(address)?.[0] ?? "";
 
 /** Splits at dots, except those inside an index. */
 const splitAddress = (address: string): string[] => {
   const parts: string[] = [];
   let part = "";
-  for (const [piece] of address.matchAll(/\[(?:"(?:[^"\\]|\\.)*"|[^\]]*)\]|\.|[^.[]+/g)) {
+  for (const [piece] of address.matchAll(/\[(?:"(?:[^"\\]|\\.)*"|[^[\]]*)\]|\.|[^.[]+/g)) {
     if (piece === ".") {
       parts.push(part);
       part = "";

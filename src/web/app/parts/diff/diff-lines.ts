@@ -63,10 +63,10 @@ const toFile = (head: readonly string[], lines: readonly DiffLine[]): FileDiff =
   const findHeader = (start: string): string | undefined =>
     head.find((line) => line.startsWith(start))?.slice(start.length);
   const stripPrefix = (path: string | undefined): string | undefined =>
-    path === undefined || path === "/dev/null" ? undefined : path.replace(/\t.*$/, "").replace(/^[ab]\//, "");
+    path === undefined || path === "/dev/null" ? undefined : path.replace(/\t[\s\S]*/, "").replace(/^[ab]\//, "");
   const [from, to] = [findHeader("--- "), findHeader("+++ ")];
   const path =
-    stripPrefix(to) ?? stripPrefix(from) ?? findHeader("rename to ") ?? / b\/(.*)$/.exec(head[0] ?? "")?.[1] ?? "";
+    stripPrefix(to) ?? stripPrefix(from) ?? findHeader("rename to ") ?? / b\/([\s\S]*)/.exec(head[0] ?? "")?.[1] ?? "";
   const isNew = from === "/dev/null" || findHeader("new file mode ") !== undefined;
   const isDeleted = to === "/dev/null" || findHeader("deleted file mode ") !== undefined;
   const isRenamed = findHeader("rename to ") !== undefined;

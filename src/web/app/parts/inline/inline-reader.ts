@@ -15,7 +15,7 @@ const RULES: readonly (readonly [RegExp, (groups: readonly string[]) => Piece])[
   [/\\([!-/:-@[-`{-~])/y, ([text = ""]) => text],
   [/`([^`]+)`/y, ([text = ""]) => ({ kind: "code", text: text.trim() })],
   [
-    /!?\[([^[\]]+)\]\(\s*<?([^\s()<>]*(?:\([^\s()]*\)[^\s()<>]*)*)>?(?:\s+"[^"]*")?\s*\)/y,
+    /!?\[([^[\]]+)\]\(\s{0,8}<?([^\s()<>]*(?:\([^\s()]*\)[^\s()<>]*)*)>?(?:\s{1,8}"[^"]*")?\s{0,8}\)/y,
     ([text = "", href = ""]) => makeLink(href, text),
   ],
   [/<(https?:[^\s<>]+)>/y, ([href = ""]) => makeLink(href, href)],
