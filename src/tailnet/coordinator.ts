@@ -46,9 +46,9 @@ export class Coordinator {
   /** Set at the start if there are other servers. */
   others: RemoteCoordinators | undefined;
   /** The key that each connected peer has announced, in hex, by the peer's ID. */
-  readonly #keys = new Map<string, string>();
-  /** The number of peers that have announced each key. */
-  readonly #keyCounts = new Map<string, number>();
+  readonly #keys = new Map<string, { readonly key: string; readonly peer: Peer }>();
+  /** The peers that have announced each key. */
+  readonly #announcers = new Map<string, Set<Peer>>();
 
   /** Adds a new stream of this peer. An existing stream of the peer is ended; its tunnels are kept. */
   join(options: PeerOptions): Peer {
@@ -93,24 +93,30 @@ export class Coordinator {
 
   /** Returns whether a connected peer has announced this key (in hex). */
   isAnnounced(key: string): boolean {
-    return this.#keyCounts.has(key);
+    return this.#announcers.has(key);
   }
 
-  #addKey({ id, known }: Peer): void {
-    this.#removeKey(id);
-    if (!known) return;
-    const key = Buffer.from(known.node.key.subarray(-KEY_BYTES)).toString("hex");
-    this.#keys.set(id, key);
-    this.#keyCounts.set(key, (this.#keyCounts.get(key) ?? 0) + 1);
+  /** Returns whose memory the connections with this announced key use: that of a peer that has announced it. */
+  findMemoryHolder(key: string): string | undefined {
+    for (const { memoryHolder } of this.#announcers.get(key) ?? []) if (memoryHolder !== undefined) return memoryHolder;
+    return undefined;
+  }
+
+  #addKey(peer: Peer): void {
+    this.#removeKey(peer.id);
+    if (!peer.known) return;
+    const key = Buffer.from(peer.known.node.key.subarray(-KEY_BYTES)).toString("hex");
+    this.#keys.set(peer.id, { key, peer });
+    this.#announcers.set(key, (this.#announcers.get(key) ?? new Set()).add(peer));
   }
 
   #removeKey(id: string): void {
-    const key = this.#keys.get(id);
-    if (key === undefined) return;
+    const announced = this.#keys.get(id);
+    if (!announced) return;
     this.#keys.delete(id);
-    const count = (this.#keyCounts.get(key) ?? 1) - 1;
-    if (count === 0) this.#keyCounts.delete(key);
-    else this.#keyCounts.set(key, count);
+    const announcers = this.#announcers.get(announced.key);
+    announcers?.delete(announced.peer);
+    if (announcers?.size === 0) this.#announcers.delete(announced.key);
   }
 
   /** Returns the holder of the partner with this address; undefined if no partner or more than one claims it. */

@@ -40,6 +40,8 @@ export type PeerOptions = {
   rules: PeerRules;
   /** Undefined for agents, and for the server's own peer. */
   holder?: PeerHolder;
+  /** Whose memory an agent's connections use; a client's use that of its holder. */
+  memoryHolder?: string | undefined;
   /** The caller watches the peer's access even after the peer is lost, and then calls `closeTunnel` or `Coordinator.releaseLost`. */
   isWatched?: boolean;
   /** The server's own peer: its tunnels lead only to agents of this node. */
@@ -83,6 +85,10 @@ export class Peer {
 
   get holder(): PeerHolder | undefined {
     return this.#options.holder;
+  }
+
+  get memoryHolder(): string | undefined {
+    return this.#options.memoryHolder ?? this.holder?.user_id;
   }
 
   get isWatched(): boolean {

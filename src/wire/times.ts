@@ -1,11 +1,14 @@
 // Converts between the protocol's times, durations and counters and plain numbers.
 import { type Duration, type Timestamp, timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 
+/** The last time that a Date can represent. */
+const MAX_DATE_MS = 8.64e15;
+
 /** Returns milliseconds since 1970; undefined if the time is missing or out of range. */
 export const toMs = (time: Timestamp | undefined): number | undefined => {
   if (!time) return undefined;
   const ms = timestampMs(time);
-  return Number.isSafeInteger(ms) ? ms : undefined;
+  return Number.isSafeInteger(ms) && Math.abs(ms) <= MAX_DATE_MS ? ms : undefined;
 };
 
 /** Converts milliseconds since 1970 to a protocol time. */

@@ -1,6 +1,7 @@
 // The relay over real sockets: peers introduce themselves, exchange packets and leave. The relay disconnects a peer that violates the
 // protocol, without affecting others.
 import { describe, expect, test } from "bun:test";
+import { toAgentsOwner } from "#src/api/http/holders.ts";
 import { createKeyPair, deriveSharedKey, seal } from "#src/tailnet/box.ts";
 import { encodeFrame, FRAME, FrameReader, MAX_PACKET } from "#src/tailnet/derp-frame.ts";
 import { PacketQueue, QueuePool } from "#src/tailnet/packet-queue.ts";
@@ -97,6 +98,24 @@ describeInProcess("unknown clients", () => {
       for (const peer of unknown) await peer[Symbol.asyncDispose]();
     },
   );
+});
+
+describeInProcess("connections with announced keys", () => {
+  testInProcess("[TL-34] count for whoever announced the key, from whatever address they come", async () => {
+    const seeded = await seedAgent(server);
+    await using agent = await connectAgent(server, seeded.agent_token);
+    const atAgent = await coordinate(agent.tailnet);
+    await using peer = await RelayPeer.join(server);
+    const key = Buffer.concat([Buffer.from("np"), peer.pair.public]);
+    await atAgent.send({ updateSelf: { node: { id: 1n, key, preferredDerp: 999 } } });
+    const { sockets, tailnet } = getContext(server);
+    await until(() => tailnet.coordinator.isAnnounced(peer.address));
+    const holder = toAgentsOwner({ owner_id: seeded.owner_id });
+    const before = sockets.countHeld(holder);
+    // Known keys are looked for when a client connects.
+    await using _other = await RelayPeer.join(server);
+    expect(sockets.countHeld(holder)).toBe(before + 1);
+  });
 });
 
 describe("connections of one key", () => {

@@ -72,7 +72,7 @@ export class MemoryGuard<T> {
 
   /** Throws 503 when memory is short and the holder has the maximum number of connections. */
   check(holder: string): void {
-    const heldCount = this.#heldBy.get(holder)?.size ?? 0;
+    const heldCount = this.countHeld(holder);
     const pressure = this.#measurePressure();
     if (pressure === "none" || this.#isSpared(holder, pressure)) return;
     if (heldCount >= this.#countKept(pressure))
@@ -80,6 +80,10 @@ export class MemoryGuard<T> {
         "overloaded",
         "The server is short of memory. Close some of your connections, or try again later.",
       );
+  }
+
+  countHeld(holder: string): number {
+    return this.#heldBy.get(holder)?.size ?? 0;
   }
 
   add(holder: string, connection: T): void {

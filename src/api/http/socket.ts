@@ -217,6 +217,14 @@ export class Socket {
     return this.#raw.data.holder;
   }
 
+  /** Counts the socket's memory for another holder from now on. */
+  moveTo(holder: string): void {
+    const { data } = this.#raw;
+    if (this.closing || data.holder === holder) return;
+    this.#sockets.moveHolder(this, data.holder, holder);
+    data.holder = holder;
+  }
+
   /** Returns the number of bytes waiting for the client. */
   get waiting(): number {
     return this.#raw.getBufferedAmount();
@@ -437,6 +445,16 @@ export class Sockets {
     if (change === 1) return;
     this.#closedVisitors.count(visits, 1);
     this.clock.after(RELEASE_TIMEOUT_MS, () => this.#closedVisitors.count(visits, -1));
+  }
+
+  /** Returns the number of sockets whose memory counts for the holder. */
+  countHeld(holder: string): number {
+    return this.#guard.countHeld(holder);
+  }
+
+  moveHolder(socket: Socket, from: string | undefined, to: string): void {
+    if (from !== undefined) this.#guard.delete(from, socket);
+    this.#guard.add(to, socket);
   }
 
   /** The client's unfinished message is freed only when the connection ends, and the client can delay that. */

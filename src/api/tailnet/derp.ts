@@ -95,9 +95,14 @@ class UnknownClients {
     }
   }
 
-  /** Moves a client to those with announced keys. Anyone who knows a key could open any number of connections with it. */
+  /**
+   * Moves a client to those with announced keys, and counts its memory for whoever announced the key: one person can announce many keys. Anyone
+   * who knows a key could open any number of connections with it.
+   */
   #keep(connection: RelayConnection, socket: Socket): void {
     this.#open.delete(connection);
+    const holder = this.#ctx.tailnet.coordinator.findMemoryHolder(connection.address);
+    if (holder !== undefined) socket.moveTo(holder);
     const connections = this.#known.get(connection.address) ?? new Map<RelayConnection, Socket>();
     this.#known.set(connection.address, connections.set(connection, socket));
     if (connections.size > MAX_PER_KEY) [...connections.values()][0]?.terminate();

@@ -23,12 +23,15 @@ const MAX_CLOCK_SKEW_MS = 60 * 60_000;
 
 type Deps = Pick<DomainContext, "clock" | "connections" | "tailnet" | "dialer">;
 
+/** Returns the time that an agent reports; `now` if its clock is too far off or ahead. */
+export const correctTime = (reported: number | undefined, now: number): number =>
+  reported !== undefined && Math.abs(now - reported) <= MAX_CLOCK_SKEW_MS ? Math.min(reported, now) : now;
+
 /** Records the report. Resolves when it is stored. */
 export const noteReported = async (ctx: Deps, agent_id: string, report: ReportedConnection): Promise<void> => {
   const { connection_id, reason, status_code } = report;
   const now = ctx.clock.now();
-  const time =
-    report.at !== undefined && Math.abs(now - report.at) <= MAX_CLOCK_SKEW_MS ? Math.min(report.at, now) : now;
+  const time = correctTime(report.at, now);
   if (report.isOver) {
     await ctx.connections.recordReportedEnd({ agent_id, connection_id }, reason, status_code, time);
     return;

@@ -123,6 +123,19 @@ test("[CG-5] logs at most 300 connections per minute", async () => {
   expect(await listConnections(seeded)).toHaveLength(301);
 });
 
+test("[CG-5] ignores the clock of an agent that restarts in a far future", async () => {
+  const seeded = await seedAgent(server);
+  await reportConnections(seeded, {});
+  clock.advance(1_000);
+  await using connection = await connectAgent(server, seeded.agent_token);
+  for (const seconds of [8_640_000_000_001n, 253_402_300_800n]) {
+    const lifecycle = { state: Lifecycle_State.STARTING, changedAt: { seconds, nanos: 0 } };
+    await connection.agent.updateLifecycle({ lifecycle });
+  }
+  const [listed] = await listConnections(seeded);
+  expect(Date.parse(listed?.disconnect_time ?? "")).toBe(clock.now());
+});
+
 test("[CG-6] closes the open connections of an agent that restarts or whose build was replaced", async () => {
   const seeded = await seedAgent(server);
   await reportConnections(seeded, {});

@@ -5,7 +5,7 @@ import { invalidField } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { reportAppStatus } from "#domain/agents/app-status.ts";
 import { findAgentById, isLatest } from "#domain/agents/find.ts";
-import { noteReported } from "#domain/connections/agent-connections.ts";
+import { correctTime, noteReported } from "#domain/connections/agent-connections.ts";
 import { readAppearance } from "#domain/deployment/appearance.ts";
 import { LIFECYCLE_STATES, SCRIPT_STAGES, SCRIPT_STATUSES, SUBSYSTEMS } from "#schema/agents/agent.ts";
 import type { Banner } from "#schema/deployment/appearance.ts";
@@ -84,7 +84,7 @@ export const agentService = (
     const changed_at = toMs(lifecycle.changedAt);
     await ctx.agents.ask(agent_id, "reportLifecycle", { state, changed_at });
     // A new process knows nothing about connections held by the previous one.
-    if (state === "starting") await ctx.connections.endEarlier(agent_id, changed_at);
+    if (state === "starting") await ctx.connections.endEarlier(agent_id, correctTime(changed_at, ctx.clock.now()));
     return lifecycle;
   },
 

@@ -79,7 +79,12 @@ export class AgentConnection extends YamuxConnection {
       // Pings now so that the first latency is stored immediately, as it is for Slipway's own daemon.
       if (isFirst && this.#reportedLatency) void yamux.session.ping();
     };
-    const peer = { id: agent_id, rules: createAgentRules(agent_id), changed: onNodeChanged };
+    const peer = {
+      id: agent_id,
+      rules: createAgentRules(agent_id),
+      changed: onNodeChanged,
+      memoryHolder: socket.holder,
+    };
     const router = mergeRouters(
       createRouter(Agent, agentService(this.#ctx, this.#options), { batchCreateLogs: MAX_LOG_FIELDS }),
       createRouter(Tailnet, tailnetService(this.#ctx, { peer, holder: `self:${agent_id}` })),
