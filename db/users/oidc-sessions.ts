@@ -1,5 +1,5 @@
 // Data from the OpenID Connect provider about sessions that were started by signing in through it.
-import { and, asc, eq, gt, lt, sql } from "drizzle-orm";
+import { and, asc, eq, gt, lt, ne, sql } from "drizzle-orm";
 import { build, eqParam, findBy, insertInto, query, statement, updateBy } from "../engine/sql.ts";
 import { oidc_sessions } from "../schema/oidc-links.ts";
 import { api_keys } from "../schema/users.ts";
@@ -28,6 +28,22 @@ export const listDueOidcSessions = query(
     )
     .orderBy(asc(oidc_sessions.checked_at))
     .limit(50),
+);
+
+/** Another session of the user that the provider confirms. Parameters: {key_id, user_id}. */
+export const findOtherOidcSession = query(
+  build
+    .select({ key_id: oidc_sessions.key_id })
+    .from(oidc_sessions)
+    .innerJoin(api_keys, eq(api_keys.id, oidc_sessions.key_id))
+    .where(
+      and(
+        eqParam(api_keys.user_id),
+        ne(oidc_sessions.key_id, sql.placeholder("key_id")),
+        eq(oidc_sessions.has_refresh_token, true),
+      ),
+    )
+    .limit(1),
 );
 
 /** Claims a session for one check. Rejected as `stale` when another node has claimed it. */

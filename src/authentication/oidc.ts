@@ -49,6 +49,13 @@ const TIMEOUT_S = 10;
 export const getProviderName = ({ id, display_name = id }: Pick<OidcSetting, "id" | "display_name">): string =>
   display_name;
 
+/** Returns the claims of both sources. That an address is verified counts only for the address of the source that says so. */
+export const mergeClaims = (idToken: Claims, userInfo: Readonly<Record<string, unknown>>): Claims => {
+  const merged = { ...userInfo, ...idToken };
+  const isOtherAddress = idToken.email !== undefined && idToken.email !== userInfo.email;
+  return isOtherAddress ? { ...merged, email_verified: idToken.email_verified } : merged;
+};
+
 export class OidcClient {
   readonly setting: OidcSetting;
   readonly #clock: Clock;
@@ -124,7 +131,7 @@ export class OidcClient {
   async #loadClaims(library: Library, config: Configuration, access_token: string, claims: Claims): Promise<Claims> {
     if (!config.serverMetadata().userinfo_endpoint) return claims;
     const userInfo = await library.fetchUserInfo(config, access_token, claims.sub);
-    return { ...userInfo, ...claims };
+    return mergeClaims(claims, userInfo);
   }
 
   async #withErrors<T>(work: (library: Library, config: Configuration) => Promise<T>): Promise<T> {

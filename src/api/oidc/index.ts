@@ -72,7 +72,7 @@ export const oidc = (ctx: ApiContext) => {
     const { cookie } = await openSession(ctx, user, request, provenFactors, changes, {
       login_type: "oidc",
       revokesKeys,
-      keeps: (key_id) => storeOidcSession(ctx, client, user, key_id, completed),
+      keeps: (key_id) => storeOidcSession(ctx, client, key_id, completed),
     });
     return withCookies(redirect(state.back, 307), cookie, clearedCookie);
   };

@@ -10,6 +10,8 @@ const MAX_NAMED = 5;
 
 export type Groups = {
   readonly groups: readonly string[];
+  /** The provider left the groups out: because the person has too many (`too-many`), or for a reason that it does not tell. */
+  readonly missing?: "too-many" | "unknown";
   /** Remarks for administrators, one sentence each. */
   readonly remarks: readonly string[];
 };
@@ -29,11 +31,13 @@ export const readGroups = (claims: Claims, setting: OidcSetting): Groups => {
   const mapping = listMappedNames(setting);
   const claim = claimAt(claims, groups_claim);
   if (claim === undefined) {
-    if (mapping.length === 0) return { groups: [], remarks: [] };
-    const remark = isElsewhere(claims, groups_claim)
-      ? `The provider left the claim ${groups_claim} out because this person has too many groups. Let it send only the groups that are assigned to this application, or map roles of the application instead.`
-      : `The claim ${groups_claim} is missing. Check groups_claim, the scopes, and what the provider sends to this client.`;
-    return { groups: [], remarks: [remark] };
+    const missing = isElsewhere(claims, groups_claim) ? "too-many" : "unknown";
+    if (mapping.length === 0) return { groups: [], missing, remarks: [] };
+    const remark =
+      missing === "too-many"
+        ? `The provider left the claim ${groups_claim} out because this person has too many groups. Let it send only the groups that are assigned to this application, or map roles of the application instead.`
+        : `The claim ${groups_claim} is missing. Check groups_claim, the scopes, and what the provider sends to this client.`;
+    return { groups: [], missing, remarks: [remark] };
   }
   const values = Array.isArray(claim) ? claim : [claim];
   const texts = values.filter((value): value is string => typeof value === "string" && value !== "");

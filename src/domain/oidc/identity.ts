@@ -37,11 +37,16 @@ export const removeRemarks = (identity: Identity): Identity => ({ ...identity, r
 export const signInForbidden = (message: string, detail = ""): AppError =>
   new AppError("forbidden", message, { detail });
 
-/** Throws 403 with a readable message unless the provider sends an address that is verified or trusted and allowed. */
-export const toIdentity = (client: Provider, claims: Claims): Identity => {
+/**
+ * Throws 403 with a readable message unless the provider sends an address that is verified or trusted and allowed. Without groups, a sign-in
+ * gives the person no roles. It changes none if the provider left out too many groups, nor does a later check (`isRecheck`): at a refresh, many
+ * providers send no groups.
+ */
+export const toIdentity = (client: Provider, claims: Claims, { isRecheck = false } = {}): Identity => {
   const { setting } = client;
-  const { groups, remarks } = readGroups(claims, setting);
-  const roles = findRoles(setting, groups);
+  const { groups, missing, remarks } = readGroups(claims, setting);
+  const isUnknown = missing === "too-many" || (missing !== undefined && isRecheck);
+  const roles = isUnknown ? undefined : findRoles(setting, groups);
   const username = claimAt(claims, setting.username_claim ?? "preferred_username");
   return {
     subject: claims.sub,
@@ -50,7 +55,7 @@ export const toIdentity = (client: Provider, claims: Claims): Identity => {
     username: typeof username === "string" ? username.slice(0, MAX_NAME_LENGTH) : "",
     name: typeof claims.name === "string" ? toLine(claims.name).slice(0, MAX_NAME_LENGTH).trim() : "",
     ...(roles ? { roles } : {}),
-    memberships: findMemberships(setting, groups),
+    memberships: isUnknown ? {} : findMemberships(setting, groups),
     remarks,
   };
 };

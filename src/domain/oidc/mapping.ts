@@ -6,7 +6,7 @@ import { insertNotification } from "#db/notifications/notifications.ts";
 import { insertAudit } from "#db/reports/audit/audit.ts";
 import { endMembership, insertMember, listMemberships, updateMember } from "#db/users/members.ts";
 import { findOrganizationByName } from "#db/users/organizations.ts";
-import { findOtherOwner, type User, updateUser } from "#db/users/users.ts";
+import { findOtherOwner, guardOwner, type User, updateUser } from "#db/users/users.ts";
 import { markLossesOfMemberRoles, markLossesOfRoles } from "#db/workspaces/sharing.ts";
 import type { DomainContext } from "../context.ts";
 import { endSharesWith } from "../organizations/end-shares.ts";
@@ -60,15 +60,15 @@ const applyRoles = async (
   lost: string[],
 ): Promise<Statement[]> => {
   if (!granted) return [];
-  const isLastOwner =
-    user.roles.includes("owner") &&
-    !granted.includes("owner") &&
-    !(await ctx.store.get(findOtherOwner({ id: user.id })));
-  const roles = isLastOwner ? [...granted, "owner"] : granted;
+  const losesOwner = user.roles.includes("owner") && !granted.includes("owner");
+  const otherOwner = losesOwner ? await ctx.store.get(findOtherOwner({ id: user.id })) : undefined;
+  const roles = losesOwner && !otherOwner ? [...granted, "owner"] : granted;
   if (isSame(roles, user.roles)) return [];
   lost.push(...findMissing(user.roles, roles).map((role) => `the role ${role}`));
   const now = ctx.clock.now();
   return [
+    // Two owners must not lose the role at once.
+    ...(otherOwner ? [guardOwner({ id: otherOwner.id })] : []),
     ...markLossesOfRoles(user, roles, now),
     updateUser(user.id, { roles, updated_at: now }),
     auditUserChanged(user, { roles }, now),

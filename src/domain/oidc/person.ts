@@ -9,11 +9,11 @@ import { deleteKeysByUser, listKeyHashes } from "#db/users/api-keys.ts";
 import { findInvitationByEmail, findInvitationByToken, type InvitationRow } from "#db/users/invitations.ts";
 import { insertMember, type Member } from "#db/users/members.ts";
 import { findAnyOidcLink, findOidcLink, guardUnlinked, insertOidcLink } from "#db/users/oidc-links.ts";
-import { findUser, findUserByEmail, insertUser, type User } from "#db/users/users.ts";
+import { findUser, findUserByEmail, insertUser, type User, updateUser } from "#db/users/users.ts";
 import { markLossesOfUser } from "#db/workspaces/sharing.ts";
 import type { DomainContext } from "../context.ts";
 import { makeAccount } from "../invitations/accept.ts";
-import { auditUserCreated } from "../users/audit.ts";
+import { auditUserChanged, auditUserCreated } from "../users/audit.ts";
 import { getDefaultOrganization, PREBUILDS_USER_ID } from "../users/first-user.ts";
 import { findFreeUsername } from "../users/free-username.ts";
 import { makeUser } from "../users/new-user.ts";
@@ -59,7 +59,8 @@ export const findOrCreatePerson = async (
 /**
  * Returns an account with this address that has no link yet, if the operator lets this provider link accounts. An address alone never gives
  * access to a linked account: providers reassign addresses, and not every provider is trusted with every account. The link revokes the
- * account's keys, because the person who created the account can have made them. The password stays (rule OI-5).
+ * account's keys and its password, because another person can have created the account. The password stays if the sign-in also takes a second
+ * factor of the account, and for owners: the password of one of them must work when the provider does not (rule OI-5).
  */
 const linkAccount = async (
   ctx: DomainContext,
@@ -91,23 +92,35 @@ const linkAccount = async (
     );
   }
   requireActive(user);
+  const now = ctx.clock.now();
   const keys = await ctx.store.all(listKeyHashes({ user_id: user.id }));
+  const losesPassword =
+    user.login_type === "password" &&
+    !user.roles.includes("owner") &&
+    (await ctx.accounts.factors.listMethods(user.id)).length === 0;
+  const withoutPassword = { login_type: "oidc", password_hash: "" } as const;
   const notice = insertNotification({
-    now: ctx.clock.now(),
+    now,
     user_id: user.id,
-    kind: "sign_in_linked",
+    kind: losesPassword ? "sign_in_replaced" : "sign_in_linked",
     values: { provider: name },
     path: "/account/security",
     dedupe: `sign_in_linked:${uuid()}`,
   });
   const statements = [
     guardUnlinked({ user_id: user.id }),
-    markLossesOfUser(user.id, ctx.clock.now()),
+    markLossesOfUser(user.id, now),
     deleteKeysByUser({ user_id: user.id, except: "" }),
     ...writeLink(ctx, setting.issuer, identity, user),
-    ...(keys.length > 0 ? [notice] : []),
+    ...(losesPassword
+      ? [
+          updateUser(user.id, { ...withoutPassword, updated_at: now }),
+          auditUserChanged(user, { login_type: withoutPassword.login_type }, now),
+        ]
+      : []),
+    ...(keys.length > 0 || losesPassword ? [notice] : []),
   ];
-  return { user, statements, revokesKeys: true };
+  return { user: losesPassword ? { ...user, ...withoutPassword } : user, statements, revokesKeys: true };
 };
 
 /** Returns the invitation of the link they followed, or one for their verified address. Rejects when the link is for another address. */

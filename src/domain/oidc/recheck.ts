@@ -5,8 +5,14 @@ import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { insertAudit } from "#db/reports/audit/audit.ts";
-import { deleteKey } from "#db/users/api-keys.ts";
-import { claimOidcSession, listDueOidcSessions, type OidcSession, updateOidcSession } from "#db/users/oidc-sessions.ts";
+import { deleteKey, deleteSessionsByUser } from "#db/users/api-keys.ts";
+import {
+  claimOidcSession,
+  findOtherOidcSession,
+  listDueOidcSessions,
+  type OidcSession,
+  updateOidcSession,
+} from "#db/users/oidc-sessions.ts";
 import { findUser } from "#db/users/users.ts";
 import { type OidcClient, OidcError, type SignInResult } from "#src/authentication/oidc.ts";
 import { stopForbiddenLocal } from "../builds/local-limits.ts";
@@ -69,7 +75,7 @@ const applyRecheck = async (
     await ctx.store.commit([sessionUpdate]);
     return;
   }
-  const { user, changes } = await admitPerson(ctx, client, toIdentity(client, claims));
+  const { user, changes } = await admitPerson(ctx, client, toIdentity(client, claims, { isRecheck: true }));
   if (user.id !== user_id) throw new AppError("forbidden", "The provider names another person.");
   await ctx.store.commit([sessionUpdate, ...changes]);
   if (changes.length === 0) return;
@@ -85,8 +91,10 @@ const endSession = async (
   reason: string,
 ): Promise<void> => {
   const user = await ctx.store.get(findUser({ id: user_id }));
+  const isLast = !(await ctx.store.get(findOtherOidcSession({ key_id, user_id })));
   await ctx.store.commit([
-    deleteKey(key_id),
+    // Without another session that the provider still confirms, sessions of the command line end, too: they came from one of these.
+    isLast ? deleteSessionsByUser({ user_id, except: "" }) : deleteKey(key_id),
     insertAudit({
       now: ctx.clock.now(),
       action: "logout",
@@ -96,5 +104,5 @@ const endSession = async (
       additional: { provider, reason },
     }),
   ]);
-  ctx.topics.publish("key_gone", key_id, {});
+  ctx.topics.publish("key_gone", isLast ? user_id : key_id, {});
 };

@@ -1,10 +1,9 @@
 // Stores the provider's tokens with a session, to check whether the person is still active and to end the session at the provider too
-// (rules OI-13, OI-14). Only for people who sign in only at the provider.
+// (rules OI-13, OI-14).
 
 import { log } from "#base/log.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { findOidcSession, insertOidcSession, type OidcSession } from "#db/users/oidc-sessions.ts";
-import type { User } from "#db/users/users.ts";
 import type { SignInResult } from "#src/authentication/oidc.ts";
 import type { DomainContext } from "../context.ts";
 import type { Provider } from "./identity.ts";
@@ -42,11 +41,10 @@ export const toTokenColumns = (
 export const storeOidcSession = (
   ctx: DomainContext,
   { setting }: Provider,
-  user: Pick<User, "login_type">,
   key_id: string,
   completed: SignInResult,
 ): Statement[] =>
-  user.login_type === "oidc" && (completed.refresh_token !== undefined || setting.sign_out_at_provider === true)
+  completed.refresh_token !== undefined || setting.sign_out_at_provider === true
     ? [
         insertOidcSession({
           key_id,

@@ -188,6 +188,15 @@ export const NOTICE_KINDS = {
     body: "{provider} was added to your account. All other sessions ended, and your tokens and application grants were revoked: create the ones you still need again. If you did not do this, ask an administrator to remove the sign-in.",
     action: "Open account settings",
   },
+  sign_in_replaced: {
+    id: "6f1c2b7a-1d0e-4a53-9c35-52f4a7be0042",
+    name: "Sign-in replaced",
+    group: ADMINISTRATION,
+    mail: true,
+    title: "You now sign in with {provider}",
+    body: "{provider} replaced the password of your account. All other sessions ended, and your tokens and application grants were revoked: create the ones you still need again. If you did not do this, ask an administrator to remove the sign-in.",
+    action: "Open account settings",
+  },
   key_created: {
     id: "6f1c2b7a-1d0e-4a53-9c35-52f4a7be0026",
     name: "Token created for you",

@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import { configureLogging, resetLogging } from "#base/log.ts";
 import type { Inbox } from "#schema/notifications/notification.ts";
 import type { OidcTrial } from "#schema/users/oidc.ts";
+import { mergeClaims } from "#src/authentication/oidc.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { testInProcess } from "#test/support/in-process.ts";
 import { fetchStatus, newPerson } from "../users/people.ts";
@@ -188,4 +189,12 @@ test("[OI-12] only an owner can start a trial, which is valid once and only for 
   const listed = JSON.stringify(await admin.get("/api/v2/users/oidc"));
   expect(listed).toContain(CLIENT.client_id);
   expect(listed).not.toContain(CLIENT.client_secret);
+});
+
+test("[OI-4] the mark of a verified address counts only for the address of the source that sends it", () => {
+  const userInfo = { sub: "eve", email: "eve@example.com", email_verified: true };
+  expect(mergeClaims({ sub: "eve" }, userInfo)).toEqual(userInfo);
+  expect(mergeClaims({ sub: "eve", email: "eve@example.com" }, userInfo)).toEqual(userInfo);
+  const changed = mergeClaims({ sub: "eve", email: "alice@example.com" }, userInfo);
+  expect([changed.email, changed.email_verified]).toEqual(["alice@example.com", undefined]);
 });

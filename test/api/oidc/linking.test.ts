@@ -1,7 +1,11 @@
 // Linking accounts by email address. Reassigned addresses, weaker providers and incomplete sign-ins give no access.
 import { expect, test } from "bun:test";
+import { findUser, listOwners, updateUser } from "#db/users/users.ts";
+import { toIdentity } from "#domain/oidc/identity.ts";
+import { applyMapping } from "#domain/oidc/mapping.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { testInProcess } from "#test/support/in-process.ts";
+import { getContext } from "#test/support/seed.ts";
 import { startTestServer } from "#test/support/server.ts";
 import { enrollApp, SECOND_FACTOR_PATH } from "../factors/people.ts";
 import { fetchStatus, newPerson, PASSWORD } from "../users/people.ts";
@@ -83,14 +87,51 @@ test("[OI-5] linking an identity revokes the account's existing sessions and tok
     (await linked.client.get<{ notifications: { title: string; content: string }[] }>("/api/v2/notifications/inbox"))
       .notifications;
   expect(await listNotifications()).toMatchObject([
-    { title: "You can now sign in with linking", content: expect.stringContaining("your tokens") },
+    { title: "You now sign in with linking", content: expect.stringContaining("replaced the password") },
   ]);
-  // The password still works, and later sign-ins revoke nothing.
-  const passwordClient = await client.withToken(undefined).signIn("una@example.com", PASSWORD);
+  // Another person can have chosen the password. Later sign-ins revoke nothing.
+  await expect(client.withToken(undefined).signIn("una@example.com", PASSWORD)).rejects.toThrow("Incorrect");
+  expect((await getUser(linked.client)).login_type).toBe("oidc");
+  expect(await listEntries("una")).toContain("write user");
   await signIn(person("una"), "linking");
   expect(await listNotifications()).toHaveLength(1);
-  for (const session of [linked.client, passwordClient])
-    expect(await fetchStatus(session, "GET", "/users/me")).toBe(200);
+  expect(await fetchStatus(linked.client, "GET", "/users/me")).toBe(200);
+});
+
+test("[OI-5] an owner keeps the password, for the day on which the provider does not work", async () => {
+  const { client, user } = await newPerson(admin, "ova");
+  await admin.put(`/api/v2/users/${user.id}/roles`, { roles: ["owner"] });
+  const linked = await signIn(person("ova"), "linking");
+  expect((await getUser(linked.client)).id).toBe(user.id);
+  const passwordClient = await client.withToken(undefined).signIn("ova@example.com", PASSWORD);
+  expect((await getUser(passwordClient)).login_type).toBe("password");
+});
+
+testInProcess("[OI-7] two owners cannot lose the role at the same moment", async () => {
+  const ctx = getContext(world.server);
+  const provider = ctx.oidc.get("mapped");
+  const users = await Promise.all(
+    ["olaf", "olga"].map(async (name) => {
+      const { user } = await newPerson(admin, name);
+      await admin.put(`/api/v2/users/${user.id}/roles`, { roles: ["owner"] });
+      return user.id;
+    }),
+  );
+  const others = (await ctx.store.all(listOwners({}))).filter(({ id }) => !users.includes(id));
+  const setRoles = (roles: string[]) =>
+    ctx.store.commit(others.map(({ id }) => updateUser(id, { roles, updated_at: clock.now() })));
+  await setRoles([]);
+  const changes = await Promise.all(
+    users.map(async (id) => {
+      const user = await ctx.store.get(findUser({ id }));
+      if (!user) throw new Error("no user");
+      const identity = { ...toIdentity(provider, person(user.username, { groups: [] })), memberships: {} };
+      return await applyMapping(ctx, provider, identity, { user });
+    }),
+  );
+  const outcomes = await Promise.allSettled(changes.map((statements) => ctx.store.commit(statements)));
+  await setRoles(["owner"]);
+  expect(outcomes.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
 });
 
 test("[OI-5] links an account created for a provider only through a provider that may link accounts", async () => {

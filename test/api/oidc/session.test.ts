@@ -71,7 +71,8 @@ test("[OI-10] does not change a value that another account uses, and notifies th
 });
 
 test("[OI-10] an account with a password keeps its address and names", async () => {
-  await newPerson(admin, "pia");
+  const { user } = await newPerson(admin, "pia");
+  await admin.put(`/api/v2/users/${user.id}/roles`, { roles: ["owner"] });
   await signIn(person("pia"));
   const { client } = await signIn(person("pia", { email: "pia.new@example.com", preferred_username: "pia-new" }));
   expect(await getUser(client)).toMatchObject({ username: "pia", email: "pia@example.com" });
@@ -103,6 +104,42 @@ test("[OI-13] ends a session that the provider has ended, but keeps it while the
   expect(await fetchStatus(admin.withToken(token), "GET", "/users/me")).toBe(200);
   idp.isBroken = false;
   await idp.revoke("eve");
+  await useForAnHour(token);
+  await until(async () => {
+    clock.advance(60_000);
+    return (await fetchStatus(admin.withToken(token), "GET", "/users/me")) === 401;
+  });
+});
+
+test("[OI-13] a provider that sends no groups at a check takes no roles", async () => {
+  const { token } = await signIn(person("rita", { groups: ["audit"] }), "kept");
+  idp.set(person("rita", { name: "Rita R." }));
+  await useForAnHour(token);
+  const client = admin.withToken(token);
+  await until(async () => {
+    clock.advance(60_000);
+    return (await getUser(client)).name === "Rita R.";
+  });
+  expect((await getUser(client)).roles.map(({ name }) => name)).toEqual(["auditor"]);
+});
+
+test("[OI-13] with the last session that the provider confirms, sessions of the command line end, but no tokens", async () => {
+  const { token, client } = await signIn(person("yan"), "kept");
+  const cli = await client.post<{ key: string }>("/api/v2/users/me/keys");
+  const apiToken = await client.post<{ key: string }>("/api/v2/users/me/keys/tokens", { token_name: "kept" });
+  await idp.revoke("yan");
+  await useForAnHour(token);
+  await until(async () => {
+    clock.advance(60_000);
+    return (await fetchStatus(admin.withToken(cli.key), "GET", "/users/me")) === 401;
+  });
+  expect(await fetchStatus(admin.withToken(apiToken.key), "GET", "/users/me")).toBe(200);
+});
+
+test("[OI-13] the session of a linked account ends as well", async () => {
+  await newPerson(admin, "lea");
+  const { token } = await signIn(person("lea"), "open");
+  await idp.revoke("lea");
   await useForAnHour(token);
   await until(async () => {
     clock.advance(60_000);
