@@ -79,8 +79,16 @@ export class EndingClock implements Clock, Disposable {
 /** The time of something that has not happened, for clients that require the member. */
 export const NEVER = "0001-01-01T00:00:00Z";
 
-/** Formats a time as RFC 3339 in UTC with milliseconds, like every time in a response (facts/platform 3.1). */
-export const toRfc3339 = (ms: number): string => new Date(ms).toISOString();
+/** The first and the last time with a year of four digits. */
+const MIN_TIME_MS = -62_135_596_800_000;
+const MAX_TIME_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
+
+/**
+ * Formats a time as RFC 3339 in UTC with milliseconds, like every time in a response (facts/platform 3.1). A time that the format cannot
+ * express becomes the nearest one that it can, so that one such row does not make a list unreadable.
+ */
+export const toRfc3339 = (ms: number): string =>
+  new Date(Math.max(MIN_TIME_MS, Math.min(ms, MAX_TIME_MS))).toISOString();
 
 /** Formats a time as RFC 3339, or returns undefined for one that has not happened, so that the response omits it. */
 export const toOptionalRfc3339 = (ms: number | null | undefined): string | undefined =>

@@ -34,3 +34,6 @@ export const modelSpend = {
   unpriced_request_count: count("The number of calls whose model had no price. They are not included in any sum."),
   ...tokenCounts,
 };
+
+/** A hundred years: the end of a longer duration could be a time that no date can express. */
+export const MAX_DURATION_MS = 100 * 365 * 86_400_000;

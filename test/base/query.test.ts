@@ -1,6 +1,8 @@
 // The search language of `q`, and how it handles arbitrary input.
+
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { toRfc3339 } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { SearchQuery } from "#base/query.ts";
 
@@ -124,4 +126,9 @@ test("[QG-8] any input gives a result or a 400, never anything else, in time pro
     }),
   );
   new SearchQuery('a:"'.repeat(30_000)).text("a");
+});
+
+test("[HT-28] a time beyond the calendar is shown as its end, so that one row does not make a list unreadable", () => {
+  expect([9e15, Number.MAX_SAFE_INTEGER].map(toRfc3339)).toEqual(Array(2).fill("9999-12-31T23:59:59.999Z"));
+  expect(toRfc3339(-1e17)).toBe("0001-01-01T00:00:00.000Z");
 });

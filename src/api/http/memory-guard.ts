@@ -14,7 +14,7 @@ const FILLING_SHARE = 2 / 3;
 const CHECK_INTERVAL_MS = 20;
 /** Closing takes a moment to free the memory; until then, no one else loses connections. */
 const RELIEF_INTERVAL_MS = 1_000;
-const CRITICAL_RELIEF_INTERVAL_MS = 250;
+const CRITICAL_RELIEF_INTERVAL_MS = 50;
 /** A holder whose closed connections have freed nothing keeps the next ones for this long, unless memory is nearly used up. */
 const SPARED_MS = 600_000;
 /** Memory that stays short for this long is filled by holders with few connections. */
@@ -26,6 +26,8 @@ const MAX_KEPT = 16;
 const MAX_KEPT_LONGER = 4;
 /** The share of the memory that unfinished messages of one holder may occupy while memory is short. */
 const KEPT_SHARE = 1 / 4;
+/** The same for all holders of more than MAX_KEPT_LONGER connections together. */
+const KEPT_SHARE_TOGETHER = 1 / 2;
 
 type GuardOptions<T> = {
   readonly clock: Clock;
@@ -42,7 +44,7 @@ type Pressure = "none" | "short" | "lasting" | "critical";
 
 /**
  * Limits connections by the memory of the whole process, because the runtime does not report the memory of each connection. While memory is
- * short, the guard closes all connections of the holder with the most, one holder each second; four each second while it is critical. What
+ * short, the guard closes all connections of the holder with the most, one holder each second; twenty each second while it is critical. What
  * that frees shows whether the holder had filled the memory.
  */
 export class MemoryGuard<T> {
@@ -130,9 +132,15 @@ export class MemoryGuard<T> {
     return now - this.#shortSince > LASTING_MS ? "lasting" : "short";
   }
 
-  /** Returns the number of connections that a holder keeps. */
+  /** Returns the number of connections that a holder keeps: fewer, the more holders have many. */
   #countKept(pressure: Pressure): number {
-    return pressure === "short" ? this.#maxKept : Math.min(this.#maxKept, MAX_KEPT_LONGER);
+    const least = Math.min(this.#maxKept, MAX_KEPT_LONGER);
+    if (pressure !== "short") return least;
+    const manyCount = [...this.#heldBy.values()].filter(({ size }) => size > least).length;
+    const share = Math.floor(
+      shareOfMemory(KEPT_SHARE_TOGETHER) / this.#options.maxMessageBytes / Math.max(1, manyCount),
+    );
+    return Math.max(least, Math.min(this.#maxKept, share));
   }
 
   /** Spares the last holder if closing its connections has not freed the memory of a single message, not even for a moment. */
@@ -151,8 +159,9 @@ export class MemoryGuard<T> {
 
   /** Returns the holder with the most connections that may lose them. */
   #findLargest(pressure: Pressure): readonly [string, Set<T>] | undefined {
+    const keptCount = this.#countKept(pressure);
     return [...this.#heldBy]
-      .filter(([holder, { size }]) => size > this.#countKept(pressure) && !this.#isSpared(holder, pressure))
+      .filter(([holder, { size }]) => size > keptCount && !this.#isSpared(holder, pressure))
       .reduce<readonly [string, Set<T>] | undefined>(
         (most, one) => (most === undefined || one[1].size > most[1].size ? one : most),
         undefined,

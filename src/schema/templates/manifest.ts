@@ -3,6 +3,7 @@
 // workspace.id }}, {{ workspace.port }}, {{ owner.username }}, {{ owner.email }}, which are filled in for each build.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { codingAgentName } from "../ai/coding-agents.ts";
+import { MAX_DURATION_MS } from "../fields.ts";
 import { lineText, templatedIcon } from "../text.ts";
 import type {
   GeneratedAgent,
@@ -105,7 +106,7 @@ export const ManifestPreset = t.Object(
         t.Object(
           {
             instances: t.Integer({ minimum: 0, maximum: 100 }),
-            ttl_ms: t.Optional(t.Integer({ minimum: 0 })),
+            ttl_ms: t.Optional(t.Integer({ minimum: 0, maximum: MAX_DURATION_MS })),
             /** Numbers for other times: the matching entry is used, or the largest if several match. */
             schedule: t.Optional(
               t.Object(
@@ -283,9 +284,9 @@ export const ManifestResource = t.Object(
 export const ManifestSchedule = t.Object(
   {
     /** Milliseconds until a started workspace is stopped; 0 = never. */
-    default_ttl_ms: t.Optional(t.Integer({ minimum: 0 })),
-    activity_bump_ms: t.Optional(t.Integer({ minimum: 0 })),
-    time_til_dormant_ms: t.Optional(t.Integer({ minimum: 0 })),
+    default_ttl_ms: t.Optional(t.Integer({ minimum: 0, maximum: MAX_DURATION_MS })),
+    activity_bump_ms: t.Optional(t.Integer({ minimum: 0, maximum: MAX_DURATION_MS })),
+    time_til_dormant_ms: t.Optional(t.Integer({ minimum: 0, maximum: MAX_DURATION_MS })),
   },
   closed,
 );

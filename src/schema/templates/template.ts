@@ -3,14 +3,14 @@
 import { type Static, Type as t } from "@sinclair/typebox";
 import { WEEKDAYS } from "#base/schedule/weekdays.ts";
 import { CODING_AGENT_NAME } from "../ai/coding-agents.ts";
-import { iconUrl, time, uuid } from "../fields.ts";
+import { iconUrl, MAX_DURATION_MS, time, uuid } from "../fields.ts";
 import { oneOf } from "../one-of.ts";
 import { named, namedObject } from "../shape-names.ts";
 import { iconText, linesText, trimmedText } from "../text.ts";
 import { PortShareLevel } from "../workspaces/port-share.ts";
 import { wakeLevel } from "../workspaces/wake.ts";
 
-const ms = (description: string) => t.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description });
+const ms = (description: string) => t.Integer({ minimum: 0, maximum: MAX_DURATION_MS, description });
 
 const days = (description: string) => t.Array(Weekday, { maxItems: 7, uniqueItems: true, description });
 const Weekday = named("Weekday", t.Union(WEEKDAYS.map((day) => t.Literal(day))));

@@ -2,6 +2,8 @@
 import { describe, expect, test } from "bun:test";
 import { deflateRawSync } from "node:zlib";
 import { systemClock } from "#base/clock.ts";
+import { shareOfMemory } from "#base/system/memory.ts";
+import { MemoryGuard } from "#src/api/http/memory-guard.ts";
 import { Sockets } from "#src/api/http/socket.ts";
 import { Client } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
@@ -261,6 +263,29 @@ test("[AX-30] while memory is short, the agents of one user count together, howe
   expect(countOpen(bob)).toBe(8);
 });
 
+test("[AX-30] while memory is short, many users with many WebSockets keep fewer each", () => {
+  const clock = new ManualClock();
+  const closed: string[] = [];
+  const guard = new MemoryGuard<string>({
+    clock,
+    readUsedBytes: () => shareOfMemory(0.8),
+    maxMessageBytes: shareOfMemory(1 / 64),
+    close: (connection) => closed.push(connection),
+  });
+  const open = (user: string, count: number): void => {
+    for (let i = 0; i < count; i++) guard.add(user, `${user} ${i}`);
+  };
+  open("eve", 10);
+  open("mallory", 9);
+  open("bob", 3);
+  clock.advance(1_000);
+  expect(closed).toEqual([]);
+  open("trudy", 9);
+  open("oscar", 9);
+  clock.advance(1_000);
+  expect(closed).toEqual(Array.from({ length: 10 }, (_, i) => `eve ${i}`));
+});
+
 test("[AX-30] while memory is nearly used up, several users with few WebSockets each lose them, too", async () => {
   using story = openMemoryStory();
   const { clock, memory } = story;
@@ -272,9 +297,9 @@ test("[AX-30] while memory is nearly used up, several users with few WebSockets 
   expect([story.sockets.counts.open, ...crowd.map(countOpen)]).toEqual([52, 16, 16, 16]);
 
   memory.usedShare = 0.9;
-  clock.advance(250);
+  clock.advance(60);
   await until(() => countOpen(crowd.flat()) === 32);
-  clock.advance(500);
+  clock.advance(120);
   await until(() => countOpen(crowd.flat()) === 0);
   clock.advance(5_000);
   expect(countOpen(alice)).toBe(4);

@@ -183,6 +183,7 @@ describe("changing and deleting", () => {
       { name: "x".repeat(33) },
       { display_name: " blank" },
       { default_ttl_ms: -1 },
+      { default_ttl_ms: 9_000_000_000_000_000 },
       { autostart_requirement: { days_of_week: ["someday"] } },
       { max_port_share_level: "everybody" },
     ]) {
