@@ -1,10 +1,12 @@
 // Server-sent events (text/event-stream) for strict parsers: an `event:` line, at most one `data:` line, an empty line, and nothing else.
-// Buffers are bounded: the stream of a client that does not read is ended (rules EV-1 to EV-3).
+// Buffers are bounded: the stream of a client that does not read is ended (rules EV-1 to EV-5).
+import type { Clock, Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { ApiContext } from "../context.ts";
 import type { Backlog } from "./backlog.ts";
 import { getCaller } from "./caller.ts";
 import { toHolder } from "./holders.ts";
+import { CLOSE_TIMEOUT_MS } from "./socket.ts";
 
 /** Maximum bytes waiting for a client before its stream is ended. */
 const MAX_WAITING_BYTES = 512 * 1024;
@@ -17,28 +19,38 @@ const HEADERS = {
   "x-accel-buffering": "no",
 };
 
-/** One open stream. */
+export type EventStreamOptions = {
+  readonly clock: Clock;
+  readonly backlog: Backlog;
+  readonly holder: string | undefined;
+  /** Called once when nothing more is sent, because either side has ended the stream. */
+  readonly onEnded: () => void;
+  /** Called once after that, when nothing waits for the client any longer. */
+  readonly onClosed: () => void;
+  /** Must cut the connection although its client does not read. */
+  readonly cut: () => void;
+};
+
+/** One stream: `open`, then `ending` while its client reads what waits, then `closed`. */
 export class EventStream {
   readonly #controller: ReadableStreamDefaultController<Uint8Array>;
-  readonly #onClosed: () => void;
-  readonly #backlog: Backlog;
-  readonly holder: string | undefined;
-  #isOpen = true;
+  readonly #options: EventStreamOptions;
+  #state: "open" | "ending" | "closed" = "open";
   /**
    * Size of the largest event since the runtime last asked for more. The runtime takes one event out of the queue and holds it until the
    * network has room.
    */
   #heldBytes = 0;
   #wake: (() => void) | undefined;
+  #closeTimer: Timer | undefined;
 
-  constructor(
-    controller: ReadableStreamDefaultController<Uint8Array>,
-    { onClosed, backlog, holder }: { onClosed: () => void; backlog: Backlog; holder: string | undefined },
-  ) {
+  constructor(controller: ReadableStreamDefaultController<Uint8Array>, options: EventStreamOptions) {
     this.#controller = controller;
-    this.#onClosed = onClosed;
-    this.#backlog = backlog;
-    this.holder = holder;
+    this.#options = options;
+  }
+
+  get holder(): string | undefined {
+    return this.#options.holder;
   }
 
   /**
@@ -54,7 +66,11 @@ export class EventStream {
 
   /** Returns the number of bytes that the client has not read yet. */
   get waiting(): number {
-    return this.#isOpen ? this.#queuedBytes + this.#heldBytes : 0;
+    return this.#state === "closed" ? 0 : this.#queuedBytes + this.#heldBytes;
+  }
+
+  get #isOpen(): boolean {
+    return this.#state === "open";
   }
 
   /** As counted by the queuing strategy. */
@@ -75,33 +91,49 @@ export class EventStream {
   /** Called when the client has read what was waiting. */
   onPull(): void {
     this.#heldBytes = 0;
-    this.#backlog.note(this);
+    this.#options.backlog.note(this);
+    if (this.#state === "ending") this.#close();
     this.#wake?.();
   }
 
   /** Ends the stream immediately because the client is too slow. */
   terminate(): void {
-    if (!this.#isOpen) return;
+    if (this.#state === "closed") return;
     this.onDisconnect();
     log("http").debug("the reader of an event stream is too slow: the stream is ended");
-    // Bun prints any error passed here, with its stack; without one it only cuts the connection.
+    // Bun prints any error passed here, with its stack; without one it only cuts the connection, once the client has read the held event.
     this.#controller.error();
+    this.#options.cut();
   }
 
-  /** Ends the stream after the waiting events have been sent. */
+  /** Ends the stream after the waiting events have been sent. A client that does not read them is cut off after two minutes. */
   end(): void {
     if (!this.#isOpen) return;
-    this.onDisconnect();
-    this.#controller.close();
+    this.#stopSending();
+    if (this.waiting === 0) this.#close();
+    else this.#closeTimer = this.#options.clock.after(CLOSE_TIMEOUT_MS, () => this.terminate());
   }
 
   /** Called when the client has disconnected. */
   onDisconnect(): void {
+    if (this.#state === "closed") return;
+    this.#stopSending();
+    this.#state = "closed";
+    this.#closeTimer?.cancel();
+    this.#options.backlog.forget(this);
+    this.#options.onClosed();
+  }
+
+  #close(): void {
+    this.onDisconnect();
+    this.#controller.close();
+  }
+
+  #stopSending(): void {
     if (!this.#isOpen) return;
-    this.#isOpen = false;
-    this.#backlog.forget(this);
+    this.#state = "ending";
     this.#wake?.();
-    this.#onClosed();
+    this.#options.onEnded();
   }
 
   #write(bytes: Uint8Array): boolean {
@@ -112,7 +144,7 @@ export class EventStream {
     }
     this.#heldBytes = Math.max(this.#heldBytes, bytes.length);
     this.#controller.enqueue(bytes);
-    this.#backlog.note(this);
+    this.#options.backlog.note(this);
     return this.#isOpen;
   }
 }
@@ -144,19 +176,19 @@ export const eventStream = (
   const body = new ReadableStream<Uint8Array>(
     {
       start(controller) {
-        const cleanups = [unregister];
-        const onClosed = (): void => {
-          for (const cleanUp of cleanups) cleanUp();
-        };
+        let cleanUp = (): void => {};
         const newStream = new EventStream(controller, {
-          onClosed,
+          clock: ctx.clock,
           backlog: ctx.sockets.backlog,
           holder: holder.owner ?? holder.who,
+          onEnded: () => cleanUp(),
+          onClosed: unregister,
+          cut: () => ctx.requests.cut(request),
         });
         stream = newStream;
         newStream.ping();
         try {
-          cleanups.push(onOpened(newStream));
+          cleanUp = onOpened(newStream);
         } catch (error) {
           newStream.onDisconnect();
           throw error;

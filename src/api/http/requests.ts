@@ -13,6 +13,8 @@ import type { Destination } from "./placement/placement.ts";
 /** A request that takes longer gets 503; streams and long polls exempt themselves. */
 const REQUEST_TIMEOUT_MS = 60_000;
 const CHECK_INTERVAL_MS = 1_000;
+/** The runtime checks its timeouts every few seconds. */
+const CUT_TIMEOUT_SECONDS = 1;
 /** Requests started per turn of the event loop. The rest of a burst waits, so that reads and pings are served in between. */
 const MAX_STARTED_PER_TURN = 32;
 
@@ -125,6 +127,14 @@ export class Requests {
     this.#server?.timeout(request, 0);
     if (this.#running.delete(request)) this.#exempted.add(request);
     this.#notifyChange();
+  }
+
+  /**
+   * Cuts the connection of a response that is being sent, within a few seconds. The runtime would keep the part that it holds until the
+   * client reads it.
+   */
+  cut(request: Request): void {
+    this.#server?.timeout(request, CUT_TIMEOUT_SECONDS);
   }
 
   /** Returns the number of requests in progress. */

@@ -57,7 +57,7 @@ const AGENT_FACTOR = 10;
 /** The clock is read once per this many frames. */
 const CHECK_INTERVAL_FRAMES = 256;
 /** A client that is being closed may take this long to read the rest and the reason; then it is cut off. */
-const CLOSE_TIMEOUT_MS = 120_000;
+export const CLOSE_TIMEOUT_MS = 120_000;
 /** Maximum bytes waiting for all clients that are being closed; beyond it, the oldest are cut off. */
 const MAX_CLOSING_BYTES = 64 * 1024 * 1024;
 /** A closed socket whose client does not answer the close frame is cut off after this time. */

@@ -1,9 +1,10 @@
 // Clients that do not read their responses: their memory is bounded, and other users are not affected.
 import { expect, test } from "bun:test";
-import { systemClock } from "#base/clock.ts";
+import { type Clock, systemClock } from "#base/clock.ts";
 import { PageSlots } from "#src/api/http/answers/page-slots.ts";
 import { Backlog, type SlowConnection } from "#src/api/http/backlog.ts";
 import { EventStream } from "#src/api/http/event-stream.ts";
+import { Requests } from "#src/api/http/requests.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { RawConnection } from "#test/support/net/raw.ts";
 import { until } from "#test/support/until.ts";
@@ -162,44 +163,103 @@ test("[SK-7] of a hundred holders, as many lose their connections as exceed the 
   expect(cutCount).toBeGreaterThanOrEqual(100 - 21);
 });
 
-test("[SK-7] an event that the network does not take counts as waiting, until its client has read it", async () => {
-  const backlog = new Backlog(0, Number.MAX_SAFE_INTEGER);
-  const streams: EventStream[] = [];
-  await using served = Bun.serve({
+type ServedStream = { readonly stream: EventStream; readonly steps: string[] };
+
+/** Serves event streams. `steps` lists how each has ended. */
+const serveStreams = (clock: Clock, backlog: Backlog) => {
+  const streams: ServedStream[] = [];
+  const requests = new Requests(clock, 10);
+  const served = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
-    fetch: () => {
+    fetch: (request) => {
+      requests.exempt(request);
       let stream: EventStream | undefined;
+      const steps: string[] = [];
       const body = new ReadableStream<Uint8Array>(
         {
           start(controller) {
-            stream = new EventStream(controller, { backlog, holder: "eve", onClosed: () => {} });
-            streams.push(stream);
+            stream = new EventStream(controller, {
+              clock,
+              backlog,
+              holder: "eve",
+              onEnded: () => void steps.push("ended"),
+              onClosed: () => void steps.push("closed"),
+              cut: () => requests.cut(request),
+            });
+            streams.push({ stream, steps });
             stream.ping();
           },
           pull: () => stream?.onPull(),
+          cancel: () => stream?.onDisconnect(),
         },
         new ByteLengthQueuingStrategy({ highWaterMark: 0 }),
       );
       return new Response(body);
     },
   });
-  using reader = new RawConnection(served.url);
-  reader.send("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
-  await reader.until((text) => text.includes("event: ping"));
-  const [stream] = streams;
-  await until(() => stream?.waiting === 0);
-  reader.socket.pause();
-  const event = "x".repeat(16_000_000);
-  stream?.send("data", event);
-  expect(stream?.waiting).toBeGreaterThan(event.length);
+  requests.attach(served);
+  return {
+    served,
+    /** Opens a stream whose client stops reading, and sends it an event. */
+    async openUnread(event: string) {
+      const reader = new RawConnection(served.url);
+      reader.send("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+      await reader.until((text) => text.includes("event: ping"));
+      const { stream, steps } = streams.at(-1) as ServedStream;
+      await until(() => stream.waiting === 0);
+      reader.socket.pause();
+      stream.send("data", event);
+      return { reader, stream, steps };
+    },
+    [Symbol.asyncDispose]: () => served.stop(true),
+  };
+};
+
+const LARGE_EVENT = "x".repeat(16_000_000);
+
+test("[SK-7] an event that the network does not take counts as waiting, until its client has read it", async () => {
+  await using server = serveStreams(systemClock, new Backlog(0, Number.MAX_SAFE_INTEGER));
+  const { reader, stream } = await server.openUnread(LARGE_EVENT);
+  expect(stream.waiting).toBeGreaterThan(LARGE_EVENT.length);
   let hasRoom = false;
-  const room = stream?.waitForRoom(0).then((isOpen) => {
+  const room = stream.waitForRoom(0).then((isOpen) => {
     hasRoom = isOpen;
   });
   await new Promise<void>((resolve) => setImmediate(resolve));
   expect(hasRoom).toBe(false);
   reader.socket.resume();
   await room;
-  expect([hasRoom, stream?.waiting]).toEqual([true, 0]);
+  expect([hasRoom, stream.waiting]).toEqual([true, 0]);
+  reader[Symbol.dispose]();
+});
+
+test("[EV-5] what waits when the server ends a stream counts until its client has read it", async () => {
+  await using server = serveStreams(systemClock, new Backlog(0, Number.MAX_SAFE_INTEGER));
+  const { reader, stream, steps } = await server.openUnread(LARGE_EVENT);
+  stream.end();
+  expect([steps, stream.send("data", "late"), await stream.waitForRoom(0)]).toEqual([["ended"], false, false]);
+  expect(stream.waiting).toBeGreaterThan(LARGE_EVENT.length);
+  reader.socket.resume();
+  const text = await reader.until((received) => received.endsWith("\r\n0\r\n\r\n"));
+  expect(text.length).toBeGreaterThan(LARGE_EVENT.length);
+  expect([steps, stream.waiting]).toEqual([["ended", "closed"], 0]);
+  reader[Symbol.dispose]();
+});
+
+test("[EV-5] [SK-7] a client that does not read an ended stream is cut off after two minutes, or when too much waits", async () => {
+  const clock = new ManualClock();
+  await using server = serveStreams(clock, new Backlog(0, 2.5 * LARGE_EVENT.length));
+  const first = await server.openUnread(LARGE_EVENT);
+  first.stream.end();
+  clock.advance(119_999);
+  expect(first.steps).toEqual(["ended"]);
+  clock.advance(1);
+  expect([first.steps, first.stream.waiting]).toEqual([["ended", "closed"], 0]);
+  const others = [await server.openUnread(LARGE_EVENT), await server.openUnread(LARGE_EVENT)];
+  for (const { stream } of others) stream.end();
+  const last = await server.openUnread(LARGE_EVENT);
+  for (const { steps } of [...others, last]) expect(steps).toEqual(["ended", "closed"]);
+  await until(() => server.served.pendingRequests === 0);
+  for (const { reader } of [first, ...others, last]) reader[Symbol.dispose]();
 });
