@@ -3,14 +3,14 @@
 import { t } from "elysia";
 import { AppError, forbidden, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
-import { PieceCounter } from "#base/network/body-pieces.ts";
+import { PieceCounter, ProgressWatch } from "#base/network/body-pieces.ts";
 import { canUpload, fileAt, remember } from "#domain/templates/uploads.ts";
 import { ARCHIVE_TYPES, type ArchiveType, UploadedFile } from "#schema/templates/file.ts";
 import { streamZip } from "#src/provisioners/archive-convert.ts";
 import { ArchiveError } from "#src/provisioners/archive-entry.ts";
 import type { ApiContext } from "./context.ts";
 import { MAX_UPLOAD_BYTES, makeTooManyChunksError, tooLarge } from "./http/body/body.ts";
-import { DISK, reserveStreamedBody } from "./http/body/budget.ts";
+import { DISK, makeSlowBodyError, reserveStreamedBody, type StreamedReservation } from "./http/body/budget.ts";
 import { callers, getUser, refreshIdentity, type UserCaller } from "./http/caller.ts";
 import { operation } from "./http/operation.ts";
 import { fails } from "./http/responses.ts";
@@ -29,7 +29,7 @@ export const files = (ctx: ApiContext) =>
       },
       {
         user: true,
-        response: { 200: UploadedFile, 201: UploadedFile, ...fails(400, 401, 403, 413, 415, 503) },
+        response: { 200: UploadedFile, 201: UploadedFile, ...fails(400, 401, 403, 408, 413, 415, 503) },
         detail: operation({
           tags,
           operationId: "uploadFile",
@@ -112,12 +112,38 @@ export async function* limitBody(request: Request, limit: number): AsyncGenerato
   await refreshIdentity(request);
 }
 
-/** Like `limitBody`, for a body that is written to the disk: the part that waits in memory is counted. Rejects with 503 beyond the budget. */
+/** Like `limitBody`. Rejects with 408 when the sender is too slow while memory for bodies is short. */
+export async function* limitSlowBody(
+  { clock }: Pick<ApiContext, "clock">,
+  request: Request,
+  limit: number,
+  { isShort }: StreamedReservation,
+): AsyncGenerator<Uint8Array> {
+  const { promise: tooSlow, reject } = Promise.withResolvers<never>();
+  tooSlow.catch(() => {});
+  const progress = new ProgressWatch(clock, () => {
+    if (isShort()) reject(makeSlowBodyError());
+  });
+  const pieces = progress.watch(limitBody(request, limit));
+  try {
+    for (;;) {
+      const { done, value } = await Promise.race([pieces.next(), tooSlow]);
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    progress.stop();
+    // Not awaited, because a read that still waits for the sender ends only with the connection.
+    pieces.return(undefined).catch(() => {});
+  }
+}
+
+/** Like `limitSlowBody`, for a body that is written to the disk: the part that waits in memory is counted. Rejects with 503 beyond the budget. */
 export async function* receiveFile(ctx: ApiContext, request: Request, limit: number): AsyncGenerator<Uint8Array> {
   const sender = { user_id: getUser(request).user_id, address: ctx.addresses.of(request) };
   const reservation = reserveStreamedBody(request, { receiver: DISK, ...sender });
   try {
-    yield* limitBody(request, limit);
+    yield* limitSlowBody(ctx, request, limit, reservation);
   } finally {
     reservation.release();
   }

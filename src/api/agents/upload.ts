@@ -5,7 +5,7 @@ import { loadUsableAgent } from "#domain/agents/find.ts";
 import { MAX_AGENT_FILE_BYTES, uploadToAgent } from "#domain/agents/upload.ts";
 import { UploadedAgentFile } from "#schema/agents/agent-upload.ts";
 import type { ApiContext } from "../context.ts";
-import { limitBody } from "../files.ts";
+import { limitSlowBody } from "../files.ts";
 import { tooLarge } from "../http/body/body.ts";
 import { reserveStreamedBody } from "../http/body/budget.ts";
 import { callers, getUser } from "../http/caller.ts";
@@ -34,15 +34,16 @@ export const agentUpload = (ctx: ApiContext) =>
           throw tooLarge(MAX_AGENT_FILE_BYTES);
         const { agent_id, workspace_id } = await loadUsableAgent(ctx.store, params.workspaceagent, caller);
         const { name, terminal = "", folder = "", replace = false } = query;
+        const plainName = parseName(name);
+        const sender = { user_id: getUser(request).user_id, address: ctx.addresses.of(request) };
+        const reservation = reserveStreamedBody(request, { receiver: workspace_id, ...sender });
         const readBody = async function* (): AsyncGenerator<Uint8Array> {
-          yield* limitBody(request, MAX_AGENT_FILE_BYTES);
+          yield* limitSlowBody(ctx, request, MAX_AGENT_FILE_BYTES, reservation);
           // The agent discards a file whose end does not arrive.
           await loadUsableAgent(ctx.store, params.workspaceagent, getUser(request));
         };
         const body = readBody();
-        const upload = { name: parseName(name), terminal: terminal.toLowerCase(), folder, replace, body };
-        const sender = { user_id: getUser(request).user_id, address: ctx.addresses.of(request) };
-        const reservation = reserveStreamedBody(request, { receiver: workspace_id, ...sender });
+        const upload = { name: plainName, terminal: terminal.toLowerCase(), folder, replace, body };
         try {
           return status(201, await uploadToAgent(ctx, agent_id, upload));
         } finally {

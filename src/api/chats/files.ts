@@ -34,7 +34,7 @@ export const chatFiles = (ctx: ApiContext) => {
       {
         user: true,
         query: t.Object({ organization: t.String({ format: "uuid", description: "The organization of the chat." }) }),
-        response: { 201: UploadedChatFile, ...fails(400, 401, 403, 413, 429, 503) },
+        response: { 201: UploadedChatFile, ...fails(400, 401, 403, 408, 413, 429, 503) },
         detail: operation({
           tags,
           operationId: "uploadChatFile",

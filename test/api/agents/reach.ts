@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { systemClock } from "#base/clock.ts";
+import { type Clock, systemClock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import { Client, type ClientSocket } from "#src/client.ts";
 import { toProgramCommand } from "#test/support/program.ts";
@@ -59,9 +59,12 @@ export const startAgentProcess = async (
   };
 };
 
-export const startReachableAgent = async (options: SeedOptions = {}): Promise<Reachable> => {
+export const startReachableAgent = async (
+  options: SeedOptions = {},
+  clock: Clock = systemClock,
+): Promise<Reachable> => {
   // An explicit clock keeps the server in this process, which is required for seeding agents. The daemon may be the compiled binary.
-  const server = await startTestServer({ clock: systemClock });
+  const server = await startTestServer({ clock });
   const seeded = await seedAgent(server, options);
   const home = mkdtempSync(join(tmpdir(), "slipway-home-"));
   const daemon = await startAgentProcess(server, seeded, home);

@@ -10,6 +10,7 @@ import { MAX_AGENT_FILE_BYTES } from "#domain/agents/upload.ts";
 import type { DirectoryListing } from "#schema/agents/agent-files.ts";
 import { Client } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
 import { RawConnection } from "#test/support/net/raw.ts";
 import { getContext, type SeededAgent, seedAgent, seedUser } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
@@ -77,6 +78,30 @@ test("[PT-8] the server rejects uploads to a workspace while too many others are
   expect(await uploadFile({ name: "refused" }, "x".repeat(5_000_000))).toMatchObject({ status: 503 });
   for (const connection of stalled) connection[Symbol.dispose]();
   await until(async () => (await uploadFile({ name: "accepted", replace: "true" }, "x")).status === 201);
+});
+
+test("[PT-8] [AX-27] an upload that stops returns 408 while half of the memory for bodies is used", async () => {
+  const clock = new ManualClock();
+  await using ownWorld = await startReachableAgent({}, clock);
+  const head = formatHead("POST", ownWorld.path("files?name=stalled"), {
+    Host: ownWorld.server.url.host,
+    "Service-Session-Token": ownWorld.seeded.owner_token,
+    "Content-Type": "application/octet-stream",
+    "Content-Length": 20_000_000,
+  });
+  // Its tunnel is open before the clock is advanced.
+  await until(async () => (await ownWorld.owner.fetch("POST", ownWorld.path("files?name=first"), {})).ok);
+  const stalled = Array.from({ length: 140 }, () => new RawConnection(ownWorld.server.url));
+  for (const connection of stalled) connection.send(`${head}x`);
+  const rejected = await Promise.race(stalled.map(readAnswer));
+  expect([rejected?.status, rejected?.text]).toEqual([503, expect.stringContaining("Too many large request bodies")]);
+  const isSlow = ({ received }: RawConnection): boolean => received.includes("The request body arrives too slowly");
+  await until(() => {
+    clock.advance(1_000);
+    return stalled.some(isSlow);
+  });
+  expect(stalled.find(isSlow)?.received).toStartWith("HTTP/1.1 408");
+  for (const connection of stalled) connection[Symbol.dispose]();
 });
 
 test("[PT-8] the server does not store a file if its sender loses access during the upload", async () => {

@@ -17,6 +17,8 @@ export const readAnswer = async (connection: RawConnection): Promise<Answer | un
   return parse(received);
 };
 
+export const isAnswered = ({ received }: RawConnection): boolean => parse(received) !== undefined;
+
 /** Sends the raw text, and returns the response. */
 export const call = async (url: URL, text: string): Promise<Answer | undefined> => {
   using connection = new RawConnection(url);

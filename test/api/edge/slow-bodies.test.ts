@@ -1,16 +1,19 @@
 // Senders who lose their access while the server waits for the rest of a body.
 import { expect, test } from "bun:test";
+import type { AppError } from "#base/errors.ts";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { UserSecret } from "#schema/users/user-secret.ts";
+import { limitSlowBody } from "#src/api/files.ts";
 import { toTextContent } from "#test/support/chats.ts";
 import { forFile } from "#test/support/for-file.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
 import { RawConnection } from "#test/support/net/raw.ts";
 import { getContext } from "#test/support/seed.ts";
 import { uniqueText } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 import { openOAuth2 } from "../oauth2/world.ts";
 import { newPerson, PASSWORD } from "../users/people.ts";
-import { type Answer, formatHead, readAnswer } from "./raw-http.ts";
+import { type Answer, formatHead, isAnswered, readAnswer } from "./raw-http.ts";
 
 const { server, clock, admin, ada, seeded, createRequest, getTokens } = await forFile(openOAuth2());
 
@@ -109,26 +112,67 @@ test("[HT-50] accepts uploads only from senders who still have access at the end
   expect((await sendSlowly(file, () => deleteToken(token)))?.status).toBe(401);
 });
 
-test("[HT-49] limits the memory for a person's unfinished files, so that others can upload", async () => {
-  const { client, user } = await newPerson(admin, "hoarder");
-  const { client: sharer } = await newPerson(admin, "sharer");
-  const path = `/api/v2/chats/files?organization=${user.organization_ids[0]}`;
-  const toHead = (token = "") =>
-    formatHead("POST", path, {
-      Host: server.url.host,
-      "Service-Session-Token": token,
+/** Opens uploads of a file that stop after a few words: more than one person may have on a machine of any size. */
+const stallUploads = async (name: string) => {
+  const { client, user } = await newPerson(admin, name);
+  const head = formatHead("POST", `/api/v2/chats/files?organization=${user.organization_ids[0]}`, {
+    Host: server.url.host,
+    "Service-Session-Token": client.token ?? "",
+    "Content-Type": "text/plain",
+    "Content-Disposition": 'attachment; filename="notes.txt"',
+    "Content-Length": 9_000_000,
+  });
+  const connections = Array.from({ length: 70 }, () => new RawConnection(server.url));
+  for (const connection of connections) connection.send(`${head}first words`);
+  return connections;
+};
+
+const uploadFile = async (name: string): Promise<number> => {
+  const { client, user } = await newPerson(admin, name);
+  const response = await fetch(new URL(`/api/v2/chats/files?organization=${user.organization_ids[0]}`, server.url), {
+    method: "POST",
+    headers: {
+      "Service-Session-Token": client.token ?? "",
       "Content-Type": "text/plain",
       "Content-Disposition": 'attachment; filename="notes.txt"',
-      "Content-Length": 9_000_000,
-    });
-  // More than the limit of one person on a machine of any size.
-  const stalled = Array.from({ length: 70 }, () => new RawConnection(server.url));
-  for (const connection of stalled) connection.send(`${toHead(client.token)}first words`);
-  const rejected = await Promise.race(stalled.map(readAnswer));
-  expect([rejected?.status, rejected?.text]).toEqual([503, expect.stringContaining("Too many large request bodies")]);
-  using otherConnection = new RawConnection(server.url);
-  otherConnection.send(toHead(sharer.token));
-  otherConnection.send("x".repeat(9_000_000));
-  expect((await readAnswer(otherConnection))?.status).toBe(201);
+    },
+    body: "x".repeat(9_000_000),
+  });
+  return response.status;
+};
+
+test("[HT-49] limits the memory for people's unfinished files, so that others can upload, and ends slow ones", async () => {
+  const stalled: RawConnection[] = [];
+  for (const name of ["hoarder", "helper"]) {
+    const connections = await stallUploads(name);
+    stalled.push(...connections);
+    const rejected = await Promise.race(connections.map(readAnswer));
+    expect([rejected?.status, rejected?.text]).toEqual([503, expect.stringContaining("Too many large request bodies")]);
+  }
+  expect(await uploadFile("sharer")).toBe(201);
+  await until(() => {
+    clock.advance(1_000);
+    return stalled.every(isAnswered);
+  });
+  const texts = stalled.map(({ received }) => received);
+  expect(texts.some((text) => text.includes("The request body arrives too slowly"))).toBe(true);
+  expect(texts.filter((text) => !/ 408 .* too slowly|Too many large request bodies/s.test(text))).toEqual([]);
   for (const connection of stalled) connection[Symbol.dispose]();
+});
+
+test("[HT-49] a slow line with pauses may take its time, and a sender that stops may not", async () => {
+  const ownClock = new ManualClock();
+  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+  const writer = writable.getWriter();
+  const request = new Request("http://localhost/", { method: "POST", body: readable });
+  const reservation = { isShort: () => true, release: () => {} };
+  const pieces = limitSlowBody({ clock: ownClock }, request, 10_000_000, reservation);
+  for (let seconds = 0; seconds < 120; seconds += 8) {
+    const [{ value }] = await Promise.all([pieces.next(), writer.write(new Uint8Array(32 * 1024))]);
+    expect(value?.byteLength).toBe(32 * 1024);
+    ownClock.advance(8_000);
+  }
+  const last = pieces.next().catch((error: AppError) => error.kind);
+  ownClock.advance(60_000);
+  expect(await last).toBe("timeout");
 });

@@ -9,11 +9,16 @@ export class ByteBudget {
   readonly #refusal: string;
   readonly #maxBytes: number;
   readonly #maxBytesPerSender: number;
+  readonly #leavesRoom: boolean;
   readonly #bytesBySender = new Map<string, number>();
   #usedBytes = 0;
 
-  /** `maxBytes`: of all senders together; `maxBytesPerSender`: of one; `refusal`: the message of the error above a limit. */
-  constructor(maxBytes: number, maxBytesPerSender: number, refusal: string) {
+  /**
+   * `maxBytes`: of all senders together; `maxBytesPerSender`: of one; `refusal`: the message of the error above a limit. `leavesRoom`: a
+   * sender gets at most as much as is free, so that a few senders cannot take everything.
+   */
+  constructor(maxBytes: number, maxBytesPerSender: number, refusal: string, leavesRoom = false) {
+    this.#leavesRoom = leavesRoom;
     this.#refusal = refusal;
     this.#maxBytes = maxBytes;
     this.#maxBytesPerSender = maxBytesPerSender;
@@ -24,8 +29,9 @@ export class ByteBudget {
     let reservedBytes = 0;
     const tryAdd = (bytes: number): string | undefined => {
       const senderBytes = this.#bytesBySender.get(sender) ?? 0;
-      if (senderBytes + bytes > this.#maxBytesPerSender || this.#usedBytes + bytes > this.#maxBytes)
-        return this.#refusal;
+      const freeBytes = this.#maxBytes - this.#usedBytes;
+      const maxSenderBytes = this.#leavesRoom ? Math.min(freeBytes, this.#maxBytesPerSender) : this.#maxBytesPerSender;
+      if (senderBytes + bytes > maxSenderBytes || bytes > freeBytes) return this.#refusal;
       reservedBytes += bytes;
       this.#change(sender, bytes);
       return undefined;
@@ -75,16 +81,18 @@ const WAITING_BODY_BYTES = 4 * 1024 * 1024;
 const MIN_COUNTED_BYTES = 64 * 1024;
 const MAX_BODIES_BYTES = Math.min(shareOfMemory(1 / 8), 1024 * 1024 * 1024);
 /** Each share has room for one body, also on a small machine. */
-const makeBudget = (totalShare: number, senderShare: number): ByteBudget => {
+const makeBudget = (totalShare: number, senderShare: number, leavesRoom = false): ByteBudget => {
   const [totalBytes, senderBytes] = [totalShare, senderShare].map((share) =>
     Math.max(MAX_BODIES_BYTES * share, WAITING_BODY_BYTES),
   );
-  return new ByteBudget(totalBytes as number, senderBytes as number, TOO_MANY_BODIES);
+  return new ByteBudget(totalBytes as number, senderBytes as number, TOO_MANY_BODIES, leavesRoom);
 };
 /** Bodies that are streamed to workspaces, by workspace, and to the server's disk, together. */
 const streamedBodies = makeBudget(1, 1 / 2);
 /** Bodies from users, by user. */
 const userBodies = makeBudget(1, 1 / 4);
+/** Bodies that are streamed to the disk, by user. */
+const diskBodies = makeBudget(1 / 2, 1 / 4, true);
 /** Bodies from senders without an account, by workspace, because one sender can have many addresses, and by address. */
 const anonymousBodies = makeBudget(1 / 2, 1 / 4);
 const addressBodies = makeBudget(1 / 2, 1 / 8);
@@ -126,7 +134,7 @@ export const reserveStreamedBody = (
   const isAnonymous = user_id === undefined;
   const senderReservations = isAnonymous
     ? [anonymousBodies.open(receiver), addressBodies.open(toNetwork(address))]
-    : [userBodies.open(user_id)];
+    : [userBodies.open(user_id), ...(receiver === DISK ? [diskBodies.open(user_id)] : [])];
   const reservations = [streamedBodies.open(receiver), ...senderReservations];
   const release = (): void => {
     for (const one of reservations) one.release();
