@@ -37,6 +37,10 @@ export interface ToolAgent {
 export type ToolContext = Live & {
   readonly clock: Clock;
   readonly agent: ToolAgent;
+  /** The agent that the call names; absent for the workspace's first one. */
+  readonly agent_name?: string | undefined;
+  /** Returns the folder of the workspace's first agent, if known. */
+  readonly loadFolder?: () => Promise<string | undefined>;
   readonly services: ToolServices;
   readonly agents: Subagents;
   readonly skills: Skills;

@@ -4,7 +4,7 @@ import { decidePermission } from "#src/tools/permission.ts";
 import { execute } from "#src/tools/processes/execute.ts";
 import { findHandoverReason } from "#src/tools/processes/handover-programs.ts";
 import { findWriteReason } from "#src/tools/processes/read-only-commands.ts";
-import type { ToolContext } from "#src/tools/tool.ts";
+import { type ToolContext, ToolError } from "#src/tools/tool.ts";
 
 test.each([
   "cat a.txt b.txt | grep -n 'x > y' | sort -u | head -3",
@@ -181,11 +181,35 @@ test("[PM-7] git reads only in the chat's folder: a repository in another folder
   expect(findWriteReason("cd /home/me/app/ && git status")).toContain("another folder");
 });
 
-test("[PM-7] the folder of a call counts as a change of the folder", async () => {
-  const agent = { call: async () => ({ can_hold_back: false }) };
-  const context = { agent, writable_only: [], run_id: "1", clock: { monotonic: () => 0 } } as unknown as ToolContext;
-  const args = { command: "git status", workdir: "docs/fixture" };
-  await expect(execute.run(context, args, new AbortController().signal)).rejects.toThrow("in another folder");
+test("[PM-7] where nothing holds programs back, git runs in the chat's own folder, and in no other one", async () => {
+  const folder = "/home/me/app";
+  const started: unknown[] = [];
+  const agent = {
+    call: async ({ path, json }: { path: string; json?: { command: string } }) => {
+      if (path === "/processes/limits") return { can_hold_back: false };
+      started.push(json?.command);
+      throw new ToolError("It was started.");
+    },
+  };
+  const run = (args: object, more: Partial<ToolContext>) => {
+    const context = { agent, writable_only: [], run_id: "1", clock: { monotonic: () => 0 }, ...more };
+    return execute.run(context as unknown as ToolContext, args, new AbortController().signal);
+  };
+  const loadFolder = async () => folder;
+  const elsewhere = "in another folder";
+  for (const [args, more, message] of [
+    [{ command: "git status" }, {}, "It was started."],
+    [{ command: "git status", workdir: "." }, { loadFolder }, "It was started."],
+    [{ command: "git status", workdir: `${folder}/` }, { loadFolder }, "It was started."],
+    [{ command: `cd ${folder} && git log` }, { loadFolder }, "It was started."],
+    [{ command: "ls", workdir: "docs" }, { loadFolder, agent_name: "dev" }, "It was started."],
+    [{ command: "git status", workdir: "docs/fixture" }, { loadFolder }, elsewhere],
+    [{ command: "git status", workdir: folder }, {}, elsewhere],
+    [{ command: "git status" }, { loadFolder, agent_name: "dev" }, elsewhere],
+    [{ command: "git status", workdir: folder }, { loadFolder, agent_name: "dev" }, elsewhere],
+  ] as const)
+    await expect(run(args, more)).rejects.toThrow(message);
+  expect(started).toHaveLength(5);
 });
 
 test("[PM-7] git in the folder of another agent asks, and other reading programs do not", () => {

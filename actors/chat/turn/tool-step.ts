@@ -22,7 +22,7 @@ import type { AnsweredCall } from "../hooks/turn-hooks.ts";
 import type { NewMessage, PendingCall } from "../machine/decision.ts";
 import { toolMessage } from "../machine/draft.ts";
 import type { StartedAttempt } from "../messages.ts";
-import { findAgentOfCall } from "./agent-choice.ts";
+import { findAgentOfCall, loadAgentFolder } from "./agent-choice.ts";
 import type { McpOffer } from "./mcp.ts";
 import { toServerField } from "./mcp-turn.ts";
 import { toToolScope } from "./offer.ts";
@@ -152,6 +152,8 @@ export class ToolStep {
       mask,
       memory,
       agent: new WorkspaceAgent(this.#deps, scope, again || this.#waits, { name: target.agent, wakes: signal, memory }),
+      agent_name: target.agent,
+      loadFolder: () => loadAgentFolder(this.#deps.store, about.workspace_id),
       services,
       skills: this.#deps.skills({ chat_key: this.#attempt.chat_key, owner_id: about.owner_id }),
       agents: this.#deps.subagents({

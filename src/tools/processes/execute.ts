@@ -38,7 +38,7 @@ export const execute = defineTool({
     const startedAt = context.clock.monotonic();
     try {
       const directory = args.workdir === undefined ? {} : { directory: args.workdir };
-      const limits = await loadProcessLimits(context, getCommandInFolder({ ...args, command }, undefined));
+      const limits = await loadProcessLimits(context, { command, workdir: args.workdir });
       await startProcess(agent, { id: run_id, command, env: UNATTENDED_ENV, ...directory, ...limits });
       signal.throwIfAborted();
       const requested = background ? 0 : timeout_ms;
@@ -63,16 +63,22 @@ export const execute = defineTool({
  * ToolError.
  */
 const loadProcessLimits = async (
-  { agent, writable_only }: Pick<ToolContext, "agent" | "writable_only">,
-  command: string,
+  {
+    agent,
+    agent_name,
+    loadFolder,
+    writable_only,
+  }: Pick<ToolContext, "agent" | "agent_name" | "loadFolder" | "writable_only">,
+  args: { readonly command: string; readonly workdir: string | undefined },
 ): Promise<Pick<StartProcess, "writable_only">> => {
   if (writable_only === undefined) return {};
-  const handoverReason = findHandoverReason(command);
+  const handoverReason = findHandoverReason(args.command);
   if (handoverReason !== undefined)
     throw new ToolError(`Here commands may only look, and ${handoverReason}. Nothing was run.`);
   const limits = await agent.call<ProcessLimits>({ method: "GET", path: "/processes/limits", patient: true });
   if (limits.can_hold_back) return { writable_only: [...writable_only] };
-  const writeReason = findWriteReason(command);
+  const folder = await loadFolder?.();
+  const writeReason = findWriteReason(getCommandInFolder({ ...args, agent: agent_name }, folder), folder);
   if (writeReason === undefined) return {};
   throw new ToolError(
     `Here commands may only look, and this workspace cannot hold them back: ${writeReason}. Nothing was run.`,
