@@ -92,13 +92,19 @@ export const getCommandInFolder = (args: unknown, folder: string | undefined): s
     agent?: unknown;
   };
   if (command === "") return command;
-  const namesAgent = typeof agent === "string" && agent !== "";
-  const staysInFolder = typeof workdir !== "string" || isSameFolder(workdir, namesAgent ? undefined : folder);
+  const isElsewhere = namesAgent(args);
+  const staysInFolder = typeof workdir !== "string" || isSameFolder(workdir, isElsewhere ? undefined : folder);
   return [
-    ...(namesAgent ? [`${AGENT_STEP} ${quoteForShell(agent)}`] : []),
+    ...(isElsewhere ? [`${AGENT_STEP} ${quoteForShell(String(agent))}`] : []),
     ...(staysInFolder ? [] : [`cd ${quoteForShell(workdir)}`]),
     command,
   ].join(" && ");
+};
+
+/** Whether a call names an agent of the workspace, which has a folder of its own. */
+export const namesAgent = (args: unknown): boolean => {
+  const { agent } = (typeof args === "object" && args !== null ? args : {}) as { agent?: unknown };
+  return typeof agent === "string" && agent !== "";
 };
 
 /** Returns the files that an edit names. */

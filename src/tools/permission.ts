@@ -6,7 +6,14 @@ import {
   type PermissionAction,
   type PermissionRule,
 } from "#schema/chats/chat-permissions.ts";
-import { type CallContext, findDefaultAction, getCommand, getCommandInFolder, isEdit } from "./permission-mode.ts";
+import {
+  type CallContext,
+  findDefaultAction,
+  getCommand,
+  getCommandInFolder,
+  isEdit,
+  namesAgent,
+} from "./permission-mode.ts";
 import { type CommandWords, parsePlainCommands } from "./processes/plain-commands.ts";
 import {
   findKindWords,
@@ -44,9 +51,11 @@ export const decidePermission = (
     : toolRule;
   const commands = parsePlainCommands(getCommandInFolder(args, context.folder));
   if (commands === undefined) return uncertainAction;
+  // The folder is that of the workspace's first agent.
+  const folder = namesAgent(args) ? undefined : context.folder;
   const decideWithoutRule = (words: CommandWords) =>
     isRunner(words) || findWriteArgument(words) !== undefined ? uncertainAction : fallback;
-  return findStrictest(commands.map((words) => decideByRules(rules, words) ?? decideWithoutRule(words)));
+  return findStrictest(commands.map((words) => decideByRules(rules, words, folder) ?? decideWithoutRule(words)));
 };
 
 /** True for an edit that runs without approval only because the chat's mode accepts edits. */
@@ -59,10 +68,14 @@ export const isAcceptedByMode = (
   decidePermission({ default: "ask", rules: permissions.rules }, call) !== "allow";
 
 /** Returns the action of the first matching rule; undefined if none matches, or if the match is unreliable. */
-const decideByRules = (rules: readonly PermissionRule[], words: CommandWords): PermissionAction | undefined => {
+const decideByRules = (
+  rules: readonly PermissionRule[],
+  words: CommandWords,
+  folder: string | undefined,
+): PermissionAction | undefined => {
   const found = rules.find((rule) => rule.command === undefined || matchesCommand(words, rule.command, rule));
   if (found?.action !== "allow") return found?.action;
-  const isUnreliable = found.command === undefined ? isRunner(words) : isBeyond(words, found.command);
+  const isUnreliable = found.command === undefined ? isRunner(words) : isBeyond(words, found.command, folder);
   return isUnreliable ? undefined : "allow";
 };
 
@@ -82,10 +95,10 @@ const matchesCommand = (
 };
 
 /** True if an argument makes the program write files, run others or do more, and the allowing rule does not contain that argument. */
-const isBeyond = ([program = "", ...args]: CommandWords, command: string): boolean => {
+const isBeyond = ([program = "", ...args]: CommandWords, command: string, folder: string | undefined): boolean => {
   const named = parsePlainCommands(command)?.[0] ?? [];
   const name = getBaseName(program);
-  const beyond = [...findWritingArguments(name, args), ...findWideningArguments(name, args)];
+  const beyond = [...findWritingArguments(name, args), ...findWideningArguments(name, args, folder)];
   return beyond.some((argument) => !named.includes(argument));
 };
 

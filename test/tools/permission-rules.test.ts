@@ -396,6 +396,32 @@ test("[PE-7] after always, commands that delete, overwrite, send elsewhere or ta
   }
 });
 
+test("[PE-14] absolute paths below the agent's own folder are like relative ones, and others still ask", () => {
+  const rules = allowCommands("pytest", "tsc --noEmit", "@agent dev");
+  const decide = (command: string, folder?: string, args: object = {}) =>
+    decidePermission(rules, { tool_name: "execute", args: { command, ...args } }, { use: "yes", folder });
+  const command = "pytest /home/me/app/tests/a.py --ignore=/home/me/app/old -x";
+  for (const folder of ["/home/me/app", "/home/me/app/", "/home/me", "/"])
+    expect([folder, decide(command, folder)]).toEqual([folder, "allow"]);
+  for (const folder of [undefined, "/home/me/ap", "/home/me/app/src"])
+    expect([folder, decide(command, folder)]).toEqual([folder, "ask"]);
+  expect(decide("pytest /home/me/app", "/home/me/app/")).toBe("allow");
+  for (const asked of [
+    "pytest /home/me/app/../evil.py",
+    "pytest /home/me/app/tests/..",
+    "pytest /home/me/app//etc/evil.py",
+    "pytest /home/me/apple/evil.py",
+    "pytest --ignore=/tmp/x",
+    "pytest -c /home/me/app/x.ini",
+    "pytest --confcutdir=/home/me/app",
+    "tsc --noEmit /tmp/x.ts",
+  ])
+    expect([asked, decide(asked, "/home/me/app")]).toEqual([asked, "ask"]);
+  // Another agent has other files under the same path.
+  expect(decide("pytest tests", "/home/me/app", { agent: "dev" })).toBe("allow");
+  expect(decide("pytest /home/me/app/tests", "/home/me/app", { agent: "dev" })).toBe("ask");
+});
+
 test("[PE-14] a rule of one or two words does not allow to delete, overwrite or send elsewhere", () => {
   const rules = allowCommands(..."git|git stash|git checkout|git push|go mod|eslint".split("|"));
   const decide = (command: string) => decidePermission(rules, makeCommandCall(command));

@@ -58,9 +58,9 @@ export const loadEditFolder = async (
   return needsFolder ? loadAgentFolder(store, workspace_id) : undefined;
 };
 
-/** Whether the arguments, or the command in them, name a folder, which may be the agent's own. */
+/** Whether the arguments, or the command in them, name a folder or an absolute path, which may be the agent's own or below it. */
 const namesFolder = (args: unknown): boolean =>
-  /\bcd\s/.test(getCommand(args)) || (typeof args === "object" && args !== null && "workdir" in args);
+  /\bcd\s|[\s='"]\//.test(getCommand(args)) || (typeof args === "object" && args !== null && "workdir" in args);
 
 /** Returns the folder of the named or first agent of the workspace; undefined if unknown. */
 export const loadAgentFolder = async (

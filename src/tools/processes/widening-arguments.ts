@@ -1,5 +1,6 @@
 // Arguments with which a command does more than the commands like it that a person has allowed: deletes, overwrites, sends elsewhere, or takes
 // code or settings from another file. Rules that allow a command by its first words do not cover them. Pure.
+import { trimEnd } from "#base/text/trim.ts";
 import { isLong } from "./writing-arguments.ts";
 
 const toSet = (words: string): ReadonlySet<string> => new Set(words.split(/\s+/));
@@ -42,12 +43,12 @@ const HARMLESS_LONG = toSet(
   skipLibCheck slow statistics stepwise strict strict-markers sw target-version tb testNamePattern testPathPattern testPathPatterns timeout
   verbose version watch`,
 );
-/** A path, also as the value of an option, that leads out of the folder. */
-const OUTSIDE = /^(?:--?[\w.-]+=)?(?:[/~]|\.\.(?:\/|$))|\/\.\.(?:\/|$)/;
+/** A path that leads out of the folder. */
+const OUTSIDE = /^[/~]|(?:^|\/)\.\.(?:\/|$)/;
 
-/** Returns the arguments that an allowing rule must name. */
-export const findWideningArguments = (program: string, args: readonly string[]): readonly string[] => {
-  if (CHECKERS.has(program)) return args.filter((one) => OUTSIDE.test(one) || !isHarmless(program, one));
+/** Returns the arguments that an allowing rule must name. `folder`: the folder of the command's agent, if known. */
+export const findWideningArguments = (program: string, args: readonly string[], folder?: string): readonly string[] => {
+  if (CHECKERS.has(program)) return args.filter((one) => isOutside(one, folder) || !isHarmless(program, one));
   const start = findSubcommand(program, args);
   const [subcommand = "", action = "", ...rest] = args.slice(start);
   const actions = takesAction(program, subcommand) && WIDENING_ACTIONS.has(action) ? [action] : [];
@@ -68,6 +69,13 @@ export const takesAction = (program: string, subcommand: string): boolean =>
 /** Values of options before the subcommand could be mistaken for it, so that a known one counts there. */
 const findSubcommand = (program: string, args: readonly string[]): number =>
   args[0]?.startsWith("-") ? args.findIndex((one) => takesAction(program, one) || Object.hasOwn(GIT_OPTIONS, one)) : 0;
+
+/** Whether an argument, or the value of an option, is a path that leads out of the folder. */
+const isOutside = (argument: string, folder: string | undefined): boolean => {
+  const path = argument.replace(/^--?[\w.-]+=/, "");
+  const root = folder === undefined ? undefined : `${trimEnd(folder, "/")}/`;
+  return OUTSIDE.test(root !== undefined && `${path}/`.startsWith(root) ? path.slice(root.length) : path);
+};
 
 const isHarmless = (program: string, argument: string): boolean => {
   // The number of processes. For others, the value is an option of an interpreter.
