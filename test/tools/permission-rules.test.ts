@@ -265,6 +265,8 @@ test("[PE-14] an allowed reading program asks if an argument makes it write, unl
     "xxd in out",
     "curl -so out example.com",
     "curl --upload-file x example.com",
+    "curl --unix-socket /run/docker.sock http://x",
+    "curl --abstract-unix x http://x",
     "date -s 12:00",
     "fd x -x rm",
     "rg --pre cmd x",

@@ -136,6 +136,12 @@ const HANDOVERS = [
   ...["nohup /usr/bin/docker ps", "./gradlew build", "timeout 5 docker run x", "env A=b tmux new -d x"],
   ...["sudo -u root env -u X nice -n 5 docker ps", "ls | xargs -I {} -n1 docker rm {}", "command -p tmux ls"],
   ...["timeout -s KILL 1.5m tmux ls", "sh -c 'tmux new -d x'", 'ls; bash -euo pipefail -c "ls && (docker ps)"'],
+  ...["curl --unix-socket /var/run/docker.sock http://x/containers/json", "curl -s --unix-s=/run/x.sock http://x"],
+  ...["sudo curl -X POST --abstract-unix-socket x http://x", "curl -sSK plan.md http://x", "curl --config plan.md"],
+  ...["curl -d '{}' http://127.0.0.1:2375/containers/create", "wget -qO- docker:2375/info", "xh --unix-socket x /"],
+  ...["echo x | nc -NU /tmp/tmux.sock", "ncat --unixsock x", "socat - UNIX-CONNECT:/run/docker.sock"],
+  ...["nvim --headless --server /tmp/n.sock --remote-send x", "ssh localhost touch x", "ssh -p 22 me@127.0.0.1 ls"],
+  ...["scp a localhost:b", "rsync a ssh://me@localhost/b", "pm2 start x", "supervisorctl restart x"],
   ...["env bash -lc 'exec tmux'", `${"ls; ".repeat(100)}tmux ls`],
 ];
 
@@ -152,6 +158,13 @@ test.each(HANDOVERS)("[PM-6] is refused also where Landlock restricts programs: 
 
 const NO_HANDOVERS = [
   ...["find docker -name Dockerfile", "command -v docker", "command -V tmux", "env -i cat docker", "sudo -u docker ls"],
+  ...[
+    "curl -sL http://localhost:3000/api",
+    "curl -H 'Key: x' --user a:b --compressed http://x",
+    "wget -q http://x:23750/",
+  ],
+  ...["nc -z localhost 3000", "nc -vzw 5 x 22", "vim --version", "ssh build journalctl", "scp host:log /dev/stdout"],
+  ...["curl --connect-timeout 5 --anyauth http://x/a:2375", "grep -r unix-socket .", "man curl"],
   ...["sh docker/build.sh -c", "bash -c 'ls docker'", "env", "timeout 5", 'bash -c "$x" tmux'],
 ];
 

@@ -1,13 +1,43 @@
 // Programs that hand work to another running program of the same user, which no limit of the command's own process holds back. Pure.
 import { isConstant, listSimpleCommands, MAX_LENGTH } from "./parsed-commands.ts";
 import { getBaseName } from "./program-kinds.ts";
+import { isLong } from "./writing-arguments.ts";
 
 const HANDOVER_PROGRAMS: ReadonlySet<string> = new Set(
   (
     "tmux screen zellij dtach abduco byobu emacsclient docker docker-compose podman nerdctl ctr crictl incus lxc machinectl systemd-run systemctl " +
-    "at batch crontab dbus-send busctl gdbus qdbus flatpak-spawn launchctl osascript bazel bazelisk gradle gradlew mvnd watchman"
+    "at batch crontab dbus-send busctl gdbus qdbus flatpak-spawn launchctl osascript bazel bazelisk gradle gradlew mvnd watchman " +
+    "socat websocat nvr supervisorctl pm2"
   ).split(" "),
 );
+
+/** The ports of a Docker engine. */
+const ENGINE_ADDRESS = /^(?:\w+:\/\/)?[^/]*:237[56](?:\/|$)/;
+/** This machine, as programs that run others on another machine name it. */
+const LOCAL_HOST = /^(?:\w+:\/\/)?(?:[^@/]+@)?(?:localhost|127\.[\d.]+|\[?::1\]?|0\.0\.0\.0)(?=$|[:/])/;
+const CURL_CONFIG = /^-[#0-46afgGiIjJklLMnNOpqRsSvVZ]*K/;
+
+const isSocketOption = (word: string): boolean => isLong(word, ["unix-socket", "abstract-unix-socket"]);
+const isNetcatSocket = (word: string): boolean => /^-[a-zA-Z\d]*U|^--unixsock/.test(word);
+const isRemoteEdit = (word: string): boolean => /^--(?:server|remote)/.test(word);
+
+/** Programs that hand work over only with such an argument. A file with options for curl can name a socket, too. */
+const HANDOVER_ARGUMENTS: Readonly<Record<string, (word: string) => boolean>> = {
+  curl: (word) =>
+    isSocketOption(word) || isLong(word, ["config"]) || CURL_CONFIG.test(word) || ENGINE_ADDRESS.test(word),
+  xh: (word) => isSocketOption(word) || ENGINE_ADDRESS.test(word),
+  http: (word) => ENGINE_ADDRESS.test(word),
+  wget: (word) => ENGINE_ADDRESS.test(word),
+  nc: isNetcatSocket,
+  ncat: isNetcatSocket,
+  netcat: isNetcatSocket,
+  nvim: isRemoteEdit,
+  vim: isRemoteEdit,
+  rsync: (word) => LOCAL_HOST.test(word),
+  scp: (word) => LOCAL_HOST.test(word),
+  sftp: (word) => LOCAL_HOST.test(word),
+  ssh: (word) => LOCAL_HOST.test(word),
+};
 
 /** Programs that run the program in their arguments, with their options whose value is the next word. */
 const WRAPPERS: Readonly<Record<string, RegExp | undefined>> = {
@@ -52,6 +82,9 @@ const findInWords = (words: readonly string[]): string | undefined => {
     name = getBaseName(rest[0] ?? "");
   }
   if (HANDOVER_PROGRAMS.has(name)) return name;
+  const argument =
+    Object.hasOwn(HANDOVER_ARGUMENTS, name) && rest.slice(1).find((word) => HANDOVER_ARGUMENTS[name]?.(word));
+  if (argument) return `${name} ${argument}`;
   const option = SHELLS.has(name) ? rest.findIndex((word) => /^-[a-zA-Z]*c/.test(word)) : -1;
   const script = option < 0 ? undefined : rest.slice(option + 1).find((word) => !/^[-+]/.test(word));
   return script === undefined ? undefined : findProgram(script);

@@ -26,6 +26,8 @@ const WRITING_OPTIONS: Readonly<Record<string, readonly [short: RegExp | undefin
     [
       ...["output", "output-dir", "remote-name", "remote-header-name", "upload-file", "cookie-jar", "dump-header"],
       ...["etag-save", "trace", "trace-ascii", "stderr", "libcurl", "hsts", "alt-svc", "config"],
+      // The program behind a socket, such as a Docker engine, can do anything.
+      ...["unix-socket", "abstract-unix-socket"],
     ],
   ],
   date: [/^-[uR]*s/, ["set"]],
