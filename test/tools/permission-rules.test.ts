@@ -389,6 +389,17 @@ test("[PE-7] after always, commands that delete, overwrite, send elsewhere or ta
     ["mypy src", "mypy src --strict", "mypy src --junit-xml x", "mypy src --config-file=x"],
     ["tsc a.ts", "tsc a.ts --noEmit", "tsc a.ts --outFile x.js", "tsc a.ts -p evil"],
     ["gofmt -l", "gofmt -l", "gofmt -l -w a.go"],
+    [
+      ...["npm test", "npm test -- -t a --watch src/a.test.ts", "npm test -- -r x", "npm test -- --require=./x"],
+      ...["npm test -- /tmp/evil.js", "npm test -- ../evil.js", "npm test -- --config x", "npm --silent test -- -r x"],
+      ...["npm test -node-options=--require=./x", "npm test -w other"],
+    ],
+    ["npm run lint", "npm run lint -- src --max-warnings 0 -v", "npm run lint -- -c x", "npm run lint -- --plugin x"],
+    ["yarn test", "yarn test --verbose", "yarn test -r x", "yarn test --globalSetup=./x"],
+    ["pnpm run test", "pnpm run test -k a", "pnpm run test -p evil"],
+    ["bun test", "bun test --timeout 100 a", "bun test --preload ./x", "bun test /tmp/x.ts", "bun test --conditions x"],
+    ["npm start", "npm start", "npm start -- --loader ./x"],
+    ["npm run build -- --mode x", "npm run build -- --mode x", "npm run build -- --mode y", "npm run build"],
   ] as const) {
     const permissions = { default: "ask" as const, rules: [...makeRules(makeCommandCall(approved), "allow")] };
     for (const same of [approved, allowed])
@@ -425,13 +436,15 @@ test("[PE-14] absolute paths below the agent's own folder are like relative ones
 });
 
 test("[PE-14] a rule of one or two words does not allow to delete, overwrite or send elsewhere", () => {
-  const rules = allowCommands(..."git|git stash|git checkout|git push|go mod|eslint".split("|"));
+  const rules = allowCommands(..."git|git stash|git checkout|git push|go mod|eslint|npm".split("|"));
   const decide = (command: string) => decidePermission(rules, makeCommandCall(command));
-  for (const asked of "git stash clear|git -C a branch -D b|git checkout .|git push -f|go mod edit|eslint --fix".split(
+  for (const asked of "git stash clear|git -C a branch -D b|git checkout .|git push -f|go mod edit|eslint --fix|npm t -- -r x".split(
     "|",
   ))
     expect([asked, decide(asked)]).toEqual([asked, "ask"]);
-  for (const allowed of "git stash|git log|git checkout b|git push origin b|go mod tidy|eslint .".split("|"))
+  for (const allowed of "git stash|git log|git checkout b|git push origin b|go mod tidy|eslint .|npm ls test -g".split(
+    "|",
+  ))
     expect([allowed, decide(allowed)]).toEqual([allowed, "allow"]);
   // Where everything is allowed, a rule that denies another command changes nothing for these.
   const open: ChatPermissions = { default: "allow", rules: [{ tool: "execute", command: "rm", action: "deny" }] };
@@ -543,9 +556,12 @@ test("[PE-7] a remembered answer applies to the tool, or to the first words of e
     "sudo -i",
   ];
   for (const command of commandsWithoutRule) expect([command, listCommands(command)]).toEqual([command, []]);
-  const prefixes =
-    "python3 tool.py|./check.sh all|git fetch|npm run lint|go test|cargo build|git stash list|touch a".split("|");
+  const prefixes = "python3 tool.py|./check.sh all|git fetch|go test|cargo build|git stash list|touch a".split("|");
   for (const prefix of prefixes) expect(listCommands(`${prefix} --more b`)).toEqual([prefix]);
+  expect(listCommands("npm run lint --quiet b; npm run lint --more b")).toEqual([
+    "npm run lint",
+    "npm run lint --more b",
+  ]);
   // Each of these commands may be allowed separately, so a denial of their combination creates no rule.
   expect(listCommands(compound, "deny")).toEqual([]);
   expect(listCommands("rm -rf build", "deny")).toEqual(["rm -rf build"]);

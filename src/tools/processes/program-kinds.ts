@@ -1,7 +1,7 @@
 // The kinds of programs that rules of chats distinguish: runners of other programs, programs whose arguments name further targets, and ordinary
 // programs, whose further arguments only change how they do the same. Pure.
 import type { CommandWords } from "./plain-commands.ts";
-import { findWideningArguments, takesAction } from "./widening-arguments.ts";
+import { findWideningArguments, PACKAGE_RUNNERS, takesAction } from "./widening-arguments.ts";
 import { findWritingArgument } from "./writing-arguments.ts";
 
 const toSet = (words: string): ReadonlySet<string> => new Set(words.split(/\s+/));
@@ -24,7 +24,6 @@ const EXACT_ONLY = toSet(
   uvx pipx`,
 );
 const INTERPRETERS = toSet("sh bash dash zsh ksh fish perl python python3 node ruby");
-const PACKAGE_RUNNERS = toSet("npm pnpm yarn bun");
 /** Programs that read commands or arguments from their input. */
 const STDIN_RUNNERS = toSet("xargs parallel ssh su at batch");
 

@@ -43,12 +43,17 @@ const HARMLESS_LONG = toSet(
   skipLibCheck slow statistics stepwise strict strict-markers sw target-version tb testNamePattern testPathPattern testPathPatterns timeout
   verbose version watch`,
 );
+/** Package managers pass arguments to the scripts of a package, which are mostly checkers too. */
+export const PACKAGE_RUNNERS = toSet("npm pnpm yarn bun");
+const SCRIPT_SUBCOMMANDS = toSet("test t tst start stop restart run run-script");
+
 /** A path that leads out of the folder. */
 const OUTSIDE = /^[/~]|(?:^|\/)\.\.(?:\/|$)/;
 
 /** Returns the arguments that an allowing rule must name. `folder`: the folder of the command's agent, if known. */
 export const findWideningArguments = (program: string, args: readonly string[], folder?: string): readonly string[] => {
-  if (CHECKERS.has(program)) return args.filter((one) => isOutside(one, folder) || !isHarmless(program, one));
+  if (CHECKERS.has(program) || runsScript(program, args))
+    return args.filter((one) => isOutside(one, folder) || !isHarmless(program, one));
   const start = findSubcommand(program, args);
   const [subcommand = "", action = "", ...rest] = args.slice(start);
   const actions = takesAction(program, subcommand) && WIDENING_ACTIONS.has(action) ? [action] : [];
@@ -65,6 +70,11 @@ export const findWideningArguments = (program: string, args: readonly string[], 
 /** Whether the word after the subcommand belongs to what an allowing rule must name. */
 export const takesAction = (program: string, subcommand: string): boolean =>
   Object.hasOwn(ACTION_SUBCOMMANDS, program) && ACTION_SUBCOMMANDS[program]?.has(subcommand) === true;
+
+/** Options before the subcommand may take a value, so that it is looked for behind them. */
+const runsScript = (program: string, args: readonly string[]): boolean =>
+  PACKAGE_RUNNERS.has(program) &&
+  (args[0]?.startsWith("-") ? args : args.slice(0, 1)).some((one) => SCRIPT_SUBCOMMANDS.has(one));
 
 /** Values of options before the subcommand could be mistaken for it, so that a known one counts there. */
 const findSubcommand = (program: string, args: readonly string[]): number =>
