@@ -2,7 +2,7 @@
 // deny them without opening the page (rule NO-13). Pure.
 import { escapeAllHidden } from "#base/visible-text.ts";
 import type { ChatRow } from "#db/chats/chats.ts";
-import { getCommand, getPaths } from "#src/tools/permission-mode.ts";
+import { getCommand, getPaths, getShellFolders } from "#src/tools/permission-mode.ts";
 
 /** The answer that the browser sends. It names exactly these calls, so that an outdated answer is rejected. */
 export type PushedApproval = {
@@ -49,7 +49,9 @@ export const toApproval = ({
 const toLine = ({ tool_name, args }: Call): string => {
   if (tool_name === "execute") {
     const { workdir } = (args ?? {}) as { workdir?: unknown };
-    return `Run: ${getCommand(args)}${typeof workdir === "string" ? ` (in ${workdir})` : ""}`;
+    const kept = getShellFolders(args);
+    const keptText = kept.length > 0 ? ` (maybe in ${kept.join(" or ")})` : "";
+    return `Run: ${getCommand(args)}${typeof workdir === "string" ? ` (in ${workdir})` : keptText}`;
   }
   const paths = getPaths(args).filter((path) => typeof path === "string");
   if (tool_name === "edit_files") return `Edit ${paths.join(", ")}`;

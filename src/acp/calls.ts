@@ -116,15 +116,23 @@ export const isOver = ({ status }: Pick<AgentToolCall, "status">): boolean =>
 export const isDescribed = ({ status, raw_input, content }: AgentToolCall): boolean =>
   status !== "pending" || !isEmpty(raw_input) || content.length > 0;
 
+/** The shell in which an agent runs its commands. */
+export type AgentShell = {
+  /** Where it starts. Arguments of commands leave this folder out. */
+  readonly folder: string;
+  /** Returns other folders in which it may be, because of commands of other calls. */
+  listKeptFolders(call_id: string, command: string): readonly string[];
+};
+
 export type ChatTool = { readonly tool_name: string; readonly args: Readonly<Record<string, unknown>> };
 
-/** Returns the chat's tool and arguments for the call. `folder`: the agent's folder, which a command's arguments leave out. */
-export const toChatTool = (call: AgentToolCall, folder?: string): ChatTool => {
+/** Returns the chat's tool and arguments for the call. `shell`: the agent's, if known. */
+export const toChatTool = (call: AgentToolCall, shell?: AgentShell): ChatTool => {
   const { kind, title } = call;
   const changes = listDiffs(call);
   // A call of kind execute is a command, even if the agent attaches diffs.
   if (kind === "edit" || (changes.length > 0 && kind !== "execute")) return toEditTool(call, changes);
-  if (kind === "execute") return { tool_name: "execute", args: parseCommand(call, folder) };
+  if (kind === "execute") return { tool_name: "execute", args: parseCommand(call, shell) };
   const path = findPath(call);
   if (kind === "read" && path !== undefined) return { tool_name: "read_file", args: { path } };
   return { tool_name: `agent_${kind}`, args: { title, ...toObject(call.raw_input) } };
@@ -198,22 +206,26 @@ const SHELL = /^(?:\/(?:usr\/)?bin\/)?(?:ba|da|z|k)?sh$/;
 const SHELL_FLAG = /^-[a-z]*c$/;
 
 /** Returns the command of a call: from its arguments, or from its title if the agent sends no arguments. */
-const parseCommand = (
-  { raw_input, title }: AgentToolCall,
-  ownFolder: string | undefined,
-): Readonly<Record<string, unknown>> => {
+const parseCommand = (call: AgentToolCall, shell: AgentShell | undefined): Readonly<Record<string, unknown>> => {
+  const { raw_input, title } = call;
   const { command, cmd, cwd, workdir } = toObject(raw_input);
   const commandValue = command ?? cmd;
   const folder = [workdir, cwd].find((one) => typeof one === "string");
-  const directory = folder === undefined || isSameFolder(folder, ownFolder) ? {} : { workdir: folder };
-  if (typeof commandValue === "string") return { command: commandValue, ...directory };
+  const text = parseCommandText(commandValue, title);
+  const kept = folder === undefined ? (shell?.listKeptFolders(call.id, text) ?? []) : [];
+  const directory = folder === undefined || isSameFolder(folder, shell?.folder) ? {} : { workdir: folder };
+  return { command: text, ...directory, ...(kept.length > 0 ? { shell_folders: kept } : {}) };
+};
+
+const parseCommandText = (commandValue: unknown, title: string): string => {
+  if (typeof commandValue === "string") return commandValue;
   if (Array.isArray(commandValue)) {
     const words = commandValue.map(String);
     const [program = "", flag = "", script] = words;
     const isShell = words.length === 3 && SHELL.test(program) && SHELL_FLAG.test(flag) && script !== undefined;
-    return { command: isShell ? script : quoteWords(words), ...directory };
+    return isShell ? script : quoteWords(words);
   }
-  return { command: title.replace(/^`([\s\S]*)`$/, "$1"), ...directory };
+  return title.replace(/^`([\s\S]*)`$/, "$1");
 };
 
 /** Quotes the words as a shell command line. */

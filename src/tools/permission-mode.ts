@@ -81,6 +81,15 @@ export const getCommand = (args: unknown): string => {
   return typeof command === "string" ? command : "";
 };
 
+/** Stands for a folder of which only the agent's shell knows. */
+export const UNKNOWN_FOLDER = "an unknown folder";
+
+/** Returns the folders that a coding agent's shell may have kept from earlier commands, in which it may run this one. */
+export const getShellFolders = (args: unknown): readonly string[] => {
+  const { shell_folders } = (typeof args === "object" && args !== null ? args : {}) as { shell_folders?: unknown };
+  return Array.isArray(shell_folders) ? shell_folders.map(String) : [];
+};
+
 /**
  * Returns the shell text of `execute` with its change of folder: the same words run another program, or change other files, in another
  * folder, and in the folder of another agent that the call names. `folder`: the agent's folder, if known.
@@ -96,6 +105,7 @@ export const getCommandInFolder = (args: unknown, folder: string | undefined): s
   const staysInFolder = typeof workdir !== "string" || isSameFolder(workdir, isElsewhere ? undefined : folder);
   return [
     ...(isElsewhere ? [`${AGENT_STEP} ${quoteForShell(String(agent))}`] : []),
+    ...getShellFolders(args).map((one) => `cd ${quoteForShell(one)}`),
     ...(staysInFolder ? [] : [`cd ${quoteForShell(workdir)}`]),
     command,
   ].join(" && ");

@@ -11,8 +11,10 @@ import {
   findDefaultAction,
   getCommand,
   getCommandInFolder,
+  getShellFolders,
   isEdit,
   namesAgent,
+  UNKNOWN_FOLDER,
 } from "./permission-mode.ts";
 import { type CommandWords, parsePlainCommands } from "./processes/plain-commands.ts";
 import {
@@ -130,6 +132,8 @@ export const makeRules = (
     parsePlainCommands(action === "allow" ? getCommandInFolder(args, undefined) : getCommand(args)) ?? [];
   if (commands.flat().some((word) => word.includes("'")) || (action !== "allow" && commands.length > 1)) return [];
   if (action === "allow" && commands.some(readsProgramFromInput)) return [];
+  // The rule would hold in every folder.
+  if (action === "allow" && getShellFolders(args).includes(UNKNOWN_FOLDER)) return [];
   const rulesByText = new Map(
     commands.map((words) => {
       const kind = action === "allow" ? findKindWords(words) : toFirstWords(words);

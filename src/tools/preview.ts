@@ -5,7 +5,7 @@ import { normalize } from "node:path/posix";
 import { trimEnd } from "#base/text/trim.ts";
 import type { EditedFiles, PreviewFiles } from "#schema/agents/agent-files.ts";
 import type { ChatApproval } from "#schema/chats/chat-approval.ts";
-import { getCommand } from "./permission-mode.ts";
+import { getCommand, getShellFolders, UNKNOWN_FOLDER } from "./permission-mode.ts";
 import { listCommandTexts } from "./processes/parsed-commands.ts";
 import { type ToolAgent, ToolError, WorkspaceUnreachableError } from "./tool.ts";
 
@@ -72,15 +72,19 @@ const truncateDiffs = (files: EditedFiles["files"]): ChatApproval["files"] => {
   });
 };
 
+const resolveShown = (named: string, folder: string): string =>
+  /^[/~]/.test(named) || named === UNKNOWN_FOLDER
+    ? named
+    : [trimEnd(folder, "/"), named.replace(/^\.\//, "")].filter((part) => part !== "").join("/");
+
 const previewCommand = (args: unknown, folder: string): ChatApproval["command"] => {
   const parsedArgs = (args ?? {}) as { workdir?: unknown; run_in_background?: unknown };
   const workdir = typeof parsedArgs.workdir === "string" ? parsedArgs.workdir : "";
   const text = getCommand(args);
-  const isAbsolute = workdir.startsWith("/") || workdir.startsWith("~");
-  const relativeFolder = [trimEnd(folder, "/"), workdir.replace(/^\.\//, "")].filter((part) => part !== "").join("/");
+  const folders = [workdir, ...getShellFolders(args)].map((one) => resolveShown(one, folder));
   return {
     text,
-    folder: isAbsolute ? workdir : relativeFolder,
+    folder: folders.filter((one) => one !== "").join(" or "),
     parts: listCommandTexts(text),
     in_background: parsedArgs.run_in_background === true,
   };

@@ -12,7 +12,8 @@ const readCommand = (rawInput: object, folder?: string) => {
     paths: [],
     raw_input: rawInput,
   };
-  return toChatTool(call as unknown as AgentToolCall, folder).args;
+  const shell = folder === undefined ? undefined : { folder, listKeptFolders: () => [] };
+  return toChatTool(call as unknown as AgentToolCall, shell).args;
 };
 
 test("[CA-1] a list of words is shown as the script of a shell only if its program is a shell of the system", () => {

@@ -1,8 +1,9 @@
 // Decides by the chat's rules, and by what a planning chat may do, whether a coding agent's call may run. Pure.
+import { quoteForShell } from "#base/text/shell-quote.ts";
 import type { PermissionAction } from "#schema/chats/chat-permissions.ts";
 import type { ChatTool } from "#src/acp/calls.ts";
 import { decidePermission } from "#src/tools/permission.ts";
-import { getCommandInFolder, getPaths, isEdit } from "#src/tools/permission-mode.ts";
+import { getCommandInFolder, getPaths, getShellFolders, isEdit } from "#src/tools/permission-mode.ts";
 import { findWriteReason } from "#src/tools/processes/read-only-commands.ts";
 import { explainLimit, findToolUse } from "#src/tools/registry.ts";
 import type { StartedAttempt } from "../messages.ts";
@@ -33,9 +34,16 @@ export const decideAgentCall = (
 ): Verdict => {
   const scope = toToolScope(chat_id, about);
   if (about.plan_mode !== null && !isOffered && canChangeFiles({ tool_name, args }, scope, folder))
-    return { action: "deny", why: PLANNING };
+    return { action: "deny", why: explainPlanning(args, folder) };
   const context = { use: findToolUse(tool_name, scope), folder };
   return { action: decidePermission(permissions, { tool_name, args }, context), why: DENIED };
+};
+
+/** Says how to look further where only the folder may be the problem. */
+const explainPlanning = (args: ChatTool["args"], folder: string | undefined): string => {
+  const [kept] = getShellFolders(args);
+  if (kept === undefined || folder === undefined) return PLANNING;
+  return `${PLANNING} The shell may still be in "${kept}". To run git, begin with \`cd ${quoteForShell(folder)} && \`.`;
 };
 
 const canChangeFiles = (

@@ -3,6 +3,7 @@
 import { applyUpdate, type ChatTool, isDescribed } from "#src/acp/calls.ts";
 import type { ToolCallUpdate } from "#src/acp/connection.ts";
 import type { AgentQuestion } from "./events.ts";
+import { ShellFolders } from "./shell-folders.ts";
 
 type Edit = { readonly old_text: string; readonly new_text: string };
 
@@ -22,11 +23,11 @@ export class Questions {
   #grants: Grant[] = [];
   /** Calls that a person has approved and the agent has not yet made through Slipway. */
   #calls: ChatTool[] = [];
-  readonly #folder: string;
+  readonly shell: ShellFolders;
 
   /** `folder`: the session's folder, the default working directory of commands. */
   constructor(folder: string) {
-    this.#folder = folder;
+    this.shell = new ShellFolders(folder);
   }
 
   /** Reserves the IDs of calls that the chat had before this session. */
@@ -88,6 +89,7 @@ export class Questions {
     if (!question) return false;
     const { asked, shown } = question;
     this.#open.delete(id);
+    if (!isGranted) this.shell.refuse(id);
     if (isGranted && shown && !asked.isWrite && !asked.own) {
       this.#grants.push(...toGrants(shown));
       if (isByPerson) this.#calls.push(shown);
@@ -113,7 +115,7 @@ export class Questions {
 
   /** Returns true once for each call that a person approved, if the question showed exactly this call. */
   useCallGrant(tool: ChatTool): boolean {
-    const index = this.#calls.findIndex((one) => isSameCall(one, tool, this.#folder));
+    const index = this.#calls.findIndex((one) => isSameCall(one, tool, this.shell.folder));
     if (index >= 0) this.#calls.splice(index, 1);
     return index >= 0;
   }
@@ -128,7 +130,10 @@ export class Questions {
 
   /** Tells the agent that its questions will not be answered. */
   cancel(): void {
-    for (const { asked } of this.#open.values()) asked.answer(undefined);
+    for (const [id, { asked }] of this.#open) {
+      this.shell.refuse(id);
+      asked.answer(undefined);
+    }
     this.#open.clear();
   }
 

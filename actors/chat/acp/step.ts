@@ -3,6 +3,7 @@
 import { toRfc3339 } from "#base/clock.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import {
+  type AgentShell,
   type AgentToolCall,
   applyUpdate,
   type ChatTool,
@@ -54,7 +55,7 @@ export class AgentStep {
   readonly #mask: SecretMask;
   readonly #push: Push;
   readonly #readTerminal: (id: string) => string | undefined;
-  readonly #getFolder: () => string | undefined;
+  readonly #getShell: () => AgentShell | undefined;
   readonly #collector = new Collector();
   readonly #calls = new Map<string, StepCall>();
   readonly #asked = new Set<string>();
@@ -69,15 +70,15 @@ export class AgentStep {
   readonly #callSizes = new Map<string, number>();
 
   /** `readTerminal` returns the output of one of the agent's terminals. */
-  /** `getFolder` returns the agent's folder, once its session is open. */
+  /** `getShell` returns the agent's shell, once its session is open. */
   constructor(
     mask: SecretMask,
     push: Push,
     readTerminal: (id: string) => string | undefined,
-    getFolder: () => string | undefined,
+    getShell: () => AgentShell | undefined,
   ) {
     this.#readTerminal = readTerminal;
-    this.#getFolder = getFolder;
+    this.#getShell = getShell;
     this.#mask = mask;
     this.#push = push;
   }
@@ -354,7 +355,7 @@ export class AgentStep {
   }
 
   #toTool({ own, call }: StepCall) {
-    const { tool_name, args } = own ?? toChatTool(call, this.#getFolder());
+    const { tool_name, args } = own ?? toChatTool(call, this.#getShell());
     return { tool_name, args: this.#mask.result(args) };
   }
 

@@ -188,7 +188,7 @@ export class AgentTurn implements RunningTurn {
       mask,
       (part, role) => buffer.push(part, role),
       (id) => this.#deps.sessions.findSession(chat_id)?.terminals.readText(id),
-      () => this.#deps.sessions.findSession(chat_id)?.folder,
+      () => this.#deps.sessions.findSession(chat_id)?.questions.shell,
     );
   }
 
@@ -388,6 +388,9 @@ export class AgentTurn implements RunningTurn {
     { update }: { readonly update: SessionUpdate },
   ): void {
     step.applyUpdate(update, this.#deps.clock.now(), (id) => questions.toChatCallId(id), done);
+    // Output of a running command says nothing new about it.
+    if ("toolCallId" in update && (update.rawInput || update.title || update.kind))
+      questions.shell.record(step.preview({ toolCallId: questions.toChatCallId(update.toolCallId) }));
   }
 
   /** Decides a question of the agent: by rules and hooks, or by storing it as a question to a person. */
@@ -412,7 +415,8 @@ export class AgentTurn implements RunningTurn {
     if (this.isStopped) return "over";
     const call = located ?? asked.call;
     const { own } = asked;
-    const tool = own ?? toChatTool(step.preview(call), session.folder);
+    const tool = own ?? toChatTool(step.preview(call), questions.shell);
+    if (!own) questions.shell.record(step.preview(call));
     questions.show(id, tool);
     const rules = await retryUntilAnswered(clock, this.#abort.signal, () =>
       loadCurrentRules(store, { chat_id, begun, tool, session }),

@@ -21,7 +21,10 @@ export const ChatApproval = namedObject("ChatApproval", {
     t.Object(
       {
         text: t.String({ description: "The whole command line." }),
-        folder: t.String({ description: "The folder that the command runs in; empty if unknown." }),
+        folder: t.String({
+          description:
+            "The folder that the command runs in, or several with `or` between them if a coding agent's shell may have kept the folder of an earlier command; empty if unknown.",
+        }),
         parts: t.Array(t.String(), { description: "The simple commands in the command line, as written." }),
         in_background: t.Boolean({
           description: "Whether the call returns without waiting for the command to finish.",

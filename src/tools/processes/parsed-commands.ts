@@ -37,14 +37,18 @@ export const listCommandTexts = (command: string): string[] =>
 /** `source`: the text to which the node's positions refer; nested backticks have a separate text. */
 type FoundCommand = { readonly node: Command; readonly source: string };
 
-/** Returns each simple command in order, including those in substitutions. Empty for invalid shell text. */
-export const listSimpleCommands = (command: unknown): FoundCommand[] => {
+/**
+ * Returns each simple command in order, including those in substitutions. Empty for invalid shell text. `skipped`: types of nodes whose
+ * commands are left out.
+ */
+export const listSimpleCommands = (command: unknown, skipped?: ReadonlySet<string>): FoundCommand[] => {
   if (typeof command !== "string" || command.length > MAX_LENGTH) return [];
   const script = parse(command);
   if (script.errors && script.errors.length > 0) return [];
   const found: FoundCommand[] = [];
   const walk = (node: SyntaxNode, around: string): void => {
     const source = node.type === "Script" ? (node.source ?? around) : around;
+    if (skipped?.has(node.type)) return;
     if (node.type === "Command") found.push({ node, source });
     forEachChild(node, (child) => walk(child, source));
   };
