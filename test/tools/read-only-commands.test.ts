@@ -188,9 +188,29 @@ test("[PM-7] git reads only in the chat's folder: a repository in another folder
     "cd -P /home/me/app && git status",
     "cd /home/me/app/.. && git status",
     "for f in a b; do cd $f; git show; done",
+    "for f in a b; do git show; cd $f; done",
+    "while [ -f x ]; do if git show; then cd a; fi; done",
+    "for f in $(cd a; git log); do ls; done",
+    "(git log; cd a; git log); ls",
+    "cd a; (git log)",
+    "cd a; cat $(git ls-files)",
+    "cd a | cat; git log",
+    "false || { cd a; }; git log",
+    "cd a; false && cd /home/me/app; git log",
+    "cd a; git -C /home/me/app log",
+    "@agent dev && git log",
   ])
     expect([command, findWriteReason(command, folder)]).toEqual([command, expect.stringContaining("another folder")]);
-  expect(findWriteReason("cd /home/me/app/ && git status", folder)).toBeUndefined();
+  for (const command of [
+    "cd /home/me/app/ && git status",
+    "git log --oneline | head -5; git status && cd docs && ls",
+    "(cd docs && ls); git log; echo $(cd docs; pwd)",
+    "for f in a b; do (cd $f && ls); git log -1 -- a; done",
+    "git --no-pager log && git -P -C /home/me/app --no-optional-locks diff && git -C . show",
+  ])
+    expect([command, findWriteReason(command, folder)]).toEqual([command, undefined]);
+  for (const command of ["git -C docs log", "git -C $x log", "git --no-pager checkout .", "git --no-pager -c a=b log"])
+    expect([command, findWriteReason(command, folder)]).toEqual([command, expect.any(String)]);
   expect(findWriteReason("cd /home/me/app/ && git status")).toContain("another folder");
 });
 

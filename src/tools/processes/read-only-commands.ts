@@ -22,34 +22,54 @@ const READ_ONLY_PROGRAMS = new Set([
 const READ_ONLY_GIT =
   /^(blame|cat-file|describe|diff|grep|log|ls-files|ls-tree|rev-list|rev-parse|shortlog|show|status)$/;
 
+const QUIET_GIT = /^(?:-P|--no-pager|--no-optional-locks)$/;
+
 /** Returns why the text is not read-only; undefined if it is. `folder`: the folder in which it runs, if known. */
 export const findWriteReason = (command: string, folder?: string): string | undefined => {
   if (command.length > MAX_COMMAND_CHARS) return "it is too long to be checked";
   const script = parse(command);
   if (script.errors && script.errors.length > 0) return "it is not a plain shell command";
   let found: string | undefined;
-  let [runsGit, changesFolder] = [false, false];
-  const walk = (node: SyntaxNode, around: string): void => {
+  const walk = (node: SyntaxNode, around: string, outer: Shell): void => {
     const source = node.type === "Script" ? (node.source ?? around) : around;
-    found ??= findProblem(node, source);
+    found ??= findProblem(node, source, folder);
     if (found !== undefined) return;
-    if (node.type === "Command") {
-      runsGit ||= node.name?.value === "git";
-      changesFolder ||= node.name?.value === AGENT_STEP;
-      changesFolder ||= node.name?.value === "cd" && !staysInFolder(node, folder);
-    }
-    forEachChild(node, (child) => walk(child, source));
+    const shell = SUBSHELLS.has(node.type) ? { ...outer } : outer;
+    // In a loop, what comes first also comes after the rest.
+    if (LOOPS.has(node.type)) shell.isElsewhere ||= leavesFolder(node, folder);
+    // A folder with the files of a bare repository can be part of a clone, and its configuration names programs that git runs.
+    if (node.type === "Command" && node.name?.value === "git" && shell.isElsewhere) found = FOREIGN_GIT;
+    forEachChild(node, (child) => walk(child, source, shell));
+    if (node.type === "Command") shell.isElsewhere ||= leavesFolder(node, folder);
   };
-  walk(script, command);
-  // A folder with the files of a bare repository can be part of a clone, and its configuration names programs that git runs.
-  if (runsGit && changesFolder) found ??= "git may run programs that a repository in another folder configures";
+  walk(script, command, { isElsewhere: false });
   return found;
+};
+
+const FOREIGN_GIT = "git may run programs that a repository in another folder configures";
+
+/** Whether a shell may be in another folder than the one in which the text runs. */
+type Shell = { isElsewhere: boolean };
+
+const SUBSHELLS: ReadonlySet<string> = new Set(["Subshell", "CommandExpansion", "ProcessSubstitution"]);
+const LOOPS: ReadonlySet<string> = new Set(["For", "While"]);
+
+/** Whether some command in the node, except in subshells, changes to another folder, or to another agent. */
+const leavesFolder = (node: SyntaxNode, folder: string | undefined): boolean => {
+  if (SUBSHELLS.has(node.type)) return false;
+  if (node.type === "Command" && node.name?.value === AGENT_STEP) return true;
+  if (node.type === "Command" && node.name?.value === "cd" && !staysInFolder(node, folder)) return true;
+  let leaves = false;
+  forEachChild(node, (child) => {
+    leaves ||= leavesFolder(child, folder);
+  });
+  return leaves;
 };
 
 const staysInFolder = ({ args: [target, ...more] }: Command, folder: string | undefined): boolean =>
   target?.type === "Word" && more.length === 0 && isConstant(target) && isSameFolder(target.value, folder);
 
-const findProblem = (node: SyntaxNode, source: string): string | undefined => {
+const findProblem = (node: SyntaxNode, source: string, folder: string | undefined): string | undefined => {
   const shellProblem = findShellProblem(node, source);
   if (shellProblem !== undefined) return shellProblem;
   if (node.type === "Redirected") return node.redirects.map(findRedirectionProblem).find((one) => one !== undefined);
@@ -60,7 +80,7 @@ const findProblem = (node: SyntaxNode, source: string): string | undefined => {
   if (!READ_ONLY_PROGRAMS.has(name.value)) return `"${name.value}" is not one of the programs that only read`;
   const words = args.flatMap((one) => (one.type === "Word" ? [one] : []));
   if (name.value === "git") {
-    const first = words[0];
+    const first = words[skipGitOptions(words, folder)];
     if (!first || !isConstant(first) || !READ_ONLY_GIT.test(first.value)) return "git is only run for what looks";
   }
   const worst =
@@ -71,6 +91,17 @@ const findProblem = (node: SyntaxNode, source: string): string | undefined => {
     );
   if (worst !== undefined) return `"${name.value} ${worst}" may write`;
   return redirects.map(findRedirectionProblem).find((one) => one !== undefined);
+};
+
+/** Returns the number of words before the subcommand that change nothing about what git does. */
+const skipGitOptions = (words: readonly Word[], folder: string | undefined): number => {
+  let at = 0;
+  for (;;) {
+    const [value, next] = words.slice(at, at + 2).map((one) => (isConstant(one) ? one.value : undefined));
+    if (value !== undefined && QUIET_GIT.test(value)) at += 1;
+    else if (value === "-C" && next !== undefined && isSameFolder(next, folder)) at += 2;
+    else return at;
+  }
 };
 
 /** Operators of `test` that follow a value. */
