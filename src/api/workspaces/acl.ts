@@ -22,15 +22,15 @@ const user = true;
 const params = workspacePath;
 
 export const acl = (ctx: ApiContext) => {
-  const findShareableWorkspace = async (id: string, caller: UserCaller): Promise<WorkspaceAccessRow> => {
+  const findWorkspaceIfSharingEnabled = async (id: string, caller: UserCaller): Promise<WorkspaceAccessRow> => {
     const workspace = await findExistingWorkspace(ctx, id, caller);
     if (await ctx.store.get(findSharingDisabled({ organization_id: workspace.organization_id }))) {
       throw forbidden("Workspaces of this organization can't be shared.");
     }
     return workspace;
   };
-  const requireShareable = async (id: string, caller: UserCaller): Promise<WorkspaceAccessRow> => {
-    const workspace = await findShareableWorkspace(id, caller);
+  const findWorkspaceToShare = async (id: string, caller: UserCaller): Promise<WorkspaceAccessRow> => {
+    const workspace = await findWorkspaceIfSharingEnabled(id, caller);
     if (!canShareWorkspace(caller, workspace)) throw forbidden("Only the owner of a workspace can share it.");
     return workspace;
   };
@@ -38,7 +38,7 @@ export const acl = (ctx: ApiContext) => {
     .use(callers)
     .get(
       "/:workspace/acl",
-      async ({ caller, params }) => presentAcl(ctx, await findShareableWorkspace(params.workspace, caller)),
+      async ({ caller, params }) => presentAcl(ctx, await findWorkspaceIfSharingEnabled(params.workspace, caller)),
       {
         user,
         params,
@@ -56,7 +56,7 @@ export const acl = (ctx: ApiContext) => {
     .patch(
       "/:workspace/acl",
       async ({ caller, params, body, status }) => {
-        const workspace = await requireShareable(params.workspace, caller);
+        const workspace = await findWorkspaceToShare(params.workspace, caller);
         const problems: Validation[] = [];
         const user_roles = readRoleChanges("user_roles", body.user_roles, WORKSPACE_ROLES, problems);
         const group_roles = readRoleChanges("group_roles", body.group_roles, WORKSPACE_ROLES, problems);
@@ -90,7 +90,7 @@ export const acl = (ctx: ApiContext) => {
     .delete(
       "/:workspace/acl",
       async ({ caller, params, status }) => {
-        const workspace = await requireShareable(params.workspace, caller);
+        const workspace = await findWorkspaceToShare(params.workspace, caller);
         await ctx.workspaces.ask(workspace.id, "edit", { type: "unshare" });
         return status(204, undefined);
       },

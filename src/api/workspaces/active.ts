@@ -1,12 +1,12 @@
-// Returns the workspace for activity routes open to users and agents (specification, Authentication 4).
+// Finds the workspace of a request that reports activity, which users and workspace agents may send (specification, Authentication 4).
 import { notFound } from "#base/errors.ts";
 import { findChangeableWorkspace, toActivityUser } from "#domain/workspaces/find.ts";
 import type { ApiContext } from "../context.ts";
 import { getCaller, getUser } from "../http/caller.ts";
 
 /**
- * Returns a workspace that the user may change, or an agent's own. `user_id` is who was active: the caller, or an agent's owner. Rejects
- * with 403, 404 or 410.
+ * Returns a workspace that the user may change, or the agent's own workspace. `user_id` is the caller or, for an agent, its workspace's
+ * owner. Rejects with 403, 404 or 410.
  */
 export const loadActiveWorkspace = async (ctx: ApiContext, id: string, request: Request) => {
   const caller = getCaller(request);

@@ -45,7 +45,7 @@ export const activity = (ctx: ApiContext) =>
       },
     );
 
-/** Jobs are reported every five minutes, so an older report is stale. */
+/** Jobs are reported every five minutes. An older report is stale. */
 const MAX_JOB_REPORT_AGE_MS = 11 * 60_000;
 
 const readActivity = async ({ store, clock }: ApiContext, id: string): Promise<WorkspaceActivity> => {

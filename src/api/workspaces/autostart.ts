@@ -1,4 +1,4 @@
-// When a workspace starts on its own (facts/platform 2.7 and 3.4).
+// Sets the autostart schedule of a workspace (facts/platform 2.7 and 3.4).
 import { canUseWorkspace } from "#domain/access.ts";
 import { checkOwnerBelongs } from "#domain/builds/new-build.ts";
 import { findChangeableWorkspace, loadStoppableWorkspace, workspacePath } from "#domain/workspaces/find.ts";

@@ -1,25 +1,24 @@
-// Refreshes watched workspaces after changes that affect many of them: a template, a name, or the job queue. One is refreshed per turn of
-// the event loop, next to workspaces that changed themselves (rule WK-29).
+// Refreshes watched workspaces after changes that affect many of them: a template, a name, or the job queue. Each turn of the event loop
+// refreshes only one of them, so that they do not delay workspaces that changed themselves (rule WK-29).
 import type { Clock } from "#base/clock.ts";
 
 type Refreshable = { refresh(): void };
 
-/** Minimum milliseconds between refreshes of queued workspaces, per hundred of them. */
-const QUEUE_INTERVAL_MS = 1_000;
-const HUNDRED = 100;
+/** Minimum milliseconds between refreshes of queued workspaces, for each hundred of them. */
+const QUEUE_INTERVAL_MS_PER_HUNDRED = 1_000;
 
 export class BroadChanges {
   readonly #clock: Clock;
   readonly #due = new Set<Refreshable>();
   readonly #queued = new Set<Refreshable>();
   #isRunning = false;
-  #isScheduled = false;
+  #isQueueRefreshScheduled = false;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** Schedules each workspace to be refreshed once, soon; one that is already scheduled is not scheduled again. */
+  /** Schedules a refresh of each workspace that does not have one scheduled. */
   refresh(workspaces: Iterable<Refreshable>): void {
     for (const workspace of workspaces) this.#due.add(workspace);
     if (this.#isRunning || this.#due.size === 0) return;
@@ -33,15 +32,12 @@ export class BroadChanges {
     else this.#queued.delete(workspace);
   }
 
-  /**
-   * Called when the queue has changed. Every job changes the positions, so all queued workspaces are refreshed together, a second later or
-   * more.
-   */
+  /** Refreshes all queued workspaces together after a delay, because each job changes the positions of many of them. */
   onQueueChanged(): void {
-    if (this.#isScheduled || this.#queued.size === 0) return;
-    this.#isScheduled = true;
-    this.#clock.after(QUEUE_INTERVAL_MS * Math.ceil(this.#queued.size / HUNDRED), () => {
-      this.#isScheduled = false;
+    if (this.#isQueueRefreshScheduled || this.#queued.size === 0) return;
+    this.#isQueueRefreshScheduled = true;
+    this.#clock.after(QUEUE_INTERVAL_MS_PER_HUNDRED * Math.ceil(this.#queued.size / 100), () => {
+      this.#isQueueRefreshScheduled = false;
       this.refresh(this.#queued);
     });
   }

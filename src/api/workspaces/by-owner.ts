@@ -35,10 +35,7 @@ const createRouteOptions = {
 const description =
   "Set either `template_id` (its active version is used; `GET /api/v2/templates` returns the IDs) or `template_version_id`. The first build is queued immediately. Clients that sign in under the upstream names get 201 instead of 200.";
 
-/**
- * Returns the ID of a user's workspace by name if the caller can see it. Rejects with 404 otherwise, and for a deleted one unless
- * requested.
- */
+/** Returns the ID of the owner's workspace with this name. Rejects with 404 if the caller can't see it. */
 export const findWorkspaceId = async (
   ctx: ApiContext,
   caller: UserCaller,
@@ -51,10 +48,8 @@ export const findWorkspaceId = async (
 };
 
 /** Routes under /users and /organizations that concern workspaces. */
-export const workspacesByOwner = (ctx: ApiContext) => {
-  const findId = (caller: UserCaller, owner: string, name: string, includeDeleted: boolean): Promise<string> =>
-    findWorkspaceId(ctx, caller, { owner, name, includeDeleted });
-  return routes()
+export const workspacesByOwner = (ctx: ApiContext) =>
+  routes()
     .use(callers)
     .use(availableUsers(ctx))
     .post(
@@ -104,8 +99,12 @@ export const workspacesByOwner = (ctx: ApiContext) => {
     .get(
       "/users/:user/workspace/:workspacename",
       async ({ caller, params, query }) => {
-        const includeDeleted = parseFlag(query.include_deleted);
-        const id = await findId(caller, params.user, params.workspacename, includeDeleted);
+        const { user: owner, workspacename: name } = params;
+        const id = await findWorkspaceId(ctx, caller, {
+          owner,
+          name,
+          includeDeleted: parseFlag(query.include_deleted),
+        });
         const workspace = await readWorkspace(ctx, id, caller);
         if (!workspace) throw notFound();
         return workspace;
@@ -128,7 +127,8 @@ export const workspacesByOwner = (ctx: ApiContext) => {
     .get(
       "/users/:user/workspace/:workspacename/builds/:buildnumber",
       async ({ caller, params }) => {
-        const workspace_id = await findId(caller, params.user, params.workspacename, true);
+        const { user: owner, workspacename: name } = params;
+        const workspace_id = await findWorkspaceId(ctx, caller, { owner, name, includeDeleted: true });
         const row = await ctx.store.get(findBuildByNumber({ workspace_id, build_number: params.buildnumber }));
         const view = row && (await ctx.store.get(findBuildView({ id: row.id })));
         const [build] = view ? await presentBuilds(ctx, [view], caller.compat) : [];
@@ -156,4 +156,3 @@ export const workspacesByOwner = (ctx: ApiContext) => {
         }),
       },
     );
-};

@@ -1,5 +1,5 @@
-// Caches the JSON of GET /workspaces/{id}. An entry is used only while its stamp, which is read each time, is unchanged and no shown value
-// depends on elapsed time (rules WK-12 and WK-13). The cache is bounded. Access is checked before the cache is read.
+// Caches the JSON of GET /workspaces/{id}. An entry is used only while the workspace's stamp, which is compared each time, is unchanged and
+// no value in it is outdated by elapsed time (rules WK-12 and WK-13). The cache does not check access; callers do.
 import { INACTIVITY_TIMEOUT_MS } from "#actors/agent/status.ts";
 import { NEVER } from "#base/clock.ts";
 import { findWorkspaceStamp, listWorkspaceStamps, type WorkspaceStamp } from "#db/workspaces/fingerprint.ts";
@@ -11,15 +11,14 @@ import type { ApiContext } from "../context.ts";
 /** Maximum bytes of cached text; least recently used entries are evicted first. */
 const MAX_BYTES = 16 * 1024 * 1024;
 
-/** `until`: no shown value changes with time alone before then; milliseconds since 1970. */
+/** `until`: when the JSON expires even without a write, because it contains an age or a status; milliseconds since 1970. */
 export type CachedJson = { readonly until: number; readonly json: string };
-/** `workers`: the version of the connected workers it shows; undefined when it shows only the built-in one. */
+/** `workers`: the version of the list of connected workers; undefined if the JSON contains only the built-in worker. */
 type Entry = CachedJson & { readonly stamp: string; readonly workers: number | undefined };
 
-/** Version of what is shown of one workspace. */
+/** Changes with every write that may change the workspace's stamp. */
 type Version = number | string;
 
-/** Maximum stamps cached between writes. */
 const MAX_STAMPS = 10_000;
 
 const toKey = (id: string, owner_id: string, { compat, user_id }: Viewer): string =>
@@ -29,21 +28,21 @@ export class WorkspaceCache {
   readonly #ctx: ApiContext;
   readonly #entries = new Map<string, Entry>();
   #bytes = 0;
-  readonly #stamps = new Map<string, { readonly version: Version; readonly stamped: WorkspaceStamp }>();
+  readonly #stamps = new Map<string, { readonly version: Version; readonly workspaceStamp: WorkspaceStamp }>();
 
   constructor(ctx: ApiContext) {
     this.#ctx = ctx;
   }
 
-  /** Returns the current stamp. It is read again after every write that may change it, because the read is most of a response's cost. */
+  /** Returns the current stamp. It is cached until a write may have changed it, because reading it is most of the cost of a response. */
   async loadStamp(id: string): Promise<WorkspaceStamp | undefined> {
     const { store } = this.#ctx;
     const version = store.getVersion?.(id);
     const cached = this.#findStamp(id, version);
     if (cached) return cached;
-    const stamped = await store.get(findWorkspaceStamp(id));
-    if (stamped) this.#remember(stamped, version);
-    return stamped;
+    const workspaceStamp = await store.get(findWorkspaceStamp(id));
+    if (workspaceStamp) this.#cacheStamp(workspaceStamp, version);
+    return workspaceStamp;
   }
 
   /** Returns the stamps of several workspaces by ID; reads only stamps that may have changed. */
@@ -57,30 +56,30 @@ export class WorkspaceCache {
       ids.flatMap((id) => this.#findStamp(id, versions.get(id)) ?? []).map((stamp) => [stamp.id, stamp]),
     );
     const missing = ids.filter((id) => !stamps.has(id));
-    for (const stamped of missing.length > 0 ? await store.scan(listWorkspaceStamps(missing)) : []) {
-      stamps.set(stamped.id, stamped);
-      this.#remember(stamped, versions.get(stamped.id));
+    for (const workspaceStamp of missing.length > 0 ? await store.scan(listWorkspaceStamps(missing)) : []) {
+      stamps.set(workspaceStamp.id, workspaceStamp);
+      this.#cacheStamp(workspaceStamp, versions.get(workspaceStamp.id));
     }
     return stamps;
   }
 
   #findStamp(id: string, version: Version | undefined): WorkspaceStamp | undefined {
     const cached = this.#stamps.get(id);
-    return version !== undefined && cached?.version === version ? cached.stamped : undefined;
+    return version !== undefined && cached?.version === version ? cached.workspaceStamp : undefined;
   }
 
-  #remember(stamped: WorkspaceStamp, version: Version | undefined): void {
+  #cacheStamp(workspaceStamp: WorkspaceStamp, version: Version | undefined): void {
     if (version === undefined) return;
     if (this.#stamps.size >= MAX_STAMPS) this.#stamps.clear();
-    this.#stamps.set(stamped.id, { version, stamped });
+    this.#stamps.set(workspaceStamp.id, { version, workspaceStamp });
   }
 
   /** Returns the workspace as JSON for this viewer; undefined when it no longer exists. */
-  async read(stamped: WorkspaceStamp, viewer: Viewer): Promise<string | undefined> {
-    const cached = this.find(stamped, viewer);
+  async read(workspaceStamp: WorkspaceStamp, viewer: Viewer): Promise<string | undefined> {
+    const cached = this.find(workspaceStamp, viewer);
     if (cached) return cached.json;
-    const workspace = await readWorkspace(this.#ctx, stamped.id, viewer);
-    return workspace && this.store(stamped, viewer, workspace).json;
+    const workspace = await readWorkspace(this.#ctx, workspaceStamp.id, viewer);
+    return workspace && this.store(workspaceStamp, viewer, workspace).json;
   }
 
   /** Returns a cached response that is still valid. */
@@ -125,7 +124,7 @@ export class WorkspaceCache {
   }
 }
 
-/** Returns until when no shown value changes with time alone; milliseconds since 1970. */
+/** Returns `until` of the workspace's JSON. */
 const findExpiry = ({ latest_build }: Workspace, now: number): number => {
   const { job } = latest_build;
   // The queue position changes without a write to this workspace.

@@ -1,5 +1,5 @@
-// Records the IDs of changed workspaces in order: for live followers, and for clients that reconnect after a short time. The record is
-// bounded; a client that was away for longer starts with a snapshot (rules WS-1, WS-4).
+// Records the IDs of changed workspaces in order, for connected clients and for clients that reconnect after a short time. The log is
+// bounded; a client that was disconnected for longer starts with a snapshot (rules WS-1, WS-4).
 import { INACTIVITY_TIMEOUT_MS } from "#actors/agent/status.ts";
 import type { Timer } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
@@ -11,7 +11,7 @@ import type { ApiContext } from "../context.ts";
 
 /** Maximum workspaces whose last change is recorded. */
 const MAX_CHANGES = 20_000;
-/** Interval of the check for agents that have gone silent, for which there is no event. */
+/** Interval of the check for agents that have stopped sending messages. No event reports that. */
 const SILENCE_CHECK_INTERVAL_MS = 5_000;
 
 export interface ChangeListener {
@@ -24,16 +24,16 @@ export interface ChangeListener {
   onTemplateChanged(template: TemplateRow): void;
 }
 
-const instances = new WeakMap<ApiContext, ChangedIds>();
+const instances = new WeakMap<ApiContext, ChangeLog>();
 
 /** Returns the server's shared instance, because cursors issued by one request are used by another. */
-export const getChangedIds = (ctx: ApiContext): ChangedIds => {
-  const shared = instances.get(ctx) ?? new ChangedIds(ctx);
+export const getChangeLog = (ctx: ApiContext): ChangeLog => {
+  const shared = instances.get(ctx) ?? new ChangeLog(ctx);
   instances.set(ctx, shared);
   return shared;
 };
 
-export class ChangedIds {
+export class ChangeLog {
   readonly #ctx: ApiContext;
   /** Workspace ID to change number, in order of the last change. */
   readonly #changes = new Map<string, number>();
@@ -43,19 +43,19 @@ export class ChangedIds {
   /** All changes after this number are known. */
   #floor = 0;
   #silenceTimer: Timer | undefined;
-  #silentUntil = 0;
+  #silenceCheckedUntil = 0;
 
   constructor(ctx: ApiContext) {
     this.#ctx = ctx;
-    ctx.topics.subscribeAll("workspace", (id) => this.#note(id));
-    ctx.topics.subscribeAll("workspace_changed", (id) => this.#note(id));
+    ctx.topics.subscribeAll("workspace", (id) => this.#record(id));
+    ctx.topics.subscribeAll("workspace_changed", (id) => this.#record(id));
     ctx.topics.subscribeAll("access_changed", (id) => {
-      this.#note(id);
+      this.#record(id);
       for (const listener of [...this.#listeners]) listener.onAccessChanged(id);
     });
     ctx.topics.subscribeAll("shown_changed", (id) => {
-      void this.#noteDependents(id);
-      void this.#noteTemplate(id);
+      void this.#recordDependents(id);
+      void this.#announceTemplate(id);
     });
     ctx.topics.subscribeAll("missed", () => this.#reset());
   }
@@ -64,8 +64,8 @@ export class ChangedIds {
   listen(listener: ChangeListener): () => void {
     this.#listeners.add(listener);
     if (!this.#silenceTimer) {
-      this.#silentUntil = this.#ctx.clock.now() - INACTIVITY_TIMEOUT_MS;
-      this.#silenceTimer = this.#ctx.clock.every(SILENCE_CHECK_INTERVAL_MS, () => void this.#noteSilent());
+      this.#silenceCheckedUntil = this.#ctx.clock.now() - INACTIVITY_TIMEOUT_MS;
+      this.#silenceTimer = this.#ctx.clock.every(SILENCE_CHECK_INTERVAL_MS, () => void this.#recordSilent());
     }
     return () => {
       this.#listeners.delete(listener);
@@ -90,7 +90,7 @@ export class ChangedIds {
     return changed;
   }
 
-  #note(id: string): void {
+  #record(id: string): void {
     this.#number += 1;
     this.#changes.delete(id);
     this.#changes.set(id, this.#number);
@@ -112,16 +112,16 @@ export class ChangedIds {
     for (const listener of [...this.#listeners]) listener.onMissed();
   }
 
-  async #noteDependents(id: string): Promise<void> {
+  async #recordDependents(id: string): Promise<void> {
     try {
-      for (const workspaceId of await this.#ctx.store.scan(listDependentWorkspaces(id))) this.#note(workspaceId);
+      for (const workspaceId of await this.#ctx.store.scan(listDependentWorkspaces(id))) this.#record(workspaceId);
     } catch (error) {
       log("watch").warn("cannot read the workspaces that show {id}: {error}", { id, error });
     }
   }
 
-  /** Looks the template up once for all listeners. Most changes are of users or organizations, for which nothing is found. */
-  async #noteTemplate(id: string): Promise<void> {
+  /** Looks the template up once for all listeners. The ID may also be of a user or an organization; then no template is found. */
+  async #announceTemplate(id: string): Promise<void> {
     if (this.#listeners.size === 0) return;
     const { store } = this.#ctx;
     try {
@@ -133,12 +133,12 @@ export class ChangedIds {
     }
   }
 
-  async #noteSilent(): Promise<void> {
-    const [from, to] = [this.#silentUntil, this.#ctx.clock.now() - INACTIVITY_TIMEOUT_MS];
-    this.#silentUntil = to;
+  async #recordSilent(): Promise<void> {
+    const [from, to] = [this.#silenceCheckedUntil, this.#ctx.clock.now() - INACTIVITY_TIMEOUT_MS];
+    this.#silenceCheckedUntil = to;
     try {
       for (const workspaceId of await this.#ctx.store.scan(listWorkspacesSilentSince(from, to)))
-        this.#note(workspaceId);
+        this.#record(workspaceId);
     } catch (error) {
       log("watch").warn("cannot search for silent agents: {error}", { error });
     }

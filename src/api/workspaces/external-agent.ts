@@ -1,5 +1,5 @@
-// Credentials for an external agent, a machine that the server does not start: the token and the install command. For users with access to
-// the workspace, where the token is readable anyway (rule TF-17), and therefore for keys that can run programs there.
+// Credentials for an external agent, which runs on a machine that the server does not start: the token and the install command. Programs in
+// the workspace can read the token anyway (rule TF-17), so a key that can run programs there can also read it here.
 import { t } from "elysia";
 import { forbidden } from "#base/errors.ts";
 import { canUseWorkspace } from "#domain/access.ts";

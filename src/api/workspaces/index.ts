@@ -1,4 +1,4 @@
-// Workspaces under /workspaces: read, list, and their builds. Creating one is in by-owner.ts.
+// Routes under /workspaces. The routes that create workspaces are in by-owner.ts.
 import { t } from "elysia";
 import { notFound } from "#base/errors.ts";
 import { canSeeWorkspace } from "#domain/access.ts";

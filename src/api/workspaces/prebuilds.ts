@@ -1,4 +1,4 @@
-// Whether prebuilt workspaces are paused.
+// Pauses and resumes prebuilt workspaces.
 import { prebuildSettings, setPrebuildSettings } from "#domain/workspaces/prebuild-settings.ts";
 import { PrebuildSettings } from "#schema/workspaces/prebuild-settings.ts";
 import { settingTarget } from "../audit/setting-targets.ts";

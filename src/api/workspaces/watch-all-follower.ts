@@ -14,7 +14,7 @@ import { hasScope } from "#schema/users/scopes.ts";
 import type { WorkspacesEvent } from "#schema/workspaces/workspace-watch.ts";
 import type { ApiContext } from "../context.ts";
 import type { UserCaller } from "../http/caller.ts";
-import { type ChangedIds, type ChangeListener, getChangedIds } from "./change-log.ts";
+import { type ChangeListener, type ChangeLog, getChangeLog } from "./change-log.ts";
 
 /** Maximum rows per message. */
 const MAX_ROWS = 500;
@@ -26,7 +26,6 @@ const ACCESS_EVENT = JSON.stringify({ type: "access" } satisfies WorkspacesEvent
 /** Hash of a row that the client has in an unknown version. */
 const UNSEEN = -1;
 
-/** Receives the messages. */
 export interface Outlet {
   /** Sends one line of JSON; resolves with true when the client can take more, and with false when it has disconnected. */
   send(json: string): Promise<boolean>;
@@ -36,7 +35,7 @@ export interface Outlet {
 
 export class WorkspacesFollower implements ChangeListener {
   readonly #ctx: ApiContext;
-  readonly #changes: ChangedIds;
+  readonly #changes: ChangeLog;
   readonly #outlet: Outlet;
   #caller: UserCaller;
   /** Rows the client has, as ID to hash, so that nothing is sent twice. */
@@ -52,7 +51,7 @@ export class WorkspacesFollower implements ChangeListener {
   #isClosed = false;
   #stopListening: () => void = () => {};
 
-  constructor(ctx: ApiContext, changes: ChangedIds, caller: UserCaller, outlet: Outlet) {
+  constructor(ctx: ApiContext, changes: ChangeLog, caller: UserCaller, outlet: Outlet) {
     this.#ctx = ctx;
     this.#changes = changes;
     this.#caller = caller;
@@ -64,7 +63,7 @@ export class WorkspacesFollower implements ChangeListener {
     this.#stopListening = this.#changes.listen(this);
     const missed = after === undefined ? undefined : this.#changes.listAfter(after);
     this.#missed = missed && new Set(missed);
-    // True if they changed since that cursor, or if that is unknown: the cursor may come from another node or be too old.
+    // An unknown cursor comes from another node or is too old. The roles may then have changed, too.
     this.#rolesChanged = after !== undefined && (!this.#missed || this.#missed.has(this.#caller.user_id));
     this.#needsAll = true;
     this.#wake();
@@ -153,16 +152,12 @@ export class WorkspacesFollower implements ChangeListener {
       end = start + (start === 0 ? MAX_FIRST_ROWS : MAX_ROWS);
       const rows = await next;
       next = read(end);
-      // The failure is reported where the result is awaited.
+      // A failure is handled by the next round, which awaits this promise.
       next.catch(() => undefined);
       const rowJsons = rows.map((row) => this.#toJson(row).json);
       const hasMore = end < ids.length;
-      if (
-        !(await this.#send(
-          `{"type":"snapshot","workspaces":[${rowJsons.join(",")}],"more":${hasMore},"id":"${cursor}"}`,
-        ))
-      )
-        return;
+      const json = `{"type":"snapshot","workspaces":[${rowJsons.join(",")}],"more":${hasMore},"id":"${cursor}"}`;
+      if (!(await this.#send(json))) return;
     }
   }
 
@@ -234,7 +229,7 @@ export class WorkspacesFollower implements ChangeListener {
  */
 export const loadFirstMessage = async (ctx: ApiContext, caller: UserCaller): Promise<string | undefined> => {
   // Changes after this cursor are sent by the stream.
-  const id = getChangedIds(ctx).cursor;
+  const id = getChangeLog(ctx).cursor;
   const scope = toScope(caller);
   const ids = await ctx.store.scan(listSeenWorkspaces(scope, caller.user_id));
   if (ids.length > MAX_FIRST_ROWS) return undefined;

@@ -9,7 +9,7 @@ import { fails } from "../http/responses.ts";
 import { closeWhenKeyRevoked, watchKey } from "../http/revocation.ts";
 import { routes } from "../http/routes.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
-import { type ChangedIds, getChangedIds } from "./change-log.ts";
+import { type ChangeLog, getChangeLog } from "./change-log.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import { WorkspacesFollower } from "./watch-all-follower.ts";
 
@@ -19,7 +19,7 @@ const UNREADABLE = JSON.stringify({ message: "The workspaces cannot be read now.
 const PAUSE_BYTES = 128 * 1024;
 
 export const watchAll = (ctx: ApiContext) => {
-  const changes = getChangedIds(ctx);
+  const changes = getChangeLog(ctx);
   const heartbeat = new Heartbeat(ctx.clock);
   return routes()
     .use(callers)
@@ -79,7 +79,7 @@ const sendEvent = (stream: EventStream, json: string): Promise<boolean> =>
 
 type SocketOptions = {
   readonly ctx: ApiContext;
-  readonly changes: ChangedIds;
+  readonly changes: ChangeLog;
   readonly heartbeat: Heartbeat;
   readonly caller: UserCaller;
   readonly after: string | undefined;

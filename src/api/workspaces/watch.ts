@@ -26,7 +26,6 @@ const PING = JSON.stringify({ type: "ping", data: null });
 export const watch = (ctx: ApiContext) => {
   const watchers = new Watchers(ctx);
   const heartbeat = new Heartbeat(ctx.clock);
-  /** Returns the ID to watch. Rejects with 404 or 410 when there is nothing to see. */
   const findWatchableId = async (id: string, caller: UserCaller): Promise<string> => {
     const workspace = await loadWorkspace(ctx, id, caller);
     if (workspace.deleted) throw workspaceGone();

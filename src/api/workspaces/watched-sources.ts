@@ -1,4 +1,4 @@
-// Tracks which watched workspaces show data of which template, template version, user and organization. Pure bookkeeping.
+// Tracks which watched workspaces show data of which template, template version, user and organization.
 
 /** IDs of the resources that a workspace shows data of. */
 export type SourceIds = ReadonlySet<string>;

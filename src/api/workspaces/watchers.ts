@@ -12,7 +12,7 @@ import { BroadChanges } from "./broad-changes.ts";
 import { SilenceTimer } from "./silence-timer.ts";
 import { SourceIndex } from "./watched-sources.ts";
 
-/** After this time, other requests have a turn. */
+/** After this time, the event loop runs other requests first. */
 const MAX_WORK_MS = 5;
 
 export interface Watcher {
@@ -40,15 +40,11 @@ export class Watchers {
 
   /** Sends the workspace to the watcher now and after each change, until the returned function is called. */
   watch(id: string, watcher: Watcher): () => void {
-    let watched = this.#watched.get(id);
-    if (!watched) {
-      watched = new WatchedWorkspace(this.#ctx, id, this.#services);
-      this.#watched.set(id, watched);
-    }
-    const watchedWorkspace = watched;
-    watchedWorkspace.add(watcher);
+    const watched = this.#watched.get(id) ?? new WatchedWorkspace(this.#ctx, id, this.#services);
+    this.#watched.set(id, watched);
+    watched.add(watcher);
     return () => {
-      if (watchedWorkspace.remove(watcher) && this.#watched.get(id) === watchedWorkspace) this.#watched.delete(id);
+      if (watched.remove(watcher) && this.#watched.get(id) === watched) this.#watched.delete(id);
     };
   }
 
@@ -71,7 +67,7 @@ type Rendered = { json: string; fingerprint: number | bigint; statuses: string }
 class WatchedWorkspace {
   readonly #ctx: ApiContext;
   readonly #id: string;
-  /** Fingerprint of the JSON that each watcher has; undefined before the first. The text itself takes several KB of each idle workspace. */
+  /** Fingerprint of the JSON that each watcher got last; undefined before the first. The JSON would take several KB per workspace. */
   readonly #lastSent = new Map<Watcher, Rendered["fingerprint"] | undefined>();
   readonly #unsubscribes: (() => void)[];
   #isStale = false;
@@ -182,7 +178,7 @@ class WatchedWorkspace {
     silenceTimer.remove(this);
   }
 
-  // There is no event for a silent agent, so the workspace is read again when an agent may count as silent.
+  // No event reports that an agent has stopped sending messages, so the workspace is read again when an agent's status may have changed.
   #listenForSilence(workspace: Workspace): void {
     const silenceTimes = workspace.latest_build.resources.flatMap(({ agents }) => agents).flatMap(listSilenceTimes);
     if (silenceTimes.length === 0) this.#services.silenceTimer.remove(this);
