@@ -1,5 +1,5 @@
-// Streams the containers of a workspace over one WebSocket. Each listing from the daemon is presented as this caller may see it. The stream
-// ends when the client or the daemon disconnects or the caller loses access; the daemon is always notified (rule CO-5).
+// Streams the containers of a workspace over one WebSocket. Each listing from the daemon is converted to the format of the caller's client.
+// The stream ends when the client or the daemon disconnects or the caller loses access; the daemon is always notified (rule CO-5).
 import { MAX_LISTING, presentListing } from "#domain/agents/containers.ts";
 import type { WebSocketFrames } from "#src/wire/index.ts";
 import type { ApiContext } from "../context.ts";

@@ -1,5 +1,5 @@
 // The SSH key pair that a user's workspaces present to git servers. Agents get the whole pair; users can see and rotate the public key
-// (facts/platform 3.6 and 9.2, rules GK-1 to GK-5). Created on first use, stored encrypted, and never returned anywhere else.
+// (facts/platform 3.6 and 9.2, rules GK-1 to GK-5). The pair is created on first use and stored encrypted.
 import { t } from "elysia";
 import { toRfc3339 } from "#base/clock.ts";
 import { forbidden } from "#base/errors.ts";
@@ -23,7 +23,6 @@ const presentKey = ({ user_id, public_key, created_at, updated_at }: GitSshKeyRo
   updated_at: toRfc3339(updated_at),
 });
 
-/** `GET me/gitsshkey`. */
 export const agentGitSshKey = (ctx: ApiContext) =>
   routes()
     .use(callers)
@@ -69,7 +68,6 @@ export const agentGitSshKey = (ctx: ApiContext) =>
       },
     );
 
-/** `GET` and `PUT users/{user}/gitsshkey`. */
 export const userGitSshKey = (ctx: ApiContext) => {
   const findKeyOwnerId = async (userParam: string, caller: UserCaller): Promise<string> => {
     const { id } = await findUserInPath(ctx.store, userParam, caller);
@@ -97,9 +95,7 @@ export const userGitSshKey = (ctx: ApiContext) => {
     )
     .put(
       "/:user/gitsshkey",
-      async ({ caller, params }) => {
-        return presentKey(await renewGitSshKey(ctx, await findKeyOwnerId(params.user, caller)));
-      },
+      async ({ caller, params }) => presentKey(await renewGitSshKey(ctx, await findKeyOwnerId(params.user, caller))),
       {
         user: true,
         params,

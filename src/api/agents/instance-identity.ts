@@ -43,8 +43,9 @@ export const instanceIdentity = (ctx: ApiContext) => {
       path,
       ({ body }) =>
         signIn(ctx, "a", body.agent_name, async () => {
-          const { verifyAwsIdentity: verifyCloudA } = await import("#src/identity/aws.ts");
-          return verifyCloudA(files, body, ctx.clock.now());
+          // This library and those of the other clouds are imported lazily, because they would slow down every startup.
+          const { verifyAwsIdentity } = await import("#src/identity/aws.ts");
+          return verifyAwsIdentity(files, body, ctx.clock.now());
         }),
       {
         ...toRouteOptions(cloud, { document: "as the cloud gave it", signature: "as the cloud gave it" }),
@@ -58,9 +59,8 @@ export const instanceIdentity = (ctx: ApiContext) => {
       path,
       ({ body }) =>
         signIn(ctx, "b", body.agent_name, async () => {
-          // Imported lazily, because these libraries would slow down every startup.
-          const { verifyAzureIdentity: verifyCloudB } = await import("#src/identity/azure.ts");
-          return verifyCloudB(files, body.signature, ctx.clock.now());
+          const { verifyAzureIdentity } = await import("#src/identity/azure.ts");
+          return verifyAzureIdentity(files, body.signature, ctx.clock.now());
         }),
       { ...toRouteOptions(cloud, { encoding: "pkcs7", signature: "as the cloud gave it" }), body: CloudBIdentity },
     );
@@ -71,8 +71,8 @@ export const instanceIdentity = (ctx: ApiContext) => {
       path,
       ({ body }) =>
         signIn(ctx, "c", body.agent_name, async () => {
-          const { verifyGoogleIdentity: verifyCloudC } = await import("#src/identity/google.ts");
-          return verifyCloudC(files, body.json_web_token, { now: ctx.clock.now(), accessUrl: ctx.accessUrl });
+          const { verifyGoogleIdentity } = await import("#src/identity/google.ts");
+          return verifyGoogleIdentity(files, body.json_web_token, { now: ctx.clock.now(), accessUrl: ctx.accessUrl });
         }),
       { ...toRouteOptions(cloud, { json_web_token: "as the cloud gave it" }), body: CloudCIdentity },
     );

@@ -1,4 +1,4 @@
-// Routes that create API keys for the programs people open a workspace with: editors and a template's external apps.
+// Creates API keys for programs that open a workspace: editors and a template's external apps.
 import { t } from "elysia";
 import { loadUsableAgent } from "#domain/agents/find.ts";
 import { createExternalLink } from "#domain/applications/external-link.ts";

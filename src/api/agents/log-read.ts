@@ -40,15 +40,15 @@ export const readLogs = async (
 const COLORS = ["\x1b[90m", "\x1b[36m", "\x1b[32m", "\x1b[33m", "\x1b[31m"];
 const RESET = "\x1b[0m";
 
-const makeFormatter = (
-  sources: ReadonlyMap<number, { display_name: string }>,
-  agent: AgentAccessRow,
-  isPlain: boolean,
-): ((row: AgentLogRow) => string) => {
-  return ({ created_at, level, source, output }) => {
+const makeFormatter =
+  (
+    sources: ReadonlyMap<number, { display_name: string }>,
+    agent: AgentAccessRow,
+    isPlain: boolean,
+  ): ((row: AgentLogRow) => string) =>
+  ({ created_at, level, source, output }) => {
     const name = LOG_LEVELS[level] as string;
     const levelText = isPlain ? name : `${COLORS[level]}${name}${RESET}`;
     const sourceText = `agent.${agent.agent_name}|${sources.get(source)?.display_name ?? DEFAULT_SOURCE.display_name}`;
     return `${toRfc3339(created_at)} [${levelText}] [${sourceText}] ${output}\n`;
   };
-};

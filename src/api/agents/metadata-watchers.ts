@@ -12,7 +12,7 @@ export interface MetadataWatcher {
   onData(json: string): void;
   /** Called when the metadata cannot be read; the read is retried. */
   onError(): void;
-  /** Called when a newer build has taken over, so nothing changes any more. */
+  /** Called when a newer build has replaced the agent, so its metadata does not change anymore. */
   onReplaced(): void;
 }
 
@@ -29,15 +29,11 @@ export class MetadataWatchers {
 
   /** Sends everything to the watcher now, and again on changes and at intervals, until the returned function is called. */
   watch(agent_id: string, watcher: MetadataWatcher): () => void {
-    let watched = this.#watchedAgents.get(agent_id);
-    if (!watched) {
-      watched = new WatchedAgent(this.#ctx, agent_id);
-      this.#watchedAgents.set(agent_id, watched);
-    }
-    const watchedAgent = watched;
-    watchedAgent.add(watcher);
+    const watched = this.#watchedAgents.get(agent_id) ?? new WatchedAgent(this.#ctx, agent_id);
+    this.#watchedAgents.set(agent_id, watched);
+    watched.add(watcher);
     return () => {
-      if (watchedAgent.remove(watcher) && this.#watchedAgents.get(agent_id) === watchedAgent)
+      if (watched.remove(watcher) && this.#watchedAgents.get(agent_id) === watched)
         this.#watchedAgents.delete(agent_id);
     };
   }

@@ -17,7 +17,7 @@ import { closeWhenAccessLost } from "../http/revocation.ts";
 import { routes } from "../http/routes.ts";
 import { TerminalBridge } from "./terminal-bridge.ts";
 
-// Has no bounds in the schema, because Elysia would report violations without the parameter's name.
+// The schema has no bounds, because Elysia would report violations without the parameter's name.
 const SideQuery = t.Optional(t.Integer({ description: `The initial size, 1 to ${MAX_SIDE}; default 80.` }));
 
 const parseSide = (name: "height" | "width", side = 80): number => {

@@ -49,7 +49,7 @@ export const identifyGatewayCaller = async (
   return isChatToken(token) ? identifyChat(token, deps) : identifyPerson(token, request, deps);
 };
 
-/** Whose access a token depends on: its workspace, its agent, and users with their roles and groups. */
+/** The token loses its access when that of its agent, its workspace or one of these users ends. */
 type AccessSources = { readonly agent_id: string; readonly workspace_id: string; readonly user_ids: readonly string[] };
 
 /** Checks the token again whenever access that it depends on may have ended. */

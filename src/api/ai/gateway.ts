@@ -229,7 +229,7 @@ export class AiGateway {
         await record(target, { outcome: "failed" });
         return result;
       }
-      // A caller who does not read the answer would keep the memory of the request from others.
+      // Releases the memory of the request now, because a caller may take long to read the answer.
       call.body.dropContent();
       call.setBodySize(0);
       const { status } = result.response;
@@ -419,7 +419,7 @@ const endGatewaySpan = (
  */
 const mayHideCost = ({ kind }: Endpoint, target: Target): boolean => kind === "generate" && isPaid(target);
 
-/** Returns the size for which memory is reserved: the declared length, unless the body is compressed. */
+/** Returns the maximum size of the body, for which memory is reserved: the declared length, unless the body is compressed. */
 const getMaxBodyBytes = ({ headers }: Request): number => {
   const declared = headers.has("content-encoding") ? null : headers.get("content-length");
   return declared === null

@@ -10,11 +10,11 @@ const MAX_USER_CALLS = 100;
 const MAX_WAIT_MS = 10_000;
 const RETRY_AFTER_S = 5;
 /**
- * What reading and parsing a request takes at most, as a multiple of its bytes: a text with a character beyond Latin-1 has two bytes for each
- * of its characters, as text and as values, and leaves garbage.
+ * Maximum memory for reading and parsing a request, as a multiple of its bytes. A text with any character beyond Latin-1 takes two bytes
+ * per character, once as text and once as parsed values, and parsing leaves garbage.
  */
 const READ_FACTOR = 8;
-/** What remains until the response: the bytes, the values, and the copy that is being sent. */
+/** Memory that stays in use until the response, as a multiple of the bytes: the bytes, the parsed values, and the copy that is sent. */
 const KEPT_FACTOR = 4;
 
 const REFUSAL: Refusal = {

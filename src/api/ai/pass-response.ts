@@ -135,7 +135,7 @@ export const passResponse = async (
             const { done, value } = next ?? (await read());
             next = undefined;
             if (callerLeft.aborted) {
-              // Reads are answered in order: the rest follows in `readRest`.
+              // This read began before the caller left. `readRest` reads everything after it.
               if (value) tap.read(value);
               return;
             }

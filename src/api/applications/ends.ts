@@ -19,8 +19,8 @@ export type OpenedApp = {
 };
 
 /**
- * Calls `end` once, with a reason, including when access was lost while the connection was being set up. Returns a function that stops
- * listening.
+ * Calls `end` once, with a reason, when access is lost, even if that happened while the connection was being set up. Returns a function
+ * that stops listening.
  */
 export const watchAppAccess = (ctx: ApiContext, opened: OpenedApp, end: (reason: string) => void): (() => void) => {
   const { name, app, appCaller } = opened;

@@ -1,5 +1,5 @@
-// Transfers a sign-in to an app's host, which never receives the session cookie. An encrypted key in the URL, valid once, for one minute
-// and for that host only, is exchanged there for a cookie that works for nothing else (facts/platform 8.4; rules AX-11 to AX-13).
+// Transfers a sign-in to an app's host, which never receives the session cookie. The URL contains an encrypted key, which is valid once,
+// for one minute and for that host. There it is exchanged for a cookie that works only there (facts/platform 8.4; rules AX-11 to AX-13).
 import { AppError } from "#base/errors.ts";
 import { keyId, keySecret } from "#base/ids.ts";
 import { findKeyWithUser } from "#db/users/api-keys.ts";

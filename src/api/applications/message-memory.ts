@@ -9,7 +9,7 @@ const SHORT_BYTES = 64 * 1024;
 /** Maximum time for one message while half of a budget is in use, because its memory is unavailable to others. */
 const TIMEOUT_MS = 60_000;
 const TOO_MANY = "Too many app messages are waiting. Try again later.";
-/** The owner's share is what two of the longest messages take on a server with 1 GiB of memory. */
+/** An owner may use a quarter of a budget: enough for two of the longest messages on a server with 1 GiB of memory. */
 const makeBudget = (share: number): ByteBudget => {
   const maxBytes = shareOfMemory(share);
   return new ByteBudget(maxBytes, maxBytes / 4, TOO_MANY);
@@ -19,7 +19,7 @@ const shortMessages = makeBudget(1 / 16);
 
 type Options = {
   readonly clock: Clock;
-  /** The owner of the workspace, because one person can have many. */
+  /** The owner of the workspace. The limit applies to all of a person's workspaces together. */
   readonly owner_id: string;
   /** Called when a message has been in memory for too long while memory is short: its app or its user is too slow. */
   readonly onTimeout: () => void;

@@ -1,5 +1,5 @@
-// Decides whether a request is a person opening a page. Everything else happens in the background and does not start a workspace:
-// subresources, script requests, prefetches, pages that reload themselves, and monitors (rule WO-3). Pure.
+// Decides whether a request means that a person is opening a page. Only these start a workspace. Subresources, script requests, prefetches,
+// pages that reload themselves, and monitors do not (rule WO-3). Pure.
 import { acceptsPage } from "../http/plain-page.ts";
 
 /** Query parameter with the build that a page is waiting for. */
@@ -19,8 +19,8 @@ export const isPage = (request: Request): boolean => {
 };
 
 /**
- * Returns whether a person is opening the page. A page in a frame and a page that reloads itself (as development servers make pages do when
- * the workspace stops) qualify only after a user activation in them. Browsers that send none of these headers are trusted.
+ * Returns whether a person is opening the page. A page in a frame, or one that reloads itself, qualifies only after the person has clicked
+ * or typed in it: development servers make their pages reload when the workspace stops. Browsers without these headers are trusted.
  */
 export const isOpeningPage = (request: Request): boolean => {
   const { headers } = request;

@@ -1,7 +1,6 @@
 // Decides which pages may send credentialed requests to an app: its own pages and those of other apps of the same workspace (rules AX-4,
-// AX-26).
-// An owner's other workspaces may run other people's programs, which could otherwise act as the owner in this one.
-// Programs without an Origin header pass, as do requests without Slipway's cookie.
+// AX-26). An owner's other workspaces may run other people's programs, which could otherwise act as the owner in this one. Programs without
+// an Origin header pass, as do requests without Slipway's cookie.
 import { type AppName, formatLabel } from "#base/links/app-label.ts";
 import type { AppHosts } from "#domain/applications/names.ts";
 

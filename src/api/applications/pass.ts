@@ -34,7 +34,7 @@ export type Forwarding = OpenedApp & {
 };
 
 /**
- * Returns the app's response, or an error page explaining why none exists. Throws 503 when too many requests are open, or too many bodies
+ * Returns the app's response, or an error page if the app did not respond. Throws 503 when too many requests are open, or too many bodies
  * are in transit to apps.
  */
 export const forwardRequest = async (ctx: ApiContext, request: Request, forwarding: Forwarding): Promise<Response> => {
@@ -105,7 +105,7 @@ const toStream = (body: Uint8Array): ReadableStream<Uint8Array> =>
     },
   });
 
-/** Resources that end together: the request to the app, the slot among open streams, and the watch over the caller's access. */
+/** One forwarded request, with everything that must end together: the request to the app, its open stream, and the watch on access. */
 class Flow {
   readonly #ctx: ApiContext;
   readonly #request: Request;
@@ -200,7 +200,7 @@ class Flow {
       this.end();
       const body = Buffer.concat(parts);
       if (headers.has("content-type")) return new Response(body, { status, headers });
-      // The runtime would label bytes without a type as a download; a stream keeps the app's type, even if none exists.
+      // The runtime would add a content type to these bytes, which makes browsers download them. It adds none to a stream.
       headers.set("content-length", String(body.byteLength));
       return new Response(toStream(body), { status, headers });
     }

@@ -21,7 +21,7 @@ import { type Forwarding, forwardRequest } from "./pass.ts";
 import { AppVisits } from "./visits.ts";
 import { AppWaiting } from "./waiting.ts";
 
-/** An app request, whether it came by host or by path. */
+/** A request to an app on its own host or below the access URL. */
 type AppRequest = {
   readonly name: AppName;
   /** Empty on an app's own host. */
@@ -91,8 +91,8 @@ export class AppProxy {
   }
 
   /**
-   * Returns whether the app's pages may share the access URL's origin, where a script can do anything its viewer may do. Never for another
-   * user's workspace, and for the viewer's own only if an administrator accepts that everything running there can take over its owner's
+   * Returns whether the app's pages may share the access URL's origin, where a script can do anything its viewer may do. They never may for
+   * another user's workspace. For the viewer's own, they may if an administrator accepts that programs in it can take over its owner's
    * account.
    */
   #sharesOrigin(app: ResolvedApp, appCaller: AppCaller | undefined): boolean {
@@ -229,7 +229,7 @@ const throttlePerSecond = (clock: Clock, run: () => void): (() => void) => {
   };
 };
 
-/** Errors that can go away if the workspace has only just started. */
+/** Errors that may disappear while a workspace is starting. */
 const TRANSIENT_TROUBLES: ReadonlySet<Trouble> = new Set(["agent_away", "silent"]);
 
 const getQuery = (url: string): string => {

@@ -157,7 +157,7 @@ export const agentService = (
     return {};
   },
 
-  // Slipway's own agents report resource limits without being asked; other agents are not asked.
+  // Slipway's daemon reports its resources regardless of this response; other agents are not asked to report theirs.
   getResourcesMonitoringConfiguration: () => ({ config: MONITORING, volumes: [] }),
   async pushResourcesMonitoringUsage({ datapoints }) {
     const newest = datapoints.at(-1);

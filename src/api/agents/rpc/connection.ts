@@ -22,7 +22,7 @@ const MAX_LOG_FIELDS = 320_000;
 export type AgentConnectionOptions = {
   agent_id: string;
   token_generation: number;
-  /** Names the process of Slipway's own daemon. */
+  /** The ID of the process, sent only by Slipway's own daemon. */
   daemon_id: string | undefined;
   /** The `major.minor` that the agent requested. */
   api_version: string;
@@ -41,8 +41,9 @@ export class AgentConnection extends YamuxConnection {
   readonly #closed = new AbortController();
   /** True once the agent's actor has announced that this connection is the agent's current one. */
   #isAnnounced = false;
-  /** Latency to the relays, as reported by the agent, or else measured by pings to Slipway's own daemon. Stored with each heartbeat. */
+  /** Latency to the relays as reported by the agent. Stored with each heartbeat. */
   #reportedLatency: Latency | undefined;
+  /** Stored instead if Slipway's own daemon reports none: the round-trip time of a ping. */
   #measuredLatency: Latency | undefined;
 
   constructor(ctx: ApiContext, options: AgentConnectionOptions) {
@@ -66,8 +67,7 @@ export class AgentConnection extends YamuxConnection {
     if (daemon) yamux.onEnd(() => daemon.gone());
     if (actsForAgent) {
       const onTakenOver = ({ connection_id }: { connection_id: string }): void => {
-        // Until this connection has been announced, announcements of others are about earlier connections and were still being written to
-        // disk.
+        // Announcements before this connection's own are about earlier connections. They arrive late because they are stored first.
         if (connection_id === this.#id) this.#isAnnounced = true;
         else if (this.#isAnnounced) yamux.goAway("a newer connection of this agent has taken over");
       };

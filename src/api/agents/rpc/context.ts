@@ -56,7 +56,7 @@ const takeTurn = async <T>(agent_id: string, work: () => Promise<T>): Promise<T>
   }
 };
 
-/** One mask for texts, and one for names and paths: with a changed name, a tool cannot be called and a file cannot be read. */
+/** `names` masks names and paths only if all of the name is a secret: a tool with a changed name cannot be called. */
 type Masks = { readonly texts: SecretMask; readonly names: SecretMask };
 
 /** Models read the context, like the results of tools: neither may contain secrets of the workspace's owner. */

@@ -88,7 +88,7 @@ type WorkspaceNames = { readonly workspace_name: string; readonly owner_username
  * hosts of their own.
  */
 const formatPortUrl = (hosts: AppHosts, agent: string, { workspace_name, owner_username }: WorkspaceNames): string => {
-  // The longest port number, so a URL that fits it fits all.
+  // The longest port number: if the label is valid with it, it is valid with every port.
   const app = "65535";
   const label = formatLabel({ app, agent, workspace: workspace_name, user: owner_username });
   return hosts.wildcard && label ? hosts.toOrigin(label.replace(app, "{{port}}")) : "";

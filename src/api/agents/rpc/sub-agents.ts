@@ -12,8 +12,6 @@ import { toId, toWord } from "./translate.ts";
 
 const DISPLAY_APPS = ["vscode", "vscode_insiders", "web_terminal", "ssh_helper", "port_forwarding_helper"] as const;
 const OPEN_IN = ["slim-window", "tab"] as const;
-/** Same order as this message's enum, which starts at 0. */
-const LEVELS = SHARING_LEVELS;
 
 type Handlers = Pick<AgentHandlers, "createSubAgent" | "deleteSubAgent" | "listSubAgents">;
 
@@ -55,7 +53,7 @@ export const subAgentService = (
   },
 });
 
-/** A passive connection could belong to anyone with a copy of the token, even while the agent's daemon is connected. */
+/** Anyone with a copy of the token can open a passive connection, even while the agent's daemon is connected. */
 const checkActsForAgent = (actsForAgent: boolean): void => {
   if (!actsForAgent) throw forbidden("Only a connection with the role `agent` can create and delete sub-agents.");
 };
@@ -73,7 +71,8 @@ const toApp = (app: CreateSubAgentRequest_App): SubAgentApp => ({
   icon: app.icon ?? "",
   open_in: toWord(OPEN_IN, app.openIn ?? 0, 0, "open_in"),
   order: app.order ?? 0,
-  sharing_level: toWord(LEVELS, app.share ?? 0, 0, "share"),
+  // This message's enum starts at 0, unlike the manifest's.
+  sharing_level: toWord(SHARING_LEVELS, app.share ?? 0, 0, "share"),
   subdomain: app.subdomain ?? false,
   url: app.url ?? "",
 });
