@@ -47,7 +47,7 @@ export const findAgentOfChat = async (
   return { agent_id: agent.id, workspace_id: workspace.id };
 };
 
-/** Ends when the caller loses access to the chat or its workspace. */
+/** Returns a handler that closes its socket when the caller loses access to the chat or its workspace. */
 export const closeWhenChatUnusable = (
   ctx: ApiContext,
   caller: UserCaller,

@@ -1,4 +1,4 @@
-// Changes what a chat's model continues from: compacts the history or clears it (rules CM-8 to CM-10).
+// Compacts or clears the history from which a chat's model continues (rules CM-8 to CM-10).
 import { admitInstructions } from "#actors/chat/hooks/prompts.ts";
 import { notFound } from "#base/errors.ts";
 import { findChat } from "#db/chats/chats.ts";

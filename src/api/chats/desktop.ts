@@ -17,7 +17,7 @@ import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
 import { agentQuery, findAgentOfChat, upgradeToStream } from "./agent-socket.ts";
 import { chatPath, tags } from "./paths.ts";
 
-/** Maximum bytes of one message from the daemon, equal to what it reads at a time. */
+/** Maximum bytes of one message from the daemon, which reads at most as many at a time. */
 const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
 /** The client is paused when more than this is waiting for the desktop. */
 const PAUSE_BYTES = 64 * 1024;
@@ -103,11 +103,11 @@ class DesktopStream implements SocketHandler {
     this.#noteUse();
     const onSent = (): void => {
       this.#reservation.reduce(bytes.byteLength);
-      const isPaused = this.#waitingBytes > PAUSE_BYTES;
+      const wasPaused = this.#waitingBytes > PAUSE_BYTES;
       this.#waitingBytes -= bytes.byteLength;
-      if (isPaused && this.#waitingBytes <= PAUSE_BYTES) socket.resume();
+      if (wasPaused && this.#waitingBytes <= PAUSE_BYTES) socket.resume();
     };
-    // The side that listens to the daemon notices when it disconnects.
+    // The relay, which reads from the daemon, reports that the daemon has disconnected.
     this.#frames.send({ kind: "binary", bytes }).then(onSent, onSent);
   }
 

@@ -12,7 +12,6 @@ import type { ChatEvent } from "#schema/chats/chat-event.ts";
 import type { ApiContext } from "../context.ts";
 import { listStateEvents, NOTHING_SYNCED, type SyncState } from "./sync.ts";
 
-/** Receives a follower's frames. */
 export interface Sink {
   send(frame: string): void;
   /** Resolves with true when the client can take more, and with false when it has disconnected. */

@@ -101,7 +101,7 @@ class GitStream implements SocketHandler {
     const onSent = (): void => {
       this.#isRefreshing = false;
     };
-    // The side that listens to the daemon notices when it disconnects.
+    // The relay, which reads from the daemon, reports that the daemon has disconnected.
     this.#frames.send({ kind: "text", text: JSON.stringify({ type: "refresh" }) }).then(onSent, onSent);
   }
 

@@ -62,7 +62,7 @@ export const listStateEvents = (
       },
     });
   }
-  if (isNewBuffer(synced, state)) events.push({ type: "preview_reset", chat_id });
+  if (isPreviewOutdated(synced, state)) events.push({ type: "preview_reset", chat_id });
   return {
     events,
     synced: {
@@ -77,8 +77,8 @@ export const listStateEvents = (
   };
 };
 
-/** Returns whether the unfinished answer that a follower may show is invalid. */
-const isNewBuffer = (synced: SyncState, { history_version, generation_attempt }: ChatPicture): boolean =>
+/** Returns whether the unfinished answer that a follower may show is outdated. */
+const isPreviewOutdated = (synced: SyncState, { history_version, generation_attempt }: ChatPicture): boolean =>
   history_version !== synced.history_version ||
   (generation_attempt !== synced.generation_attempt && generation_attempt !== 0);
 

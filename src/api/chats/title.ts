@@ -47,13 +47,11 @@ export const chatTitle = (ctx: ApiContext) =>
 const rethrowTitleError = (error: unknown, now: number): never => {
   if (!(error instanceof ModelError)) throw error;
   const { message, detail } = toChatError(error, error, now);
-  const kind =
-    error.kind === "usage_limit"
-      ? "conflict"
-      : error.kind === "timeout"
-        ? "gateway_timeout"
-        : error.retryable
-          ? "overloaded"
-          : "invalid";
-  throw new AppError(kind, message, { ...(detail ? { detail } : {}), cause: error });
+  throw new AppError(toErrorKind(error), message, { ...(detail ? { detail } : {}), cause: error });
+};
+
+const toErrorKind = ({ kind, retryable }: ModelError): AppError["kind"] => {
+  if (kind === "usage_limit") return "conflict";
+  if (kind === "timeout") return "gateway_timeout";
+  return retryable ? "overloaded" : "invalid";
 };
