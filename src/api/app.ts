@@ -36,7 +36,7 @@ import { pageLinks } from "./workspaces/page-links.ts";
 
 type AppContext = ApiContext & { readonly metrics: Metrics | undefined };
 
-/** What the browser loads. When run from source, it is built once for all servers of a process. */
+/** Loads the files of the pages. A server that runs from source builds them, once for all servers of the process. */
 const loadWebFiles = loadOnce(loadWeb);
 
 const operationsByApp = new WeakMap<AnyElysia, Operations>();

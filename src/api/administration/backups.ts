@@ -14,7 +14,6 @@ import { openOwnersFeed } from "./feed.ts";
 
 const tags = ["Administration"];
 
-/** Routes below `/deployment/backups`. */
 export const backups = (ctx: ApiContext) =>
   routes({ prefix: "/deployment/backups" })
     .use(callers)

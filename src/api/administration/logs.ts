@@ -53,7 +53,6 @@ const makeFilter = ({ level, area, search }: Static<typeof query>): ((line: Rece
     (searchText === undefined || line.text.toLowerCase().includes(searchText));
 };
 
-/** Routes below `/deployment/logs`. */
 export const serverLog = (ctx: ApiContext) =>
   routes({ prefix: "/deployment/logs" })
     .use(callers)

@@ -10,7 +10,6 @@ import { routes } from "../http/routes.ts";
 
 const TAR = "application/x-tar";
 
-/** `GET /deployment/support-bundle`. */
 export const supportBundles = (ctx: ApiContext) =>
   routes()
     .use(callers)

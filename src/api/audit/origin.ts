@@ -1,5 +1,5 @@
-// Records the actor of a request for the audit log. Computed only when an entry is written, because most requests change nothing (rule
-// AU-3).
+// Tells the audit log who sent a request. The details are computed only when an entry is written, because most requests change nothing
+// (rule AU-3).
 import { AppError } from "#base/errors.ts";
 import { lazyOrigin, type Origin, withOrigin } from "#base/origin.ts";
 import type { Addresses } from "../http/address.ts";

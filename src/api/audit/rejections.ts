@@ -17,7 +17,7 @@ const MAX_PER_MINUTE = 60;
 const MAX_PENDING = 1_000;
 
 /**
- * Statuses that say nothing about an attempted change: the caller was unknown, no resource was addressed, or the request was too large or
+ * Rejections with these statuses are not audited: the caller was unknown, the path has no such operation, or the request was too large or
  * too frequent.
  */
 const UNAUDITED = new Set([401, 405, 406, 408, 413, 415, 421, 426, 429]);

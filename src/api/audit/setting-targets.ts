@@ -123,6 +123,6 @@ export const budget: FindTarget = async ({ store, params }) => {
   return found && { resource_type: "chat_settings", resource_id: id, target: "budget" };
 };
 
-/** A budget, or a user's spend limit, that is raised. */
+/** A raised budget. The ID may be of a user's spend limit, which has the form of a person's budget. */
 export const raisedBudget: FindTarget = async (requested) =>
   (requested.params.budget ?? "").startsWith(personBudgetId("")) ? newBudget(requested) : budget(requested);

@@ -31,7 +31,6 @@ import { findNoticeKind } from "#schema/notifications/kinds.ts";
 import { EVERYONE } from "#schema/workspaces/acl.ts";
 import { TRANSITIONS } from "#schema/workspaces/transition.ts";
 
-/** The request as a target sees it: path parameters, user, and on some routes the body. */
 export type TargetRequest = {
   readonly store: Store;
   readonly params: Readonly<Record<string, string>>;
@@ -39,7 +38,7 @@ export type TargetRequest = {
   readonly body?: unknown;
 };
 
-/** What the entry says about the resource; `action` is set where the body decides it. */
+/** The resource's fields of the entry; `action` is set if the request's body determines it. */
 export type AuditedResource = Omit<AuditEntry, "now" | "action" | "before" | "after"> & {
   readonly action?: AuditAction;
 };

@@ -13,7 +13,7 @@ const POLL_INTERVAL_MS = 1_000;
 /** Maximum entries per check; a client that misses some reads the list. */
 const MAX_ENTRIES = 100;
 
-/** Holds while the caller may read at least the part of the audit log they could read at the start. */
+/** Access that lasts while the caller may still read everything in the audit log that they could read at the start. */
 export const auditAccess = (
   { user_id, roles }: UserCaller,
   initialOrganizations: readonly string[] | undefined,

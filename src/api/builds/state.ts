@@ -104,7 +104,7 @@ const getManagedBuild = async (ctx: ApiContext, id: string, caller: UserCaller):
   if (!canManageTemplates(caller, view.workspace.organization_id)) {
     throw forbidden("Only template administrators can see build state.");
   }
-  // It contains the secrets of the workspace's owner, and decides what the next build removes.
+  // The state contains secrets of the workspace's owner and determines what the next build removes.
   await requireFullAccess(ctx, caller, "read or replace the state of a build");
   return view;
 };

@@ -20,13 +20,13 @@ import { routes } from "../http/routes.ts";
 const tags = ["General"];
 const user = true;
 
-/** Features under the names clients ask for; unsupported ones such as `browser_only` are missing. */
+/** Features of this server, under the names that clients ask for. */
 const ENTITLED_FEATURES = [
   ...["appearance", "audit_log", "advanced_template_scheduling", "external_provisioner_daemons"],
   ...["multiple_external_auth", "multiple_organizations", "user_role_management"],
   ...["workspace_prebuilds", "workspace_external_agent", "control_shared_ports"],
 ];
-const OTHER_FEATURES = [
+const UNSUPPORTED_FEATURES = [
   "access_control",
   "browser_only",
   "high_availability",
@@ -64,7 +64,7 @@ export const deploymentFacts = (ctx: ApiContext) =>
       () => ({
         features: Object.fromEntries([
           ...ENTITLED_FEATURES.map((name) => [name, { entitlement: "entitled" as const, enabled: true }]),
-          ...OTHER_FEATURES.map((name) => [name, { entitlement: "not_entitled" as const, enabled: false }]),
+          ...UNSUPPORTED_FEATURES.map((name) => [name, { entitlement: "not_entitled" as const, enabled: false }]),
         ]),
         warnings: [],
         errors: [],

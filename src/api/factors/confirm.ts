@@ -1,4 +1,4 @@
-// Reauthentication, for actions a session may do only in the following 15 minutes (rule FA-9).
+// Reauthentication. A session may do some actions only within 15 minutes after it (rule FA-9).
 import { conflict, invalidField } from "#base/errors.ts";
 import { confirmCaller } from "#domain/factors/confirm.ts";
 import { requestPasskey, verifyPasskey } from "#domain/factors/passkey-proof.ts";

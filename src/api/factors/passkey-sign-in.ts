@@ -60,7 +60,7 @@ export const passkeySignIn = (ctx: ApiContext) =>
         if (pending && (pending.user.id !== user.id || !challenges.spend(pending.opened))) throw makePasskeyError();
         const passwordGuard = guardPassword({ id: user.id, password_hash: user.password_hash });
         const guards = [...(pending ? [passwordGuard, ...pending.first.changes] : []), ...proof.statements];
-        // A passkey proves possession and, when unlocked, identity.
+        // A passkey counts as both factors: the user has the device and has unlocked it.
         const provenFactors = { password: true, factor: true };
         try {
           const { token, cookie } = await openSession(ctx, user, request, provenFactors, guards, {

@@ -1,4 +1,4 @@
-// A user's passkeys: register, list, rename, delete. Only for oneself; changes to sign-in require recent reauthentication (FA-9).
+// A user's own passkeys: register, list, rename, delete. Changes of how the user signs in require recent reauthentication (rule FA-9).
 import { t } from "elysia";
 import { toOptionalRfc3339, toRfc3339 } from "#base/clock.ts";
 import type { Passkey as PasskeyRow } from "#db/users/passkeys.ts";

@@ -1,5 +1,5 @@
-// A user's authenticator app: enrolled with a secret, confirmed with a code, and disabled with the password and a code. Only for oneself
-// (rules FA-1 to FA-4, FA-9).
+// A user's own authenticator app: enrolled with a secret, confirmed with a code, and disabled with the password and a code (rules FA-1 to
+// FA-4, FA-9).
 import { conflict } from "#base/errors.ts";
 import { loadOwnAccount, prove } from "#domain/factors/proof.ts";
 import { beginTotp, confirmTotp, removeTotp } from "#domain/factors/totp.ts";

@@ -63,7 +63,7 @@ export const hooks = (ctx: ApiContext) =>
       },
     );
 
-/** Returns the consumer from the settings. */
+/** Routes about the consumer, which is configured in the server's settings. */
 const consumerRoutes = (ctx: ApiContext) =>
   routes()
     .use(callers)

@@ -116,14 +116,14 @@ interface LineSink {
   end(why: "complete" | "failed"): void;
 }
 
-/** Reads on from its cursor whenever the job logs something; nothing is buffered for a slow client. */
+/** Reads the lines after its cursor whenever the job has logged more. Nothing is buffered for a slow client. */
 class JobLogFollower {
   readonly #ctx: ApiContext;
   readonly #job: LoggedJob;
   #after: number;
   #unsubscribe: (() => void) | undefined;
   #isReading = false;
-  #again = false;
+  #needsRead = false;
 
   constructor(ctx: ApiContext, job: LoggedJob, { after }: LogRequest) {
     this.#ctx = ctx;
@@ -141,21 +141,21 @@ class JobLogFollower {
   }
 
   wake(sink: LineSink): void {
-    this.#again = true;
+    this.#needsRead = true;
     if (this.#isReading) return;
     this.#isReading = true;
     this.#read(sink)
       .catch(() => sink.end("failed"))
       .finally(() => {
         this.#isReading = false;
-        if (this.#again && !sink.isOver) this.wake(sink);
+        if (this.#needsRead && !sink.isOver) this.wake(sink);
       });
   }
 
   async #read(sink: LineSink): Promise<void> {
     const { store } = this.#ctx;
-    while (this.#again && !sink.isOver) {
-      this.#again = false;
+    while (this.#needsRead && !sink.isOver) {
+      this.#needsRead = false;
       // Read before the lines, so that the last line cannot be missed.
       const ended = (await store.get(findJob({ id: this.#job.id })))?.completed_at !== null;
       const before = Number.MAX_SAFE_INTEGER;
@@ -165,7 +165,7 @@ class JobLogFollower {
         if (!sink.send(JSON.stringify(presentJobLog(row)))) return;
         this.#after = row.id;
       }
-      if (rows.length === BATCH_LINES) this.#again = true;
+      if (rows.length === BATCH_LINES) this.#needsRead = true;
       else if (ended) sink.end("complete");
     }
   }

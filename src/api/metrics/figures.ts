@@ -1,5 +1,4 @@
-// Registers the server's metrics and where each is read. Values are read on each scrape; src/base/metrics.ts has the few that must be
-// counted as they happen.
+// Registers the server's metrics. Values are read on each scrape; src/base/metrics.ts has the few that must be counted as they happen.
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { watchMailboxes } from "#actors/runtime/mailbox.ts";
@@ -13,7 +12,6 @@ import type { Trouble } from "#db/engine/store.ts";
 import type { ApiContext } from "../context.ts";
 import { registerCluster } from "./cluster.ts";
 
-/** Registers all metrics of this server. */
 export const registerFigures = (
   metrics: Metrics,
   ctx: ApiContext & { backups: ScheduledBackups; telemetry: Telemetry | undefined },

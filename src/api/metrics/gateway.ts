@@ -12,7 +12,7 @@ const BUCKET_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 6
 const MAX_MODELS = 100;
 const OTHER_MODEL = "other";
 
-/** A call that reached a provider, or would have. */
+/** A call that the gateway did not reject. */
 type CountedCall = {
   readonly dialect: Dialect;
   /** The model name an administrator configured; undefined for a name chosen by the caller. */

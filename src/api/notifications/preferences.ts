@@ -1,4 +1,4 @@
-// A user's notification preferences and push subscriptions; only for oneself.
+// A user's own notification preferences and push subscriptions.
 import { t } from "elysia";
 import { findNotifiedUser } from "#domain/notifications/inbox.ts";
 import { changePreferences, loadPreferences, sendTest } from "#domain/notifications/settings.ts";

@@ -32,11 +32,11 @@ export const oauth2Authorize = (ctx: ApiContext) => {
       PATH,
       async ({ query }): Promise<AuthorizationRequest> => {
         requireEnabled();
-        const { id, name, icon, ...app } = await findRequestedApp(ctx, query);
-        const shownApp = { id, name, icon, self_registered: app.self_registered };
-        const base = { app: shownApp, sends_to: formatDestination(query.redirect_uri) };
+        const app = await findRequestedApp(ctx, query);
+        const { id, name, icon, self_registered } = app;
+        const base = { app: { id, name, icon, self_registered }, sends_to: formatDestination(query.redirect_uri) };
         try {
-          return { ...base, scopes: resolveScopes(ctx, { id, name, icon, ...app }, query) };
+          return { ...base, scopes: resolveScopes(ctx, app, query) };
         } catch (error) {
           if (!(error instanceof OAuth2Problem)) throw error;
           return { ...base, scopes: [], error_redirect: toProblemRedirect(ctx, query, error) };

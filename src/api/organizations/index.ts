@@ -49,9 +49,7 @@ export const organizations = (ctx: ApiContext) =>
     )
     .post(
       "",
-      async ({ caller, body, status }) => {
-        return status(201, presentOrganization(await createOrganization(ctx, caller, body)));
-      },
+      async ({ caller, body, status }) => status(201, presentOrganization(await createOrganization(ctx, caller, body))),
       {
         user: true,
         body: CreateOrganizationRequest,

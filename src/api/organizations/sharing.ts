@@ -1,4 +1,4 @@
-// Whether workspaces of an organization can be shared. Disabling it revokes existing shares (rule SH-12).
+// Enables and disables sharing of an organization's workspaces. Disabling it revokes existing shares (rule SH-12).
 import { t } from "elysia";
 import { findSharingDisabled } from "#db/workspaces/sharing.ts";
 import { setSharingDisabled } from "#domain/organizations/change.ts";

@@ -60,8 +60,8 @@ export const derp = (ctx: ApiContext) => {
 };
 
 /**
- * Relay clients with keys that no peer of the coordinator has announced: anyone can be one, and each can leave a long message unfinished in
- * memory. Beyond the limit, the oldest is cut off, since it had the most time to announce its key.
+ * Limits relay clients whose keys no peer of the coordinator has announced. Anyone can connect as one, and each can leave a long message
+ * unfinished in memory. Beyond the limit, the oldest is cut off, because it had the most time to announce its key.
  */
 class UnknownClients {
   readonly #ctx: ApiContext;
@@ -108,7 +108,7 @@ class UnknownClients {
     if (connections.size > MAX_PER_KEY) [...connections.values()][0]?.terminate();
   }
 
-  /** Clients whose key is no longer announced are unknown again. */
+  /** Moves clients back to the unknown ones, because their key is no longer announced. */
   #release(key: string, clients: ReadonlyMap<RelayConnection, Socket>): void {
     this.#known.delete(key);
     for (const [client, socket] of clients) this.#open.set(client, socket);

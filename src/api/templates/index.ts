@@ -82,7 +82,6 @@ const examples = ({ config, provisioners }: ApiContext) =>
       "/examples",
       async ({ caller }) => {
         const hasLocal = explainNoLocal(config) === undefined && canHaveLocal(config, caller.roles);
-        // Workers can run Terraform, even where the server can't.
         const noDocker = await provisioners.get("docker")?.findProblem?.();
         return [...EXAMPLES]
           .filter(([, { provisioner }]) => provisioner !== "local" || hasLocal)
@@ -93,6 +92,7 @@ const examples = ({ config, provisioners }: ApiContext) =>
             icon,
             provisioner,
             kind,
+            // Terraform examples are always available: workers can run Terraform even if the server can't.
             unavailable: (provisioner === "docker" ? noDocker : undefined) ?? "",
             markdown,
           }));
@@ -136,9 +136,7 @@ const organizationTemplates = (ctx: ApiContext, present: Present) =>
     )
     .get(
       "/:organization/templates/:name",
-      async ({ caller, params }) => {
-        return present(await findTemplateNamed(ctx, params, caller));
-      },
+      async ({ caller, params }) => present(await findTemplateNamed(ctx, params, caller)),
       {
         user: true,
         params: t.Object({

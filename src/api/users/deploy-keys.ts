@@ -18,9 +18,7 @@ const params = t.Object({
   user: userPath.properties.user,
   deploy_key: t.String({ format: "uuid", description: "The ID of the deploy key." }),
 });
-const keyOptions = { user, params } as const;
 
-/** `GET` and `POST users/{user}/deploy-keys`, `DELETE users/{user}/deploy-keys/{deploy_key}`. */
 export const deployKeys = (ctx: ApiContext) =>
   routes()
     .use(callers)
@@ -75,7 +73,8 @@ export const deployKeys = (ctx: ApiContext) =>
         set.status = 204;
       },
       {
-        ...keyOptions,
+        user,
+        params,
         response: { 204: NoContent, ...fails(401, 403, 404) },
         detail: operation({
           tags,

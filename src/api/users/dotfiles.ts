@@ -13,7 +13,6 @@ import { routes } from "../http/routes.ts";
 const tags = ["Users"];
 const userOptions = { user: true, params: userPath } as const;
 
-/** `GET`, `PUT` and `DELETE users/{user}/dotfiles`. */
 export const userDotfiles = (ctx: ApiContext) =>
   routes()
     .use(callers)
@@ -30,9 +29,7 @@ export const userDotfiles = (ctx: ApiContext) =>
     })
     .put(
       "/:user/dotfiles",
-      async ({ caller, params, body }) => {
-        return setDotfiles(ctx, await findSelf(ctx, params.user, caller), body);
-      },
+      async ({ caller, params, body }) => setDotfiles(ctx, await findSelf(ctx, params.user, caller), body),
       {
         ...userOptions,
         body: UpdateDotfiles,

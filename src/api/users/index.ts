@@ -1,4 +1,4 @@
-// Users and their credentials. One file each below.
+// Users and their credentials, with one file per kind of resource.
 import { userGitSshKey } from "../agents/git-ssh-key.ts";
 import type { ApiContext } from "../context.ts";
 import { factors } from "../factors/index.ts";

@@ -1,4 +1,4 @@
-// Sets a new password: one's own with the old one, or another user's as an administrator. All other keys of the user are revoked (rule
+// Sets a new password. Users need their old one; administrators can also set another user's. All other keys of the user are revoked (rule
 // ID-7).
 import { findUserInPath, userPath } from "#domain/users/find.ts";
 import { setPassword } from "#domain/users/password.ts";

@@ -59,23 +59,17 @@ export const quietHours = (ctx: ApiContext) =>
         }),
       },
     )
-    .get(
-      "/:user/preferences",
-      async ({ caller, params }) => {
-        return toPreferences(await findSelf(ctx, params.user, caller));
-      },
-      {
-        ...userOptions,
-        response: { 200: UserPreferences, ...fails(401, 403, 404) },
-        detail: operation({
-          tags,
-          operationId: "getUserPreferences",
-          summary: "Get a user's preferences",
-          access: "owner_only",
-          scope: "user:read_personal",
-        }),
-      },
-    )
+    .get("/:user/preferences", async ({ caller, params }) => toPreferences(await findSelf(ctx, params.user, caller)), {
+      ...userOptions,
+      response: { 200: UserPreferences, ...fails(401, 403, 404) },
+      detail: operation({
+        tags,
+        operationId: "getUserPreferences",
+        summary: "Get a user's preferences",
+        access: "owner_only",
+        scope: "user:read_personal",
+      }),
+    })
     .put(
       "/:user/preferences",
       async ({ caller, params, body }) => setPreferences(ctx, await findSelf(ctx, params.user, caller), body),

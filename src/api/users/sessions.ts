@@ -1,4 +1,4 @@
-// A user's sessions: where and with what each was last used, and revoking them (rule ID-23). Tokens are in tokens.ts.
+// Lists a user's sessions, with the address and device of their last use, and revokes them (rule ID-23). Tokens are in tokens.ts.
 import { t } from "elysia";
 import { toRfc3339 } from "#base/clock.ts";
 import { notFound } from "#base/errors.ts";

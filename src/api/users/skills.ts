@@ -1,4 +1,4 @@
-// Personal skills, which apply to all of a user's chats; only for oneself (facts/chats 5.5, rule CX-13). At most 100 of 64 KiB each.
+// Personal skills, which apply to all of a user's chats. Users manage only their own (facts/chats 5.5, rule CX-13).
 import { t } from "elysia";
 import { toRfc3339 } from "#base/clock.ts";
 import { listUserSkills, type UserSkillRow } from "#db/users/skills.ts";
@@ -92,9 +92,8 @@ export const userSkills = (ctx: ApiContext) =>
     })
     .patch(
       "/:user/skills/:skill",
-      async ({ caller, params, body }) => {
-        return presentSkill(await changeSkill(ctx, await findSkill(ctx, params, caller), body));
-      },
+      async ({ caller, params, body }) =>
+        presentSkill(await changeSkill(ctx, await findSkill(ctx, params, caller), body)),
       {
         user,
         params: path,

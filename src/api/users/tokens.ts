@@ -1,5 +1,5 @@
-// API keys of a user: tokens they create and keys for browsers (facts/platform 8.2). A key is shown once, stored as a hash, and on
-// revocation it and everything opened with it end immediately (rules ID-8 to ID-10).
+// API keys of a user: tokens that they create, and keys for browsers (facts/platform 8.2). A key is shown once and stored as a hash.
+// Revoking it immediately ends every connection that was opened with it (rules ID-8 to ID-10).
 import { t } from "elysia";
 import { notFound } from "#base/errors.ts";
 import { findKeyByName, listAllTokens, listTokens } from "#db/users/api-keys.ts";
