@@ -3,7 +3,7 @@
 import type { Statement } from "#db/engine/sql.ts";
 import { type AuditEntry, insertAudit } from "#db/reports/audit/audit.ts";
 import { insertSnapshot, type SnapshotRow, updateSnapshot } from "#db/workspaces/snapshots.ts";
-import { isPassing, type SnapshotReason, type SnapshotStatus } from "#schema/workspaces/snapshot.ts";
+import { isTemporary, type SnapshotReason, type SnapshotStatus } from "#schema/workspaces/snapshot.ts";
 import type { Change, SnapshotWork, StopSnapshot, WorkspaceEffect, WorkspaceState } from "./decision.ts";
 
 export const SNAPSHOT_IN_PROGRESS = "A snapshot of the workspace is being created. Try again when it is ready.";
@@ -34,7 +34,7 @@ export type NewSnapshot = {
 
 /** Returns how many snapshots count toward the limit. */
 export const countKept = (snapshots: readonly SnapshotRow[]): number =>
-  snapshots.filter(({ status, reason }) => status !== "failed" && !isPassing(reason)).length;
+  snapshots.filter(({ status, reason }) => status !== "failed" && !isTemporary(reason)).length;
 
 /** Returns the snapshot that is being created; there is at most one. */
 export const findCapturing = (snapshots: readonly SnapshotRow[]): SnapshotWork | null => {

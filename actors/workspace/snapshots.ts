@@ -3,7 +3,7 @@
 import { AppError, conflict, notFound } from "#base/errors.ts";
 import { deleteSnapshot, type SnapshotRow, updateSnapshot } from "#db/workspaces/snapshots.ts";
 import { isActive } from "#schema/workspaces/job.ts";
-import { isPassing, MAX_SNAPSHOTS, type SnapshotReason, type SnapshotStatus } from "#schema/workspaces/snapshot.ts";
+import { isTemporary, MAX_SNAPSHOTS, type SnapshotReason, type SnapshotStatus } from "#schema/workspaces/snapshot.ts";
 import type { Change, Decision, WorkspaceState } from "./decision.ts";
 import {
   countKept,
@@ -28,7 +28,7 @@ export const beginSnapshot = (
   if (isActive(state.job))
     return toRefusal(conflict("A build of the workspace is active. Try again when it has ended."));
   if (state.capturing !== null) return toRefusal(conflict(SNAPSHOT_IN_PROGRESS));
-  if (!isPassing(snapshot.reason) && countKept(existing) >= MAX_SNAPSHOTS) {
+  if (!isTemporary(snapshot.reason) && countKept(existing) >= MAX_SNAPSHOTS) {
     return toRefusal(conflict(`A workspace can have at most ${MAX_SNAPSHOTS} snapshots. Delete one first.`));
   }
   const { writes, effects } = startSnapshot(state, snapshot, now);

@@ -11,7 +11,7 @@ export const AUDIT_ACTIONS = [
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
-/** The types of changed resources. The last line is specific to Slipway. */
+/** The types of changed resources. The last two lists are specific to Slipway. */
 export const RESOURCE_TYPES = [
   ...(["template", "template_version", "user", "workspace", "workspace_build", "git_ssh_key", "api_key"] as const),
   ...(["group", "license", "convert_login", "health_settings", "notifications_settings"] as const),

@@ -6,7 +6,7 @@ import { type Static, Type as t } from "@sinclair/typebox";
  * too (rule UN-9).
  */
 export const MAX_CHECKPOINTS_PER_CHAT = 100;
-/** A checkpoint is also available only for this many days (rule UN-9). */
+/** No checkpoint is available for longer than this (rule UN-9). */
 export const CHECKPOINT_DAYS = 30;
 
 const chatId = () => t.String({ pattern: "^[0-9a-f-]{36}$" });

@@ -31,7 +31,7 @@ const changes = (whose: string) =>
     }),
   );
 
-// Strict, like all bodies that decide who sees what.
+// Strict, like all bodies that change access.
 export const PatchChatAcl = named(
   "PatchChatAcl",
   strictObject({

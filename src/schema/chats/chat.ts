@@ -15,7 +15,6 @@ import { ChatMessagePart, InputPart } from "./chat-part.ts";
 import { ChatPermissions, PermissionMode } from "./chat-permissions.ts";
 import { ChatStatus } from "./chat-status.ts";
 
-const absent = <T extends TSchema>(schema: T) => t.Optional(schema);
 const client_type = named(
   "ChatClientType",
   oneOf(
@@ -45,13 +44,13 @@ const chatSchema = <C extends TSchema>(children: C) =>
     owner_id: uuid(),
     owner_name: t.String({ description: "The owner's display name, or the username if the owner has none." }),
     owner_username: t.String(),
-    workspace_id: absent(uuid("The ID of the workspace that the chat works in; absent if it has none.")),
-    agent_id: absent(uuid("The ID of the agent that the chat's tools use; absent if the workspace has none.")),
-    build_id: absent(uuid("The ID of the latest build of the workspace.")),
+    workspace_id: t.Optional(uuid("The ID of the workspace that the chat works in; absent if it has none.")),
+    agent_id: t.Optional(uuid("The ID of the agent that the chat's tools use; absent if the workspace has none.")),
+    build_id: t.Optional(uuid("The ID of the latest build of the workspace.")),
     parent_chat_id: parentChatId,
     root_chat_id: rootChatId,
-    coding_agent: absent(t.String({ description: "The coding agent of the chat." })),
-    agent_options: absent(
+    coding_agent: t.Optional(t.String({ description: "The coding agent of the chat." })),
+    agent_options: t.Optional(
       t.Array(AgentOption, {
         description:
           "The options of the coding agent, available once it has started. Only returned for a single chat; update them with `agent_options` of `PATCH /api/v2/chats/{chat}`.",
@@ -60,11 +59,11 @@ const chatSchema = <C extends TSchema>(children: C) =>
     last_model_config_id: uuid(
       "The ID of the model that the newest message chose. Messages that choose none use it too. All zeros for a coding agent without one.",
     ),
-    last_reasoning_effort: absent(
+    last_reasoning_effort: t.Optional(
       t.String({ description: "The reasoning effort that the newest message chose; absent for the model's default." }),
     ),
     title: t.String(),
-    summary: absent(
+    summary: t.Optional(
       t.String({ description: "A summary of the whole chat, written by a model; absent until there is one." }),
     ),
     last_turn_summary: t.String({
@@ -81,13 +80,13 @@ const chatSchema = <C extends TSchema>(children: C) =>
       description: "Whether the chat waits for capacity. Only returned for a single chat.",
     }),
     client_type,
-    plan_mode: absent(PlanMode),
+    plan_mode: t.Optional(PlanMode),
     status: ChatStatus,
-    awaits: absent(Awaits),
+    awaits: t.Optional(Awaits),
     pin_order: t.Integer({ description: "The position among the owner's pinned chats; 0 if the chat is not pinned." }),
     labels: Labels,
     permission_mode: PermissionMode,
-    permissions: absent({
+    permissions: t.Optional({
       ...ChatPermissions,
       description: "The permission rules of the chat; absent if the model may do everything.",
     }),
@@ -98,16 +97,19 @@ const chatSchema = <C extends TSchema>(children: C) =>
     warnings: warnings("Always empty. Current warnings are sent in `status` events of the chat's stream."),
     children,
     files: t.Array(ChatFile, { description: "The files in the chat's messages. Only returned for a single chat." }),
-    context: absent({
+    context: t.Optional({
       ...ChatContext,
       description: "The context that the workspace provides; absent until it is pinned to the chat.",
     }),
-    diff_status: absent({
+    diff_status: t.Optional({
       ...DiffStatus,
       description: "The branch and pull request of the chat; absent until the chat has pushed a branch.",
     }),
-    last_error: absent({ ...ChatError, description: "Why the last turn failed; absent unless the status is `error`." }),
-    budget_pause: absent({
+    last_error: t.Optional({
+      ...ChatError,
+      description: "Why the last turn failed; absent unless the status is `error`.",
+    }),
+    budget_pause: t.Optional({
       ...BudgetPause,
       description: "The budget that must be raised before the turn continues; absent if none is used up.",
     }),
@@ -124,8 +126,8 @@ export const ChatMessage = namedObject("ChatMessage", {
       "The message's ID, which increases with each message. Used as the cursor in `after_id` and `before_id`.",
   }),
   chat_id: uuid(),
-  created_by: absent(uuid("The ID of the user who wrote the message; absent for other roles than `user`.")),
-  model_config_id: absent(
+  created_by: t.Optional(uuid("The ID of the user who wrote the message; absent for other roles than `user`.")),
+  model_config_id: t.Optional(
     uuid("The ID of the model that wrote the message or, for the role `user`, that the message chose."),
   ),
   created_at: time(),
@@ -137,12 +139,12 @@ export const ChatMessage = namedObject("ChatMessage", {
     ),
   ),
   content: t.Array(ChatMessagePart, { description: "The parts of the message, in order." }),
-  usage: absent(
+  usage: t.Optional(
     t.Record(t.String(), t.Integer(), {
       description: "The number of tokens used, by kind. Counters of 0 are omitted.",
     }),
   ),
-  cost_micros: absent(
+  cost_micros: t.Optional(
     t.Integer({
       description:
         "The cost of the message's model call in millionths of a US dollar; absent if the model has no price.",
@@ -154,31 +156,31 @@ export type ChatMessage = Static<typeof ChatMessage>;
 export const QueuedMessage = namedObject("ChatQueuedMessage", {
   id: t.Integer({ description: "The ID of the queued message. The message in the history gets a different ID." }),
   chat_id: uuid(),
-  model_config_id: absent(uuid("The ID of the model that the message chose; absent if it chose none.")),
+  model_config_id: t.Optional(uuid("The ID of the model that the message chose; absent if it chose none.")),
   created_at: time(),
   content: t.Array(ChatMessagePart, { description: "The parts of the message, in order." }),
 });
 export type QueuedMessage = Static<typeof QueuedMessage>;
 
 const effort = () =>
-  absent(
+  t.Optional(
     t.String({
       maxLength: 64,
       description: "The reasoning effort: none, minimal, low, medium, high, xhigh or max. If empty, the default.",
     }),
   );
 const planMode = () =>
-  absent(t.String({ maxLength: 64, description: "`plan` enables plan mode; an empty string disables it." }));
+  t.Optional(t.String({ maxLength: 64, description: "`plan` enables plan mode; an empty string disables it." }));
 const servers = (otherwise: string) =>
-  absent(
+  t.Optional(
     t.Union([t.Array(uuid(), { maxItems: 100 }), t.Null()], {
       description: `The IDs of the organization's MCP servers that the chat can use. ${otherwise}`,
     }),
   );
-const model = (otherwise: string) => absent(uuid(`The ID of the model. ${otherwise}`));
+const model = (otherwise: string) => t.Optional(uuid(`The ID of the model. ${otherwise}`));
 const KEEPS_SERVERS = "Absent or null keeps those of the chat.";
 const permissions = () =>
-  absent(
+  t.Optional(
     t.Union([ChatPermissions, t.Null()], {
       description: "What the model may do without approval; null allows everything.",
     }),
@@ -188,33 +190,33 @@ const content = () => t.Array(InputPart, { maxItems: 1_000, description: "The pa
 export const CreateChat = namedObject("CreateChat", {
   organization_id: uuid("The ID of the organization. You must be a member, and the workspace must belong to it."),
   content: content(),
-  coding_agent: absent(
+  coding_agent: t.Optional(
     t.String({
       maxLength: 64,
       description: "The coding agent of the chat, which runs in the chat's workspace. See `GET /api/v2/ai/agents`.",
     }),
   ),
-  client_type: absent(
+  client_type: t.Optional(
     t.String({ maxLength: 64, description: "The client type: `api` (default) or `ui`. It can't be changed." }),
   ),
-  labels: absent(Labels),
+  labels: t.Optional(Labels),
   mcp_server_ids: servers("Absent or null chooses the servers that are `default_on`."),
   model_config_id: model("If absent, the model you prefer for new chats, else the default model."),
-  permission_mode: absent(PermissionMode),
+  permission_mode: t.Optional(PermissionMode),
   permissions: permissions(),
   plan_mode: planMode(),
   reasoning_effort: effort(),
-  system_prompt: absent(
+  system_prompt: t.Optional(
     t.String({
       description: "Instructions for this chat, in addition to those of the deployment. It can't be changed later.",
     }),
   ),
-  unsafe_dynamic_tools: absent(
+  unsafe_dynamic_tools: t.Optional(
     t.Array(
       t.Object({
         name: t.String({ description: "The name of the tool; unique in the chat." }),
-        description: absent(t.String({ description: "What the tool does, for the model." })),
-        input_schema: absent(t.Unknown({ description: "The JSON Schema of the arguments; default: any object." })),
+        description: t.Optional(t.String({ description: "What the tool does, for the model." })),
+        input_schema: t.Optional(t.Unknown({ description: "The JSON Schema of the arguments; default: any object." })),
       }),
       {
         description:
@@ -222,13 +224,15 @@ export const CreateChat = namedObject("CreateChat", {
       },
     ),
   ),
-  workspace_id: absent(uuid("The ID of the workspace that the chat works in. If absent, its model can create one.")),
+  workspace_id: t.Optional(
+    uuid("The ID of the workspace that the chat works in. If absent, its model can create one."),
+  ),
 });
 export type CreateChat = Static<typeof CreateChat>;
 
 export const CreateMessage = namedObject("CreateChatMessage", {
   content: content(),
-  busy_behavior: absent(
+  busy_behavior: t.Optional(
     t.String({ maxLength: 64, description: "What to do while the chat is busy: `queue` (default) or `interrupt`." }),
   ),
   mcp_server_ids: servers(KEEPS_SERVERS),
@@ -240,19 +244,19 @@ export type CreateMessage = Static<typeof CreateMessage>;
 
 export const CreatedMessage = namedObject("CreatedChatMessage", {
   queued: t.Boolean({ description: "Whether the message was queued because the chat is busy." }),
-  message: absent({ ...ChatMessage, description: "The message in the history; absent if it was queued." }),
+  message: t.Optional({ ...ChatMessage, description: "The message in the history; absent if it was queued." }),
   messages: t.Array(ChatMessage, {
     description:
       "All messages that the request added to the history: the message, and results of canceled calls before it.",
   }),
-  queued_message: absent({ ...QueuedMessage, description: "The queued message; absent if it was not queued." }),
+  queued_message: t.Optional({ ...QueuedMessage, description: "The queued message; absent if it was not queued." }),
   warnings: warnings("Always empty."),
 });
 export type CreatedMessage = Static<typeof CreatedMessage>;
 
 export const EditMessage = namedObject("EditChatMessage", {
   content: content(),
-  restore_files: absent(
+  restore_files: t.Optional(
     t.Boolean({
       description: "Whether to also restore the workspace's files to their state when the message was sent.",
     }),
@@ -286,25 +290,25 @@ export const MessagePage = namedObject("ChatMessages", {
 export type MessagePage = Static<typeof MessagePage>;
 
 export const UpdateChat = namedObject("UpdateChat", {
-  title: absent(lineText({ description: "The title, 1 to 200 characters." })),
-  archived: absent(
+  title: t.Optional(lineText({ description: "The title, 1 to 200 characters." })),
+  archived: t.Optional(
     t.Boolean({
       description: "Whether the chat and its sub-chats are archived. Only for root chats of which none is busy.",
     }),
   ),
-  agent_options: absent(ChosenOptions),
-  labels: absent(
+  agent_options: t.Optional(ChosenOptions),
+  labels: t.Optional(
     t.Union([Labels, t.Null()], {
       description: "The chat's labels. Replaces all existing labels; null changes nothing.",
     }),
   ),
-  permission_mode: absent(PermissionMode),
+  permission_mode: t.Optional(PermissionMode),
   permissions: permissions(),
-  pin_order: absent(
+  pin_order: t.Optional(
     t.Integer({ description: "0 unpins the chat. Any other value pins an unpinned chat in the last position." }),
   ),
   plan_mode: planMode(),
-  workspace_id: absent(
+  workspace_id: t.Optional(
     t.String({
       format: "uuid",
       description: "The ID of the chat's workspace. All zeros detaches the workspace.",
@@ -315,17 +319,17 @@ export const UpdateChat = namedObject("UpdateChat", {
 export type UpdateChat = Static<typeof UpdateChat>;
 
 export const ForkChat = namedObject("ForkChat", {
-  message_id: absent(
+  message_id: t.Optional(
     t.Integer({ description: "The ID of the last message to copy. If absent, all messages are copied." }),
   ),
-  title: absent(lineText({ description: "The title of the new chat; default: the title of the original chat." })),
+  title: t.Optional(lineText({ description: "The title of the new chat; default: the title of the original chat." })),
 });
 export type ForkChat = Static<typeof ForkChat>;
 
 export const CompactChat = named(
   "CompactChat",
   strictObject({
-    instructions: absent(t.String({ maxLength: 4_096, description: "Instructions for the summary." })),
+    instructions: t.Optional(t.String({ maxLength: 4_096, description: "Instructions for the summary." })),
   }),
 );
 export type CompactChat = Static<typeof CompactChat>;
@@ -335,7 +339,7 @@ export const ToolResults = namedObject("ToolResults", {
     t.Object({
       tool_call_id: t.String({ maxLength: 1_024, description: "The ID of a waiting call, as in `action_required`." }),
       output: t.Unknown({ description: "The result of the call, as any JSON value." }),
-      is_error: absent(t.Boolean({ description: "Whether the call failed; default false." })),
+      is_error: t.Optional(t.Boolean({ description: "Whether the call failed; default false." })),
     }),
     { maxItems: 1_000, description: "Exactly one result for each waiting call." },
   ),

@@ -1,5 +1,5 @@
 // Wire shapes of the models that chats can use, and of a model's call settings (facts/chats 5.8 and 6).
-import { type Static, type TSchema, Type as t } from "@sinclair/typebox";
+import { type Static, Type as t } from "@sinclair/typebox";
 import { oneOf } from "../one-of.ts";
 import { named, namedObject } from "../shape-names.ts";
 import { strictObject } from "../strict.ts";
@@ -15,7 +15,6 @@ export type Effort = (typeof EFFORTS)[number];
 const effort = (description: string) => t.Optional(oneOf(EFFORTS, description));
 const number = (description: string) => t.Optional(t.Number({ description }));
 const tokens = (description: string) => t.Optional(t.Integer({ description }));
-const absent = <T extends TSchema>(schema: T) => t.Optional(schema);
 
 // Strict: with a misspelled `cost`, the model would have no price and spend limits would not see it.
 export const CallConfig = named(
@@ -27,7 +26,7 @@ export const CallConfig = named(
     top_k: tokens("The number of most likely tokens to sample from, 1 or more."),
     presence_penalty: number("The presence penalty, -2 to 2."),
     frequency_penalty: number("The frequency penalty, -2 to 2."),
-    reasoning: absent(
+    reasoning: t.Optional(
       strictObject(
         {
           default: effort("The reasoning effort of chats that choose none. If absent, the provider's default."),
@@ -36,11 +35,11 @@ export const CallConfig = named(
         { description: "The reasoning effort of the model." },
       ),
     ),
-    cost: absent({
+    cost: t.Optional({
       ...ModelCost,
       description: "The price of the model. If absent, that of the provider's price list, if the model is in it.",
     }),
-    unsupported: absent(
+    unsupported: t.Optional(
       t.Array(oneOf(MODEL_FEATURES), {
         maxItems: MODEL_FEATURES.length,
         uniqueItems: true,
@@ -48,7 +47,7 @@ export const CallConfig = named(
           "Parameters that are omitted from every request to this model because its server rejects them. Slipway adds entries automatically; remove one to try it again.",
       }),
     ),
-    provider_options: absent(
+    provider_options: t.Optional(
       t.Record(t.String(), t.Unknown(), {
         description:
           "Provider-specific options, passed through unchanged. Slipway reads `web_search_enabled` (the provider searches the web), `allowed_domains`, `blocked_domains` and `use_responses_api` (OpenAI; default true).",
@@ -92,7 +91,7 @@ export const ModelConfig = namedObject("ModelConfig", {
   enabled: fields.enabled,
   is_default: t.Boolean({ description: "Whether chats that choose no model use this one." }),
   context_limit: contextLimit,
-  compression_threshold: absent(
+  compression_threshold: t.Optional(
     t.Integer({
       description:
         "The percentage of the context window at which the history is compacted. If absent, it depends on the size of the context window.",
@@ -100,26 +99,26 @@ export const ModelConfig = namedObject("ModelConfig", {
   ),
   model_config: fields.model_config,
   reasoning_efforts: t.Array(t.String(), { description: "The reasoning efforts that a chat can request." }),
-  price: absent({ ...ModelPrice, description: "The price that calls are charged at; absent if unknown." }),
+  price: t.Optional({ ...ModelPrice, description: "The price that calls are charged at; absent if unknown." }),
   created_at: t.String({ format: "date-time" }),
   updated_at: t.String({ format: "date-time" }),
 });
 export type ModelConfig = Static<typeof ModelConfig>;
 
 export const CreateModelConfig = namedObject("CreateModelConfig", {
-  provider: absent(
+  provider: t.Optional(
     t.String({ maxLength: 64, description: "The provider's kind. Sufficient if only one provider is of this kind." }),
   ),
-  provider_id: absent(
+  provider_id: t.Optional(
     t.String({ format: "uuid", description: "The provider's ID. Required if several providers are of the same kind." }),
   ),
   model: fields.model,
-  display_name: absent(fields.display_name),
-  enabled: absent(fields.enabled),
-  is_default: absent(fields.is_default),
-  context_limit: absent(fields.context_limit),
-  compression_threshold: absent(fields.compression_threshold),
-  model_config: absent(fields.model_config),
+  display_name: t.Optional(fields.display_name),
+  enabled: t.Optional(fields.enabled),
+  is_default: t.Optional(fields.is_default),
+  context_limit: t.Optional(fields.context_limit),
+  compression_threshold: t.Optional(fields.compression_threshold),
+  model_config: t.Optional(fields.model_config),
 });
 export type CreateModelConfig = Static<typeof CreateModelConfig>;
 
@@ -130,7 +129,7 @@ export type UpdateModelConfig = Static<typeof UpdateModelConfig>;
 export const TriedModel = namedObject("TriedModel", {
   works: t.Boolean({ description: "Whether the model responded to a test prompt within a minute." }),
   answer: t.String({ description: "The text of the model's response, at most 400 characters." }),
-  problem: absent(t.String({ description: "Why the model did not respond." })),
+  problem: t.Optional(t.String({ description: "Why the model did not respond." })),
   first_ms: t.Integer({ description: "The time until the first token, in milliseconds." }),
   total_ms: t.Integer({ description: "The time until the end of the response, in milliseconds." }),
   output_tokens: t.Integer({
@@ -148,7 +147,7 @@ export const AvailableModels = namedObject("AvailableModels", {
       provider: providerKind,
       display_name: t.String(),
       available: t.Boolean({ description: "Whether chats can use the provider's models now." }),
-      unavailable_reason: absent(
+      unavailable_reason: t.Optional(
         oneOf(
           UNAVAILABLE_REASONS,
           "Why the provider is unavailable; absent if it is available. `missing_api_key`: an administrator must add its API key.",

@@ -1,6 +1,7 @@
 // Schema of template.yaml. The parser is src/provisioners/manifest.ts; the format is documented in that folder's README, and GET
-// /api/v2/templates/schema serves this schema. Texts can contain {{ parameters.x }}, {{ variables.x }}, {{ workspace.name }}, {{
-// workspace.id }}, {{ workspace.port }}, {{ owner.username }}, {{ owner.email }}, which are filled in for each build.
+// /api/v2/templates/schema serves this schema. Texts can contain placeholders, which are filled in for each build:
+// {{ parameters.x }}, {{ variables.x }}, {{ workspace.name }}, {{ workspace.id }}, {{ workspace.port }}, {{ owner.username }},
+// {{ owner.email }}.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { codingAgentName } from "../ai/coding-agents.ts";
 import { MAX_DURATION_MS } from "../fields.ts";

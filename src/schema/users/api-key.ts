@@ -54,7 +54,7 @@ const AllowedAddresses = t.Array(t.String({ maxLength: 64 }), {
   description: "The IP addresses or networks from which the token is valid, in CIDR notation. If absent or empty, all.",
 });
 
-// Strict, both: with a misspelled `scopes` or `allowed_addresses`, the key would have full access from everywhere.
+// Both bodies are strict: with a misspelled `scopes` or `allowed_addresses`, the key would have full access from everywhere.
 export const CreateTokenRequest = named(
   "CreateTokenRequest",
   strictObject({

@@ -6,10 +6,10 @@ import { strictObject } from "../strict.ts";
 import { iconText, lineText, trimmedText } from "../text.ts";
 import { User } from "./user.ts";
 
-const { organization_ids: _organizations, roles: _roles, has_ai_seat: _seat, ...ofMember } = User.properties;
+const { organization_ids: _organizations, roles: _roles, has_ai_seat: _seat, ...memberProperties } = User.properties;
 
 /** A user as shown in a group's member list. */
-export const GroupMember = named("GroupMember", t.Object(ofMember));
+export const GroupMember = named("GroupMember", t.Object(memberProperties));
 export type GroupMember = Static<typeof GroupMember>;
 
 export const GroupMembers = named(

@@ -56,7 +56,7 @@ const Changes = (whose: string) =>
     }),
   );
 
-// Strict, like all bodies that decide who sees what.
+// Strict, like all bodies that change access.
 export const PatchWorkspaceAcl = named(
   "PatchWorkspaceAcl",
   strictObject({

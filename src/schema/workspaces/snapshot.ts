@@ -24,7 +24,7 @@ export const SNAPSHOT_REASONS = ["manual", "stop", "fork", "backup", "fetched"] 
 export type SnapshotReason = (typeof SNAPSHOT_REASONS)[number];
 
 /** Returns whether a snapshot with this purpose is temporary: it is deleted as soon as its purpose is fulfilled. */
-export const isPassing = (reason: SnapshotReason): boolean => reason === "fork" || reason === "backup";
+export const isTemporary = (reason: SnapshotReason): boolean => reason === "fork" || reason === "backup";
 
 /** Maximum number of snapshots per workspace, without failed snapshots and those of forks and home backups. */
 export const MAX_SNAPSHOTS = 50;
