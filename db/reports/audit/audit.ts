@@ -7,7 +7,7 @@ import { insertInto, type Statement } from "../../engine/sql.ts";
 import { audit_logs } from "../../schema/audit.ts";
 import { computeDiff } from "./diff.ts";
 
-/** A change, as its author describes it. */
+/** A change to record. */
 export type AuditEntry = {
   /** Milliseconds since 1970. */
   readonly now: number;

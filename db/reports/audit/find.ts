@@ -1,6 +1,6 @@
 // Finds audit log entries in a reader Worker (reader.worker.ts): the keys of a page, newest first, and the number of matches. The amount of
-// data read depends on the result and not on the size of the log (rule AU-11): people, organizations and kinds are read as runs of an index
-// that contains nothing else; the entries of one entity are filtered one by one, those of a name in its index.
+// data read depends on the result and not on the size of the log (rule AU-11). A search by people, organizations and kinds reads runs,
+// which are ranges of an index in which every entry matches (plan.ts). A search for one entity filters all entries of that entity.
 import type { Database } from "bun:sqlite";
 import type { Query } from "../../engine/sql.ts";
 import { type AuditFilter, listEntityRuns, toConditions, toIndexRange } from "./plan.ts";
@@ -54,11 +54,12 @@ const chooseSource = (db: Database, filter: AuditFilter, span: Span): Source => 
   const sources = listEntityRuns(filter).map((run) => ({ runs: [run], conditions: toConditions(filter, [run]) }));
   const last = sources.at(-1);
   if (!last) return { runs: [...iterateRuns(db, range)], conditions: [] };
-  const isFew = ({ runs }: Source) => countEntries(db, { runs, conditions: [] }, span, MAX_SCANNED + 1) <= MAX_SCANNED;
-  const few = sources.find((one) => one.conditions.length === 0 || isFew(one));
-  if (few || !range.kind) return few ?? last;
-  // A name with thousands of entries. Its index could filter the rest too, but a rarer condition is faster.
+  const isSmall = ({ runs }: Source) =>
+    countEntries(db, { runs, conditions: [] }, span, MAX_SCANNED + 1) <= MAX_SCANNED;
+  const smallSource = sources.find((one) => one.conditions.length === 0 || isSmall(one));
+  if (smallSource || !range.kind) return smallSource ?? last;
+  // The entity has thousands of entries. If fewer entries meet the other conditions, it is faster to search among those.
   const runs = [...iterateRuns(db, range)];
-  const rest = { runs, conditions: toConditions(filter, runs) };
-  return isFew(rest) ? rest : last;
+  const otherSource = { runs, conditions: toConditions(filter, runs) };
+  return isSmall(otherSource) ? otherSource : last;
 };

@@ -61,12 +61,12 @@ export const toIndexRange = (filter: AuditFilter): IndexRange => {
   const { resource_type, action, build_reason, user_ids } = filter;
   const kind: WantedKind = [resource_type, action, build_reason];
   const organizations = selectOrganizations(filter);
-  const where = { column: "organization_id", ...(organizations && { values: organizations }) };
+  const organizationColumn = { column: "organization_id", ...(organizations && { values: organizations }) };
   if (user_ids) {
-    const who = { column: "user_id", values: [...new Set(user_ids)] };
-    return { index: "audit_logs_user", leading: [who, where], kind };
+    const userColumn = { column: "user_id", values: [...new Set(user_ids)] };
+    return { index: "audit_logs_user", leading: [userColumn, organizationColumn], kind };
   }
-  if (organizations) return { index: "audit_logs_organization", leading: [where], kind };
+  if (organizations) return { index: "audit_logs_organization", leading: [organizationColumn], kind };
   if (kind.some((part) => part !== undefined)) return { index: "audit_logs_kind", leading: [], kind };
   return { index: "audit_logs_time", leading: [] };
 };
@@ -106,19 +106,19 @@ const boundBelow = ([type = "", action = "", reason = ""]: readonly string[]): I
 
 /** Returns where a walk begins. */
 export const toFirstBound = (wanted: WantedKind): IndexBound => {
-  const free = wanted.indexOf(undefined);
-  return boundAbove(wanted.slice(0, free === -1 ? wanted.length : free) as string[]);
+  const firstFree = wanted.indexOf(undefined);
+  return boundAbove(wanted.slice(0, firstFree === -1 ? wanted.length : firstFree) as string[]);
 };
 
 /** Decides about a kind that a walk has found: whether it matches, and where to continue; without a bound, the walk ends. */
 export const toNextStep = (wanted: WantedKind, found: Kind): { matches: boolean; bound?: IndexBound } => {
-  const wrong = found.findIndex((value, n) => wanted[n] !== undefined && wanted[n] !== value);
-  if (wrong === -1) {
+  const mismatch = found.findIndex((value, n) => wanted[n] !== undefined && wanted[n] !== value);
+  if (mismatch === -1) {
     const last = wanted.lastIndexOf(undefined);
     return last === -1 ? { matches: true } : { matches: true, bound: boundBelow(found.slice(0, last + 1)) };
   }
-  const before = found.slice(0, wrong);
-  const value = wanted[wrong] as string;
-  if ((found[wrong] as string) > value) return { matches: false, bound: boundAbove([...before, value]) };
-  return wrong === 0 ? { matches: false } : { matches: false, bound: boundBelow(before) };
+  const before = found.slice(0, mismatch);
+  const value = wanted[mismatch] as string;
+  if ((found[mismatch] as string) > value) return { matches: false, bound: boundAbove([...before, value]) };
+  return mismatch === 0 ? { matches: false } : { matches: false, bound: boundBelow(before) };
 };

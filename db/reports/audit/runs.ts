@@ -169,7 +169,7 @@ const selectNewest = (db: Database, { runs, conditions }: Source, span: Span, ma
   return first.map(({ run }) => run);
 };
 
-/** Counts the entries of a source, up to `most`. */
+/** Counts the entries of a source, up to `maxCount`. */
 export const countEntries = (db: Database, { runs, conditions }: Source, span: Span, maxCount: number): number => {
   let count = 0;
   for (const run of runs) {

@@ -16,22 +16,22 @@ export class Activity implements ReportPart {
   add(group: Group): void {
     const { user, low, high, rows } = group;
     let minutes = 0;
-    const found: number[] = [];
+    const usedTemplates: number[] = [];
     const sums = group.hasSeparateTemplates ? undefined : new Uint16Array(high);
     for (const { digest, detail, template } of rows) {
-      let own = 0;
-      if (group.coversBlock && !sums) own = digest.minutes;
+      let templateMinutes = 0;
+      if (group.coversBlock && !sums) templateMinutes = digest.minutes;
       else {
         detail().eachBucket(ANY_APP, low, high, (i, one) => {
-          own += one;
+          templateMinutes += one;
           if (sums) sums[i] = (sums[i] as number) + one;
         });
       }
-      if (own > 0) found.push(template);
-      minutes += own;
+      if (templateMinutes > 0) usedTemplates.push(template);
+      minutes += templateMinutes;
     }
     if (sums) minutes = sums.reduce((sum, one) => sum + Math.min(MAX_BUCKET_MINUTES, one), 0);
-    if (minutes > 0) this.#count(user, minutes, found);
+    if (minutes > 0) this.#count(user, minutes, usedTemplates);
   }
 
   #count(user: number, minutes: number, templates: Iterable<number>): void {

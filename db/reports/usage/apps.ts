@@ -1,5 +1,5 @@
-// Usage of each app for the templates report: minutes, number of sessions, and templates (facts/platform 6.2). Several templates at the
-// same time count at most 30 minutes of a bucket, and adjacent buckets are one session whatever their template.
+// Usage of each app for the templates report: minutes, number of sessions (`runs`), and templates (facts/platform 6.2). Parallel use in
+// several templates counts at most 30 minutes per bucket. Adjacent buckets are one session, even with different templates.
 import { BUILTIN_APPS } from "#schema/workspaces/usage-app.ts";
 import type { ReadRows } from "../../engine/rows.ts";
 import { ANY_APP, BLOCK, countRuns, MAX_BUCKET_MINUTES } from "./block.ts";
@@ -78,7 +78,7 @@ export class AppFigures implements ReportPart {
     for (const [app, { start, end }] of edges) this.#join(group, app, this.#getFigures(app), start, end);
   }
 
-  /** Reads details, of which each template has its own buckets, so no sums per bucket are needed. */
+  /** No two templates were used in the same or adjacent buckets, so their figures can be added. */
   #addDetails(group: Group): void {
     const { low, high, rows } = group;
     for (const { detail, template } of rows) {
@@ -146,18 +146,18 @@ export class AppFigures implements ReportPart {
   }
 
   /** Always lists built-in apps first, then apps of templates by slug, name and icon. */
-  async show(read: ReadRows, idsOf: (keys: Iterable<number>) => string[]): Promise<object[]> {
+  async present(read: ReadRows, listTemplateIds: (keys: Iterable<number>) => string[]): Promise<object[]> {
     const rows = await read("select key, name from usage_keys where kind = ?", [KEY_KINDS.app]);
     const names = new Map(rows as [number, string][]);
     const byName = new Map([...this.#figures].map(([app, figures]) => [names.get(app) ?? "", figures]));
-    const line = (name: string, figures: AppTotals | undefined) => {
+    const presentApp = (name: string, figures: AppTotals | undefined) => {
       const [slug, display_name, icon, type] = JSON.parse(name) as string[];
       return {
         display_name,
         icon,
         seconds: (figures?.minutes ?? 0) * 60,
         slug,
-        template_ids: idsOf(figures?.templates ?? []),
+        template_ids: listTemplateIds(figures?.templates ?? []),
         times_used: figures?.runs ?? 0,
         type,
       };
@@ -165,12 +165,12 @@ export class AppFigures implements ReportPart {
     const builtin = BUILTIN_APPS.map((app) => formatAppName({ ...app, type: "builtin" }));
     const others = [...byName.keys()].filter((name) => name !== "" && !builtin.includes(name));
     const parseName = (name: string): string[] => JSON.parse(name) as string[];
-    others.sort((a, b) => compare(parseName(a), parseName(b)));
-    return [...builtin, ...others].map((name) => line(name, byName.get(name)));
+    others.sort((a, b) => compareTexts(parseName(a), parseName(b)));
+    return [...builtin, ...others].map((name) => presentApp(name, byName.get(name)));
   }
 }
 
-const compare = (a: readonly string[], b: readonly string[]): number => {
+const compareTexts = (a: readonly string[], b: readonly string[]): number => {
   for (const [i, one] of a.entries()) {
     const other = b[i] ?? "";
     if (one !== other) return one < other ? -1 : 1;

@@ -83,8 +83,8 @@ export const packDetail = (block: Block): Uint8Array => {
   const apps = sortApps(block);
   const counts = apps.map(([, minutes]) => minutes.reduce((sum, one) => sum + (one === 0 ? 0 : 1), 0));
   const latencies = block.latency.reduce((sum, one) => sum + (one === 0 ? 0 : 1), 0);
-  const inApps = counts.reduce((sum, count) => sum + BITS_BYTES + count, 0);
-  const bytes = new Uint8Array(measureHead(apps.length) + inApps + BITS_BYTES + 2 * latencies);
+  const appBytes = counts.reduce((sum, count) => sum + BITS_BYTES + count, 0);
+  const bytes = new Uint8Array(measureHead(apps.length) + appBytes + BITS_BYTES + 2 * latencies);
   const view = new DataView(bytes.buffer);
   view.setUint16(0, apps.length, true);
   for (const [i, [app]] of apps.entries()) {
@@ -139,21 +139,21 @@ export class Detail {
     return this.#sections.keys();
   }
 
-  /** Calls `see` for buckets in [low, high) in which the app was used. */
-  eachBucket(app: number, low: number, high: number, see: (i: number, minutes: number) => void): void {
+  /** Calls `visit` for buckets in [low, high) in which the app was used. */
+  eachBucket(app: number, low: number, high: number, visit: (i: number, minutes: number) => void): void {
     const at = this.#sections.get(app);
     if (at === undefined) return;
     const from = at + BITS_BYTES;
-    this.#eachMarked(at, low, high, (i, index) => see(i, this.#bytes[from + index] as number));
+    this.#eachMarked(at, low, high, (i, index) => visit(i, this.#bytes[from + index] as number));
   }
 
-  eachLatency(low: number, high: number, see: (i: number, value: number) => void): void {
+  eachLatency(low: number, high: number, visit: (i: number, value: number) => void): void {
     const from = this.#latencies + BITS_BYTES;
     const bytes = this.#bytes;
-    this.#eachMarked(this.#latencies, low, high, (i, index) => see(i, u16(bytes, from + index * 2)));
+    this.#eachMarked(this.#latencies, low, high, (i, index) => visit(i, u16(bytes, from + index * 2)));
   }
 
-  #eachMarked(at: number, low: number, high: number, see: (i: number, index: number) => void): void {
+  #eachMarked(at: number, low: number, high: number, visit: (i: number, index: number) => void): void {
     let index = 0;
     for (let byte = 0; byte * 8 < high; byte++) {
       const marks = this.#bytes[at + byte] as number;
@@ -163,7 +163,7 @@ export class Detail {
       }
       for (let rest = marks; rest !== 0; rest &= rest - 1) {
         const i = byte * 8 + 31 - Math.clz32(rest & -rest);
-        if (i >= low && i < high) see(i, index);
+        if (i >= low && i < high) visit(i, index);
         index++;
       }
     }
@@ -243,21 +243,21 @@ export class Digest {
     return this.#bytes;
   }
 
-  eachApp(see: (app: number, minutes: number, runs: number, atStart: boolean, atEnd: boolean) => void): void {
+  eachApp(visit: (app: number, minutes: number, runs: number, atStart: boolean, atEnd: boolean) => void): void {
     const bytes = this.#bytes;
     let at = DIGEST_HEAD_BYTES;
     for (let left = u16(bytes, BITS_BYTES + 2); left > 0; left--, at += DIGEST_APP_BYTES) {
       const ends = bytes[at + 8] as number;
       const app = u16(bytes, at) + u16(bytes, at + 2) * 65_536;
-      see(app, u16(bytes, at + 4), u16(bytes, at + 6), (ends & 1) !== 0, (ends & 2) !== 0);
+      visit(app, u16(bytes, at + 4), u16(bytes, at + 6), (ends & 1) !== 0, (ends & 2) !== 0);
     }
   }
 
-  /** Calls `see` with each latency in half milliseconds, and its number of buckets. */
-  eachLatency(see: (value: number, count: number) => void): void {
+  /** Calls `visit` with each latency in half milliseconds, and its number of buckets. */
+  eachLatency(visit: (value: number, count: number) => void): void {
     const bytes = this.#bytes;
     let at = DIGEST_HEAD_BYTES + u16(bytes, BITS_BYTES + 2) * DIGEST_APP_BYTES;
-    for (let left = u16(bytes, BITS_BYTES + 4); left > 0; left--, at += 4) see(u16(bytes, at), u16(bytes, at + 2));
+    for (let left = u16(bytes, BITS_BYTES + 4); left > 0; left--, at += 4) visit(u16(bytes, at), u16(bytes, at + 2));
   }
 }
 
@@ -276,7 +276,7 @@ export const hasBitIn = (bits: Uint8Array, from: number, to: number): boolean =>
 };
 
 /** Returns whether a set bit of one coincides with, or is adjacent to, a set bit of the other. */
-export const touches = (a: Uint8Array, b: Uint8Array): boolean => {
+export const hasAdjacentBits = (a: Uint8Array, b: Uint8Array): boolean => {
   let before = 0;
   let byte = b[0] as number;
   for (let i = 0; i < BITS_BYTES; i++) {

@@ -3,7 +3,7 @@ import { hasBitIn } from "./block.ts";
 import type { ReportPart } from "./parts.ts";
 import type { Group, UsageRow } from "./walk.ts";
 
-/** Intervals from an index on, as positions in a block: [lows[n], ends[n]). */
+/** Interval `from + n` has the positions [lows[n], ends[n]) in the block that begins at `start`. */
 type Windows = { start: number; from: number; lows: readonly number[]; ends: readonly number[] };
 
 export class Intervals implements ReportPart {

@@ -14,7 +14,7 @@ export class Latencies implements ReportPart {
     return weight;
   }
 
-  /** Users without any latency count too. */
+  /** Adds users even if they have no latencies. */
   add(group: Group): void {
     const { user, low, high, rows } = group;
     for (const { digest, template, detail } of rows) {
@@ -91,14 +91,14 @@ export class LatencyCounts {
     const values: number[] = [];
     const upTo: number[] = [];
     let total = 0;
-    const see = (value: number, count: number): void => {
+    const addValue = (value: number, count: number): void => {
       values.push(value);
       total += count;
       upTo.push(total);
     };
     const small = this.#small;
-    for (let value = 0; value < small.length; value++) if (small[value] !== 0) see(value, small[value] as number);
-    for (const [value, count] of [...(this.#large ?? [])].sort(([a], [b]) => a - b)) see(value, count);
+    for (let value = 0; value < small.length; value++) if (small[value] !== 0) addValue(value, small[value] as number);
+    for (const [value, count] of [...(this.#large ?? [])].sort(([a], [b]) => a - b)) addValue(value, count);
     if (total === 0) return ranks.map(() => -1);
     const valueAt = (index: number): number => (values[upTo.findIndex((seen) => index < seen)] ?? 0) / 2;
     return ranks.map((rank) => {

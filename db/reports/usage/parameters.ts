@@ -60,18 +60,7 @@ export const parametersUsage = async (
     usage.template_ids.add(template_id);
     usage.values.set(shown, (usage.values.get(shown) ?? 0) + count);
   }
-  const shared = new Map<string, Usage>();
-  for (const usage of found.values()) {
-    const { name, type, options, display_name, description } = usage;
-    const key = JSON.stringify([name, type, options, display_name, description]);
-    const same = shared.get(key);
-    if (!same) shared.set(key, usage);
-    else {
-      for (const id of usage.template_ids) same.template_ids.add(id);
-      for (const [value, count] of usage.values) same.values.set(value, (same.values.get(value) ?? 0) + count);
-    }
-  }
-  const byKey = [...shared].sort(([a], [b]) => (a < b ? -1 : 1));
+  const byKey = [...mergeTemplates(found.values())].sort(([a], [b]) => (a < b ? -1 : 1));
   return byKey.map(([, { description, display_name, name, options, template_ids, type, values }]) => ({
     description,
     display_name,
@@ -83,7 +72,23 @@ export const parametersUsage = async (
   }));
 };
 
-/** The plan of a repository contains its configuration, which may be private; its link says enough. */
+/** Merges the usage of equal parameters in several templates. Changes the given usage. */
+const mergeTemplates = (usages: Iterable<Usage>): Map<string, Usage> => {
+  const merged = new Map<string, Usage>();
+  for (const usage of usages) {
+    const { name, type, options, display_name, description } = usage;
+    const key = JSON.stringify([name, type, options, display_name, description]);
+    const same = merged.get(key);
+    if (!same) merged.set(key, usage);
+    else {
+      for (const id of usage.template_ids) same.template_ids.add(id);
+      for (const [value, count] of usage.values) same.values.set(value, (same.values.get(value) ?? 0) + count);
+    }
+  }
+  return merged;
+};
+
+/** Reports show only the link of a repository's plan, because the plan contains its configuration, which may be private. */
 const toLink = (plan: string): string => {
   const found = tryParseJson(plan) as { readonly url?: unknown } | undefined;
   return typeof found?.url === "string" ? found.url : "";

@@ -69,7 +69,7 @@ const presentByUser = async <T>(
   });
 };
 
-const times = ({ from, to }: ReportArgs) => ({ start_time: toRfc3339(from), end_time: toRfc3339(to) });
+const presentRange = ({ from, to }: ReportArgs) => ({ start_time: toRfc3339(from), end_time: toRfc3339(to) });
 
 /** Returns rows by user, and the templates of all of them. */
 const presentUsers = async <T extends { readonly templates: ReadonlySet<number> }>(
@@ -88,18 +88,18 @@ const presentUsers = async <T extends { readonly templates: ReadonlySet<number> 
   }));
   const all = new Set<number>();
   for (const { templates } of used.values()) for (const template of templates) all.add(template);
-  return JSON.stringify({ report: { ...times(args), template_ids: listIds(scope, all), users } });
+  return JSON.stringify({ report: { ...presentRange(args), template_ids: listIds(scope, all), users } });
 };
 
 /** Seconds of any usage by user. */
-const userActivity = async (read: ReadRows, args: ReportArgs, cache: PartCache): Promise<string> => {
+const reportUserActivity = async (read: ReadRows, args: ReportArgs, cache: PartCache): Promise<string> => {
   const scope = await loadScope(read, args);
   const parts = await cache.load(read, scope.span, { name: "activity", details: true, make: () => new Activity() });
   return presentUsers(read, args, scope, Activity.joinParts(parts), ({ minutes }) => ({ seconds: minutes * 60 }));
 };
 
 /** Percentiles of the buckets' latencies; -1 for users without any. */
-const userLatency = async (read: ReadRows, args: ReportArgs, cache: PartCache): Promise<string> => {
+const reportUserLatency = async (read: ReadRows, args: ReportArgs, cache: PartCache): Promise<string> => {
   const scope = await loadScope(read, args);
   const parts = await cache.load(read, scope.span, { name: "latency", details: true, make: () => new Latencies() });
   return presentUsers(read, args, scope, Latencies.joinParts(parts), ({ counts }) => {
@@ -109,7 +109,7 @@ const userLatency = async (read: ReadRows, args: ReportArgs, cache: PartCache): 
 };
 
 /** Active users by interval and in total, usage of apps, and values of parameters. */
-const templateReports = async (read: ReadRows, args: ReportArgs, cache: PartCache): Promise<string> => {
+const reportTemplates = async (read: ReadRows, args: ReportArgs, cache: PartCache): Promise<string> => {
   const scope = await loadScope(read, args);
   const { interval = "", sections = ["interval_reports", "report"] } = args;
   const [wantsIntervals, wantsReport] = [sections.includes("interval_reports"), sections.includes("report")];
@@ -131,8 +131,8 @@ const templateReports = async (read: ReadRows, args: ReportArgs, cache: PartCach
   }));
   const report = async () => ({
     active_users: used.users,
-    apps_usage: await used.apps.show(read, (keys) => listIds(scope, keys)),
-    ...times(args),
+    apps_usage: await used.apps.present(read, (keys) => listIds(scope, keys)),
+    ...presentRange(args),
     parameters_usage: await parametersUsage(read, args),
     template_ids: listIds(scope, used.templates),
   });
@@ -143,7 +143,7 @@ const templateReports = async (read: ReadRows, args: ReportArgs, cache: PartCach
 };
 
 /** Distinct users per day. */
-const daus = async (read: ReadRows, args: ReportArgs, cache: PartCache): Promise<string> => {
+const reportDailyUsers = async (read: ReadRows, args: ReportArgs, cache: PartCache): Promise<string> => {
   const { edges = [], dates = [], tz_hour_offset } = args;
   const buckets = edges.map(toBucket);
   const make = (from: number, to: number) => new Intervals(buckets, from, to);
@@ -155,8 +155,8 @@ const daus = async (read: ReadRows, args: ReportArgs, cache: PartCache): Promise
 };
 
 export const REPORTS = {
-  templates: templateReports,
-  user_activity: userActivity,
-  user_latency: userLatency,
-  daus,
+  templates: reportTemplates,
+  user_activity: reportUserActivity,
+  user_latency: reportUserLatency,
+  daus: reportDailyUsers,
 } as const satisfies Record<Exclude<ReportName, "audit">, unknown>;

@@ -11,6 +11,7 @@ import {
   Detail,
   Digest,
   getMinutes,
+  hasAdjacentBits,
   MAX_BUCKET_MINUTES,
   packDetail,
   packDigest,
@@ -18,7 +19,6 @@ import {
   toRowId,
   toTemplate,
   toUser,
-  touches,
   unpackDetail,
 } from "./block.ts";
 
@@ -60,7 +60,7 @@ export class Group {
     const { rows } = this;
     for (let i = 1; i < rows.length; i++) {
       const { bits } = (rows[i] as UsageRow).digest;
-      for (let k = 0; k < i; k++) if (touches((rows[k] as UsageRow).digest.bits, bits)) return false;
+      for (let k = 0; k < i; k++) if (hasAdjacentBits((rows[k] as UsageRow).digest.bits, bits)) return false;
     }
     return true;
   }
@@ -75,45 +75,50 @@ const MAX_ROWS = 2_000_000;
 type PackedRow = { readonly id: number; readonly digest: Uint8Array | undefined; detail: Uint8Array | undefined };
 
 /**
- * Calls `see` for each user and block, ordered by block. With `details`, rows have their details if needed: when the range covers the block
- * partially, or templates were used at the same time.
+ * Calls `visit` for each user and block, ordered by block. With `details`, rows have their details if needed: when the range covers the
+ * block partially, or templates were used at the same time.
  */
 export const walkUsage = async (
   read: ReadRows,
   span: Span,
-  see: (group: Group) => void,
+  visit: (group: Group) => void,
   { details = false } = {},
 ): Promise<void> => {
   const { from, to, templates } = span;
   if (to <= from) return;
   const fresh = await loadUnaggregated(read, span);
-  const waiting = [...fresh.keys()].sort((a, b) => a - b);
   let rows: PackedRow[] = [];
-  /** Passes on the collected groups, except the last one if more of it may follow. */
-  const show = async (isLast: boolean): Promise<void> => {
+  /** Visits the collected groups, except the last one if more of it may follow. */
+  const visitGroups = async (isLast: boolean): Promise<void> => {
     const end = isLast
       ? rows.length
       : rows.findLastIndex(({ id }) => toGroupNumber(id) !== toGroupNumber(rows.at(-1)?.id ?? 0)) + 1;
-    const gathered = rows.slice(0, end);
+    const complete = rows.slice(0, end);
     rows = rows.slice(end);
-    for (const group of await loadGroups(read, gathered, { fresh, span, details })) see(group);
+    for (const group of await loadGroups(read, complete, { fresh, span, details })) visit(group);
   };
   const addRow = (row: PackedRow): void => {
     if (templates && !templates.has(toTemplate(row.id))) return;
     if (row.digest || fresh.has(row.id)) rows.push(row);
   };
-  const toUnreadRow = (id: number): PackedRow => ({ id, digest: undefined, detail: undefined });
+  const freshIds = [...fresh.keys()].sort((a, b) => a - b);
+  let nextFresh = 0;
+  /** Adds the rows below `end` of which nothing is aggregated yet. */
+  const addFreshRows = (end: number): void => {
+    for (; (freshIds[nextFresh] ?? Number.POSITIVE_INFINITY) < end; nextFresh++)
+      addRow({ id: freshIds[nextFresh] as number, digest: undefined, detail: undefined });
+  };
   let count = 0;
-  let w = 0;
   for (const [low, high, coversBlock] of splitByBlocks(span)) {
-    const [end, page] = [toRowId(high, 0, 0), details && !coversBlock ? SELECT_DETAILS : SELECT_DIGESTS];
+    const end = toRowId(high, 0, 0);
+    const sql = details && !coversBlock ? SELECT_DETAILS : SELECT_DIGESTS;
     for (let next = toRowId(low, 0, 0); ; ) {
-      const found = (await read(page, [next, end])) as [number, Uint8Array, Uint8Array?][];
+      const found = (await read(sql, [next, end])) as [number, Uint8Array, Uint8Array?][];
       for (const [id, digest, detail] of found) {
-        while (w < waiting.length && (waiting[w] as number) < id) addRow(toUnreadRow(waiting[w++] as number));
-        if (waiting[w] === id) w++;
+        addFreshRows(id);
+        if (freshIds[nextFresh] === id) nextFresh++;
         addRow({ id, digest, detail: detail ?? undefined });
-        if (rows.length >= BATCH_ROWS) await show(false);
+        if (rows.length >= BATCH_ROWS) await visitGroups(false);
       }
       count += found.length;
       if (found.length < PAGE_ROWS) break;
@@ -121,8 +126,8 @@ export const walkUsage = async (
       next = (found.at(-1)?.[0] ?? end) + 1;
     }
   }
-  while (w < waiting.length) addRow(toUnreadRow(waiting[w++] as number));
-  await show(true);
+  addFreshRows(Number.POSITIVE_INFINITY);
+  await visitGroups(true);
 };
 
 const SELECT_DIGESTS = `select id, digest from usage_digests where id >= ? and id < ? order by id limit ${PAGE_ROWS}`;

@@ -27,7 +27,7 @@ export const loadBuildInsights = async (
   const filter = { ...toIntervalParams(range, interval), templates };
   const [[totals = NO_BUILDS], intervalRows, byTemplate, rows] = await Promise.all([
     store.scan(sumBuilds("all", filter)),
-    store.scan(sumBuilds("stretch", filter)),
+    store.scan(sumBuilds("interval", filter)),
     store.scan(sumBuilds("template", filter)),
     store.scan(listTemplates()),
   ]);

@@ -9,6 +9,7 @@ import {
   createBlock,
   Digest,
   getMinutes,
+  hasAdjacentBits,
   hasBitIn,
   packDetail,
   packDigest,
@@ -16,7 +17,6 @@ import {
   toRowId,
   toTemplate,
   toUser,
-  touches,
   unpackDetail,
 } from "#db/reports/usage/block.ts";
 import { randomFrom } from "#test/support/random.ts";
@@ -80,7 +80,7 @@ test("[IN-6] adjacent bits touch, even across a byte boundary; medians average t
     [5, 7, false],
     [1535, 0, false],
   ] as const) {
-    expect([a, b, touches(toBit(a), toBit(b))]).toEqual([a, b, expected]);
+    expect([a, b, hasAdjacentBits(toBit(a), toBit(b))]).toEqual([a, b, expected]);
   }
   expect(computeMedian([])).toBe(0);
   expect(
