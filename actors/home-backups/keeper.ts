@@ -24,7 +24,7 @@ import {
   listFetchedNow,
   listHomeBackups,
   listHomesWithBackups,
-  listLeftSnapshots,
+  listLeftoverSnapshots,
   listOpenHomeBackups,
   listUnverifiedHomeBackups,
   updateHomeBackup,
@@ -161,7 +161,7 @@ export class HomeBackupKeeper implements Chore {
   async #check(): Promise<void> {
     const { store, findOwnRows, backups } = this.#deps;
     const own = findOwnRows();
-    for (const { id, workspace_id } of await store.scan(listLeftSnapshots({}, own)))
+    for (const { id, workspace_id } of await store.scan(listLeftoverSnapshots({}, own)))
       await this.#deleteSnapshot(workspace_id, id);
     const open = (await store.scan(listOpenHomeBackups({}, own))).filter(({ id }) => !this.#isPostponed(id));
     if (backups) await this.#beginDue(backups, open, own);

@@ -10,7 +10,7 @@ import type { AuditEntry } from "#db/reports/audit/audit.ts";
 import { guardTemplate } from "#db/templates/templates.ts";
 import { guardUser } from "#db/users/users.ts";
 import { updateBuild } from "#db/workspaces/builds.ts";
-import { listForksUnderWay } from "#db/workspaces/forks.ts";
+import { listForksInProgress } from "#db/workspaces/forks.ts";
 import { updateJob } from "#db/workspaces/jobs.ts";
 import { LOST_ACCESS } from "#db/workspaces/sharing.ts";
 import { findSnapshot, listRestoring, listSnapshots, type SnapshotRow } from "#db/workspaces/snapshots.ts";
@@ -374,7 +374,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
   }
 
   async #isForked(): Promise<boolean> {
-    return (await this.#deps.store.all(listForksUnderWay({ workspace_id: this.id }))).length > 0;
+    return (await this.#deps.store.all(listForksInProgress({ workspace_id: this.id }))).length > 0;
   }
 
   /** Begins a snapshot. Rejects with 409 during a build or another snapshot, or at the limit. */

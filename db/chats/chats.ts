@@ -40,7 +40,7 @@ export const findAgentSession = query(
   build.select({ agent_session: chats.agent_session }).from(chats).where(eqParam(chats.id)),
 );
 
-const placementColumns = {
+const accessColumns = {
   id: chats.id,
   key: chats.key,
   owner_id: chats.owner_id,
@@ -52,11 +52,11 @@ const placementColumns = {
 } as const;
 
 /** The columns that decide who may see a chat. Parameters: {id}. */
-export const findChatAccessRow = query(build.select(placementColumns).from(chats).where(eqParam(chats.id)));
-/** Like `findChatPlace`, for several chats; `ids` is a JSON array. For `scan`. */
+export const findChatAccessRow = query(build.select(accessColumns).from(chats).where(eqParam(chats.id)));
+/** Like `findChatAccessRow`, for several chats; `ids` is a JSON array. For `scan`. */
 export const listChatAccessRows = query(
   build
-    .select(placementColumns)
+    .select(accessColumns)
     .from(chats)
     .where(sql`${chats.id} in (select value from json_each(${sql.placeholder("ids")}))`),
 );
@@ -74,7 +74,7 @@ export const listChildren = query(
     .orderBy(sql`${chats.created_at} desc`),
 );
 
-/** Repeats the condition of the index `chats_busy` word for word. With a parameter instead, a startup would read the whole table. */
+/** Must equal the condition of the index `chats_busy`, without parameters. Otherwise, each startup would read the whole table. */
 const isBusy = sql`${chats.status} in ('running', 'interrupting')`;
 const busyChats = (where: SQL | undefined) =>
   build.select({ id: chats.id, status: chats.status }).from(chats).where(where).orderBy(asc(chats.updated_at));
@@ -183,7 +183,7 @@ const pinLast = statement<{ id: string; owner_id: string }>(
     })
     .where(and(eqParam(chats.id), eq(chats.pin_order, 0))),
 );
-const removePin = statement<{ id: string; owner_id: string }>(
+const closePinGap = statement<{ id: string; owner_id: string }>(
   build
     .update(chats)
     .set({ pin_order: sql`${chats.pin_order} - 1` })
@@ -213,7 +213,10 @@ const insertPin = statement<{ id: string; owner_id: string; at: number }>(
 export const pinChat = (id: string, owner_id: string): Statement[] => [pinLast({ id, owner_id })];
 
 /** Unpins a chat and closes the gap. */
-export const unpinChat = (id: string, owner_id: string): Statement[] => [removePin({ id, owner_id }), clearPin({ id })];
+export const unpinChat = (id: string, owner_id: string): Statement[] => [
+  closePinGap({ id, owner_id }),
+  clearPin({ id }),
+];
 
 /** Moves a pinned chat to position `at`, counted from 1, or to the end if there are fewer pinned chats. */
 export const movePin = (id: string, owner_id: string, at: number): Statement[] => [

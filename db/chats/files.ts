@@ -28,7 +28,7 @@ export const listChatFiles = query(
 );
 
 /** The total size of a chat's files in bytes. Parameters: {chat}. */
-export const weighChatFiles = query(
+export const sumChatFileBytes = query(
   build
     .select({ bytes: sql<number>`coalesce(sum(${chat_files.size}), 0)`.mapWith(Number).as("bytes") })
     .from(chat_files)

@@ -114,9 +114,9 @@ export const sumUsage = (by: UsageDimension, { from, to, offset, user_id }: Usag
       where s.created_at >= ?1 and s.created_at < ?2 and (?3 = '' or s.user_id = ?3)
       group by 1 order by ${by === "day" ? "1" : "3 desc, 1"} limit ${MAX_ROWS}`,
     params: [from, to, user_id ?? "", ...(by === "day" ? [offset] : [])],
-    map: ([id, called, cost, requests, unpriced, input, output, read, creation]) => ({
+    map: ([id, label, cost, requests, unpriced, input, output, read, creation]) => ({
       key: toText(id),
-      name: toText(called),
+      name: toText(label),
       total_cost_micros: Number(cost),
       request_count: Number(requests),
       unpriced_request_count: Number(unpriced),

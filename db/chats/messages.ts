@@ -121,7 +121,7 @@ export const listPrompts = query(
 const isFrom = and(isForModel, gte(messages.id, sql.placeholder("from")));
 
 /**
- * The messages of a model's context from this one on: this message, and the newest others that fit into `MAX_CONTEXT_BYTES`. Parameters:
+ * The messages of a model's context from this one on: this message, and the newest others that fit into `MAX_HISTORY_BYTES`. Parameters:
  * {chat, from}.
  */
 export const listModelHistory = query(
@@ -138,7 +138,7 @@ export const listModelHistory = query(
 );
 
 /** The total size of all messages of a model's context from this one on, in bytes. Parameters: {chat, from}. */
-export const weighModelHistory = query(
+export const sumModelHistoryBytes = query(
   build
     .select({ bytes: sql<number>`coalesce(sum(octet_length(${messages.content})), 0)`.mapWith(Number).as("bytes") })
     .from(messages)
@@ -166,7 +166,7 @@ export const listFileMessages = query(
 );
 
 /** The total size of the history up to and including this message, in bytes. Parameters: {chat, up_to}. */
-export const weighHistoryUpTo = query(
+export const sumHistoryBytesUpTo = query(
   build
     .select({ bytes: sql<number>`coalesce(sum(octet_length(${messages.content})), 0)`.mapWith(Number).as("bytes") })
     .from(messages)
@@ -239,7 +239,7 @@ const sizesBefore = build
   .as("sizes");
 
 /** The total size of the messages of the model's context before this one, in bytes. Parameters: {chat, before, limit}. */
-export const weighModelBefore = query(
+export const sumModelBytesBefore = query(
   build
     .select({ bytes: sql<number>`coalesce(sum(${sizesBefore.bytes}), 0)`.mapWith(Number).as("bytes") })
     .from(sizesBefore),

@@ -82,7 +82,7 @@ export const deleteOldRunSlice = (before: number): Statement[] => [
   },
 ];
 
-/** Marks the runs that were open when the server stopped as interrupted; with `part`, only those of its chats. */
+/** Marks the runs that were open when the server stopped as interrupted; with `part`, only those of chats in that shard. */
 export const interruptOpenRuns = (now: number, part?: number): Statement => {
   const update =
     "update chat_runs set status = 'interrupted', updated_at = ?1, finished_at = ?1 where status = 'in_progress'";

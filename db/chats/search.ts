@@ -66,7 +66,7 @@ export const unindexChat = (chat: number): Statement[] => [
   { touches: [], sql: "delete from title_search where rowid = ?1", rows: [[chat]] },
 ];
 
-/** Maximum index pages that a slice of a merge writes. With half a million messages, 16 pages took 1 ms, and 13 ms at worst. */
+/** Maximum index pages that a slice of a merge writes, so that it delays other writes by a few milliseconds at most. */
 const SLICE_PAGES = 8;
 export const SEARCH_TABLES = ["message_search", "title_search"] as const;
 export type SearchTable = (typeof SEARCH_TABLES)[number];
@@ -128,9 +128,9 @@ const matchesChat = (key: SQL, { messages, titles }: Matching): SQL => {
   return conditions.length === 0 ? sql`false` : sql`(${sql.join(conditions, sql` or `)})`;
 };
 
-/** Selects the key of the chat of each hit, root chat or sub-chat, of any owner. Reads at most `limitCount` hits. */
-export const selectFirstHits = (matching: Matching, limitCount: number): SQL => {
-  const limit = sql.raw(String(limitCount));
+/** Selects the key of the chat of each hit, root chat or sub-chat, of any owner. Reads at most `maxHits` hits. */
+export const selectFirstHits = (matching: Matching, maxHits: number): SQL => {
+  const limit = sql.raw(String(maxHits));
   const selects = listHits(matching).map((select) => sql`select key from (${select} limit ${limit}) hit`);
   return sql`${union(selects)} limit ${limit}`;
 };

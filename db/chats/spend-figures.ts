@@ -2,7 +2,7 @@
 import type { Query, Value } from "../engine/sql.ts";
 import type { SpendSums } from "./spend.ts";
 
-/** Times in milliseconds, [from, to); `step` is the length of an interval. At `changed_at`, clocks changed by `forward`. */
+/** Times in milliseconds, [from, to); `step` is the length of an interval. At `changed_at`, daylight saving moves clocks by `forward`. */
 export type SpendRange = {
   readonly from: number;
   readonly to: number;
@@ -31,10 +31,12 @@ const toSpendFigures = (row: readonly (Value | undefined)[]): SpendFigures => {
   };
 };
 
-type People = { readonly users: number; readonly chats: number };
+type DistinctCounts = { readonly users: number; readonly chats: number };
 
 /** Sums by interval, with the number of people and root chats; `slot` counts the intervals from `from` on. Omits empty intervals. */
-export const sumSpendByInterval = (range: SpendRange): Query<SpendFigures & People & { readonly slot: number }> => ({
+export const sumSpendByInterval = (
+  range: SpendRange,
+): Query<SpendFigures & DistinctCounts & { readonly slot: number }> => ({
   sql: `select ${INTERVAL_INDEX}, count(distinct s.user_id), count(distinct s.root_chat_id), ${SUMS}
     from model_spend s where ${IN_RANGE} group by 1 order by 1`,
   params: [range.from, range.to, range.step, range.changed_at, range.forward],
@@ -47,7 +49,7 @@ export const sumSpendByInterval = (range: SpendRange): Query<SpendFigures & Peop
 });
 
 /** Sums for the whole range, as one row. */
-export const sumAllSpend = ({ from, to }: SpendRange): Query<SpendFigures & People> => ({
+export const sumAllSpend = ({ from, to }: SpendRange): Query<SpendFigures & DistinctCounts> => ({
   sql: `select count(distinct s.user_id), count(distinct s.root_chat_id), coalesce(sum(s.cost_micros), 0), count(*),
       count(*) - count(s.cost_micros), coalesce(sum(s.input_tokens), 0), coalesce(sum(s.output_tokens), 0),
       coalesce(sum(s.cache_read_tokens), 0), coalesce(sum(s.cache_creation_tokens), 0)

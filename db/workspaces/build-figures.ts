@@ -7,7 +7,7 @@ export type FigureRange = {
   readonly from: number;
   readonly to: number;
   readonly step: number;
-  /** Clocks moved `forward` at this time. */
+  /** When daylight saving moves clocks by `forward`. */
   readonly changed_at: number;
   readonly forward: number;
   readonly templates: readonly string[] | undefined;
@@ -24,7 +24,7 @@ export type BuildFigures = {
 
 /** The group key: the number of an interval, a template's ID, or a constant for everything. */
 const GROUPS = {
-  stretch: "(jobs.completed_at - ?1 + case when jobs.completed_at >= ?4 then ?5 else 0 end) / ?3",
+  interval: "(jobs.completed_at - ?1 + case when jobs.completed_at >= ?4 then ?5 else 0 end) / ?3",
   template: "w.template_id",
   all: "0",
 } as const;

@@ -150,12 +150,12 @@ export const toScopes = ({ scope, ...filter }: WorkspaceFilter): SqlCondition[] 
     only === undefined ? isOwnOrShared(scope) : andConditions(isOwnOrShared(scope), toCondition("w.id = ?", only));
   if (organizations.length === 0) return [own];
   const managed = toJsonArray(organizations);
-  const else_ = toCondition(
+  const others = toCondition(
     `${own.sql} and +w.organization_id not in (select value from json_each(?))`,
     ...own.params,
     managed,
   );
-  return [toCondition(`${isNarrow({ scope, ...filter }) ? "+" : ""}w.organization_id ${IN_LIST}`, managed), else_];
+  return [toCondition(`${isNarrow({ scope, ...filter }) ? "+" : ""}w.organization_id ${IN_LIST}`, managed), others];
 };
 
 /** Returns the conditions of `toScopes` as one condition. */
@@ -208,8 +208,8 @@ export const toConditions = (filter: WorkspaceFilter): SqlCondition[] => {
     ...ifDefined(filter.name, (text) => toCondition("instr(lower(w.name), lower(?)) > 0", text)),
     ...ifDefined(filter.has_agent, (statuses) => {
       const status = agentStatus(filter);
-      const has = `+w.status = 'running' and exists (select 1 ${FROM_LATEST_AGENTS} and ${status.sql} ${IN_LIST})`;
-      return toCondition(has, ...status.params, toJsonArray(statuses));
+      const hasAgent = `+w.status = 'running' and exists (select 1 ${FROM_LATEST_AGENTS} and ${status.sql} ${IN_LIST})`;
+      return toCondition(hasAgent, ...status.params, toJsonArray(statuses));
     }),
     ...ifDefined(filter.last_used_after, (at) => toCondition("w.last_used_at > ?", at)),
     ...ifDefined(filter.last_used_before, (at) => toCondition("w.last_used_at < ?", at)),
@@ -222,17 +222,17 @@ export const toConditions = (filter: WorkspaceFilter): SqlCondition[] => {
     ...ifDefined(filter.has_ai_task, (yes) => hasVersionFlag("has_ai_task", yes)),
     ...ifDefined(filter.has_external_agent, (yes) => hasVersionFlag("has_external_agent", yes)),
     ...ifDefined(filter.healthy, (yes) => {
-      const sick = hasUnhealthyAgent(filter);
-      return yes ? toCondition(`not ${sick.sql}`, ...sick.params) : sick;
+      const isUnhealthy = hasUnhealthyAgent(filter);
+      return yes ? toCondition(`not ${isUnhealthy.sql}`, ...isUnhealthy.params) : isUnhealthy;
     }),
     ...ifDefined(filter.shared, (yes) => toCondition(yes ? isShared("w") : `not ${isShared("w")}`)),
     ...ifDefined(filter.shared_with_user, isSharedWithUser),
     ...ifDefined(filter.shared_with_group, isSharedWithGroup),
     ...(filter.parameters ?? []).map(({ name, value }) => {
-      const same = value === undefined ? "" : "and lower(p.value) = lower(?)";
-      const has = `exists (select 1 from workspace_build_parameters p
-  where p.build_id = w.latest_build_id and lower(p.name) = lower(?) ${same})`;
-      return toCondition(has, name, ...(value === undefined ? [] : [value]));
+      const hasValue = value === undefined ? "" : "and lower(p.value) = lower(?)";
+      const hasParameter = `exists (select 1 from workspace_build_parameters p
+  where p.build_id = w.latest_build_id and lower(p.name) = lower(?) ${hasValue})`;
+      return toCondition(hasParameter, name, ...(value === undefined ? [] : [value]));
     }),
   ];
 };

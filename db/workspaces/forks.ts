@@ -25,20 +25,20 @@ export const listForks = query(
 );
 
 /** Forks of a workspace that are being created. Parameters: {workspace_id}. */
-export const listForksUnderWay = query(
+export const listForksInProgress = query(
   build
     .select({ id: workspace_forks.id })
     .from(workspace_forks)
     .where(and(eqParam(workspace_forks.workspace_id), isOpen)),
 );
 
-const open = () => build.select({ id: workspace_forks.id }).from(workspace_forks);
+const selectForks = () => build.select({ id: workspace_forks.id }).from(workspace_forks);
 
 /** Forks that are being created, resumed at startup. */
 export const listOpenForks = forOwnRows(
-  query(open().where(isOpen)),
+  query(selectForks().where(isOpen)),
   query(
-    open()
+    selectForks()
       .innerJoin(workspaces, eq(workspaces.id, workspace_forks.workspace_id))
       .where(and(isOpen, isOwn(workspaces.part))),
   ),

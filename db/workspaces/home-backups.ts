@@ -62,7 +62,7 @@ const IDENTITY = {
   part: workspaces.part,
 } as const;
 
-const open = (more?: SQL) =>
+const queryOpen = (more?: SQL) =>
   query(
     build
       .select({ ...IDENTITY, status: home_backups.status })
@@ -75,9 +75,9 @@ const open = (more?: SQL) =>
 const isOwnWorkspace = isOwn(workspaces.part);
 
 /** Backups that are being created or deleted, oldest first. They are retried until done. */
-export const listOpenHomeBackups = forOwnRows(open(), open(isOwnWorkspace));
+export const listOpenHomeBackups = forOwnRows(queryOpen(), queryOpen(isOwnWorkspace));
 
-const queryLeft = (more?: SQL) =>
+const queryLeftovers = (more?: SQL) =>
   query(
     build
       .select({ id: workspace_snapshots.id, workspace_id: workspace_snapshots.workspace_id })
@@ -94,7 +94,7 @@ const queryLeft = (more?: SQL) =>
   );
 
 /** Snapshots from which no backup is being copied anymore. */
-export const listLeftSnapshots = forOwnRows(queryLeft(), queryLeft(isOwnWorkspace));
+export const listLeftoverSnapshots = forOwnRows(queryLeftovers(), queryLeftovers(isOwnWorkspace));
 
 /** The condition that a backup is up to date: created since then, or of a workspace that has not run since. */
 const isCurrent = sql`exists (
@@ -107,7 +107,7 @@ const isTried = sql`exists (
   select 1 from ${home_backups} b where b.workspace_id = ${workspaces.id}
     and (b.status = 'creating' or (b.status = 'failed' and b.created_at > ${sql.placeholder("tried_since")})))`;
 
-const isKept = and(
+const isScheduled = and(
   eq(workspaces.deleted, false),
   ne(workspaces.owner_id, PREBUILDS_USER_ID),
   inArray(jobs.provisioner, ["local", "docker"]),
@@ -118,7 +118,7 @@ const queryDue = (more?: SQL) =>
   query(
     selectHomes()
       .innerJoin(templates, eq(templates.id, workspaces.template_id))
-      .where(and(isKept, isNotNull(jobs.completed_at), sql`not ${isCurrent}`, sql`not ${isTried}`, more))
+      .where(and(isScheduled, isNotNull(jobs.completed_at), sql`not ${isCurrent}`, sql`not ${isTried}`, more))
       .orderBy(asc(workspaces.created_at))
       .limit(1_000),
   );
@@ -197,7 +197,7 @@ export const listHomesWithBackups = query(
         .mapWith(Number)
         .as("failed_at"),
       error: sql<string>`coalesce(max(${home_backups.error}), '')`.as("error"),
-      is_scheduled: sql<number>`max(case when ${isKept} and ${jobs.completed_at} is not null then 1 else 0 end)`
+      is_scheduled: sql<number>`max(case when ${isScheduled} and ${jobs.completed_at} is not null then 1 else 0 end)`
         .mapWith(Number)
         .as("is_scheduled"),
       stopped_at: sql<
@@ -214,7 +214,7 @@ export const listHomesWithBackups = query(
     .innerJoin(workspace_builds, eq(workspace_builds.id, workspaces.latest_build_id))
     .innerJoin(jobs, eq(jobs.id, workspace_builds.job_id))
     .leftJoin(home_backups, eq(home_backups.workspace_id, workspaces.id))
-    .where(sql`${home_backups.id} is not null or (${isKept})`)
+    .where(sql`${home_backups.id} is not null or (${isScheduled})`)
     .groupBy(workspaces.id, workspaces.name, users.username, workspaces.deleted, workspaces.created_at, jobs.tags)
     .limit(10_000),
 );

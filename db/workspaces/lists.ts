@@ -16,8 +16,8 @@ const COMMON_STATUSES = ["running", "stopped"];
 /** A part of a name this long matches few workspaces. Their index contains all names. */
 const isName = ({ name = "", status }: WorkspaceFilter): boolean => name.length >= 3 && status === undefined;
 
-/** Few matches are found first and then sorted. Otherwise, iterates over people by name until the page is full. */
-const isFew = (filter: WorkspaceFilter): boolean =>
+/** Few matches are found first and then sorted. Many matches are read in order, person by person, until the page is full. */
+const matchesFew = (filter: WorkspaceFilter): boolean =>
   isNarrow(filter) || isName(filter) || (filter.status !== undefined && !COMMON_STATUSES.includes(filter.status));
 
 /** A row of a page: an ID, or in the first row the number of workspaces on all pages. */
@@ -33,7 +33,7 @@ export const listWorkspacePage = (filter: WorkspaceFilter, page: PageInput): Que
     after === undefined
       ? listRanks(filter).map((rank) => selectRankedIds(filter, rank, page))
       : [selectIdsAfter(filter, after, page.limit)];
-  const parts = [count(filter), ...found];
+  const parts = [selectCount(filter), ...found];
   return {
     sql: `${parts.map(({ sql }) => sql).join("\nunion all ")}\nlimit ?`,
     params: [...parts.flatMap(({ params }) => params), page.limit + 1],
@@ -60,14 +60,14 @@ const selectIdsAfter = (filter: WorkspaceFilter, after: string, limit: number): 
 };
 
 const selectRankedIds = (filter: WorkspaceFilter, rank: Rank, page: PageInput): SqlCondition => {
-  const isMarked = rank === "favorites";
-  const mine = `${isMarked ? "" : "not "}(${isMarked ? "" : "+"}w.owner_id = ? and w.favorite = 1)`;
-  const byName = !isMarked && !isFew(filter);
+  const isFavorites = rank === "favorites";
+  const favorite = `${isFavorites ? "" : "not "}(${isFavorites ? "" : "+"}w.owner_id = ? and w.favorite = 1)`;
+  const byName = !isFavorites && !matchesFew(filter);
   const parts: SqlCondition[] = [
     ...toConditions(filter),
     toScope(filter),
-    { sql: mine, params: [page.favorites_of] },
-    ...(filter.status === undefined && !isMarked ? [selectRank(rank, byName)] : []),
+    { sql: favorite, params: [page.favorites_of] },
+    ...(filter.status === undefined && !isFavorites ? [selectRank(rank, byName)] : []),
   ];
   // Uses the index's order, so that only matches are sorted.
   const index = rank === "running" || filter.status !== undefined ? "workspaces_list" : "workspaces_name";
@@ -95,12 +95,12 @@ const chooseIndex = (filter: WorkspaceFilter): string => {
   return isName(filter) && !isNarrow(filter) ? "indexed by workspaces_alive" : "";
 };
 
-const count = (filter: WorkspaceFilter): SqlCondition => {
-  const all = toConditions(filter);
-  const whole = !isNarrow(filter) && filter.status === undefined && filter.scope === "all";
-  const index = whole ? "indexed by workspaces_alive" : chooseIndex(filter);
+const selectCount = (filter: WorkspaceFilter): SqlCondition => {
+  const conditions = toConditions(filter);
+  const matchesMost = !isNarrow(filter) && filter.status === undefined && filter.scope === "all";
+  const index = matchesMost ? "indexed by workspaces_alive" : chooseIndex(filter);
   const counts = toScopes(filter).map((scope) => {
-    const parts = [scope, ...all];
+    const parts = [scope, ...conditions];
     return {
       sql: `(select count(*) from workspaces w ${index} where ${parts.map((part) => part.sql).join(" and ")})`,
       params: parts.flatMap((part) => part.params),

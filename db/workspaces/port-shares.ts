@@ -43,8 +43,8 @@ export const listPortShares = query(
 export const listStoredPortShares = findBy(port_shares, port_shares.workspace_id);
 
 /**
- * Is true for a user `u` who may share ports of the workspace `w` if it is shared like this: {user_acl, group_acl}, both as JSON. Must
- * match `canStartStop` and `canUseWorkspace` (src/domain/access.ts) for everyone but the workspace's owner.
+ * The condition that the user `u` may share ports of the workspace `w` while it is shared like this: {user_acl, group_acl}, both as JSON.
+ * Must match `canStartStop` and `canUseWorkspace` (src/domain/access.ts) for everyone but the workspace's owner.
  */
 const maySharePorts = sql`u.deleted = 0 and u.status <> 'suspended' and (
   exists (select 1 from json_each(u.roles) r where r.value = 'owner')

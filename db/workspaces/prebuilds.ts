@@ -9,7 +9,7 @@ import { jobs } from "../schema/jobs.ts";
 import { workspace_builds, workspaces } from "../schema/workspaces.ts";
 import { findSetting, upsertSetting } from "../settings.ts";
 
-// A literal instead of a parameter, because the index of names by owner contains only workspaces that are not deleted.
+// With a parameter instead of the literal 0, SQLite would not use the index of names by owner, which has no deleted workspaces.
 const unclaimed = and(eq(workspaces.owner_id, PREBUILDS_USER_ID), sql`${workspaces.deleted} = 0`);
 
 /** The unclaimed workspaces of a template, oldest first. Parameters: {template_id}. */

@@ -1,4 +1,4 @@
-// What affects a workspace's schedule in addition to its own settings: its template's settings, and its owner's status and quiet hours.
+// Settings outside a workspace that affect its schedule: its template's settings, and its owner's status and quiet hours.
 import { eq, sql } from "drizzle-orm";
 import { build, query } from "../engine/sql.ts";
 import { templates } from "../schema/templates.ts";
@@ -29,5 +29,4 @@ export const findScheduleRules = query(
 );
 const toScheduleRules = findScheduleRules({ template_id: "", owner_id: "" }).map;
 
-/** Plain data: a template's schedule settings with status and quiet hours of the workspace's owner. */
 export type ScheduleRules = Readonly<ReturnType<typeof toScheduleRules>>;

@@ -29,7 +29,7 @@ export const listRestoring = query(
     .where(and(eqParam(workspace_snapshots.workspace_id), isNull(jobs.completed_at))),
 );
 
-const open = () =>
+const selectOpen = () =>
   build
     .select({
       id: workspace_snapshots.id,
@@ -46,9 +46,9 @@ const isOpen = inArray(workspace_snapshots.status, ["creating", "deleting", "fai
 
 /** Snapshots that are being created or deleted, or that failed and may have left files, oldest first; resumed at startup. */
 export const listOpenSnapshots = forOwnRows(
-  query(open().where(isOpen).orderBy(asc(workspace_snapshots.created_at))),
+  query(selectOpen().where(isOpen).orderBy(asc(workspace_snapshots.created_at))),
   query(
-    open()
+    selectOpen()
       .where(and(isOpen, isOwn(workspaces.part)))
       .orderBy(asc(workspace_snapshots.created_at)),
   ),
@@ -67,8 +67,8 @@ export const insertSnapshot = insertInto(workspace_snapshots);
 export const updateSnapshot = updateBy(workspace_snapshots, workspace_snapshots.id);
 export const deleteSnapshot = deleteBy(workspace_snapshots, workspace_snapshots.id);
 /**
- * Deletes the rows of snapshots whose files are deleted with the workspace. What a module of the template created is deleted one by one:
- * {workspace_id}.
+ * Deletes the rows of snapshots whose files are deleted with the workspace. Snapshots that a module of the template created remain, because
+ * they are deleted one by one. Parameters: {workspace_id}.
  */
 export const deleteFilesOfSnapshots = statement<{ workspace_id: string }>(
   build

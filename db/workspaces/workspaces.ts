@@ -9,7 +9,7 @@ export type WorkspaceRow = typeof workspaces.$inferSelect;
 
 export const findWorkspace = findBy(workspaces, workspaces.id);
 
-/** What decides who may see a workspace: {id}. */
+/** The columns that determine who may see a workspace. Parameters: {id}. */
 export const findWorkspaceAccessRow = query(
   build
     .select({

@@ -1,5 +1,5 @@
 // The memory of a prompt: of the history and its attachments, taken before they are read (rule CH-54).
-import { weighChatFiles } from "#db/chats/files.ts";
+import { sumChatFileBytes } from "#db/chats/files.ts";
 import { estimateEncoded } from "#src/llm/attachments.ts";
 import type { RequestMemory } from "#src/llm/model.ts";
 import type { TurnDeps } from "../turn/deps.ts";
@@ -21,7 +21,7 @@ export const takeHistoryMemory = async (
   { chat_key, owner_id, history, hasFiles, signal }: Prompt,
 ): Promise<RequestMemory | undefined> => {
   const weighed = await retryUntilAnswered(clock, signal, () =>
-    Promise.all([history.weigh(), hasFiles ? store.get(weighChatFiles({ chat: chat_key })) : undefined]),
+    Promise.all([history.weigh(), hasFiles ? store.get(sumChatFileBytes({ chat: chat_key })) : undefined]),
   );
   if (weighed === "stale") return undefined;
   const [text_bytes, files] = weighed;

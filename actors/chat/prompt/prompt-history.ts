@@ -8,8 +8,8 @@ import {
   listSystemRows,
   MAX_MODEL_BYTES,
   type MessageRow,
-  weighModelBefore,
-  weighModelHistory,
+  sumModelBytesBefore,
+  sumModelHistoryBytes,
 } from "#db/chats/messages.ts";
 import type { Store } from "#db/engine/store.ts";
 
@@ -68,11 +68,11 @@ export class TurnHistory {
     const marker = await this.#store.get(findMarker({ chat: this.#chat }));
     const cached = this.#cached?.marker === marker?.id ? this.#cached : undefined;
     const from = cached ? cached.last + 1 : (marker?.id ?? 0);
-    const found = await this.#store.get(weighModelHistory({ chat: this.#chat, from }));
+    const found = await this.#store.get(sumModelHistoryBytes({ chat: this.#chat, from }));
     const bytes = Math.min((cached?.bytes ?? 0) + (found?.bytes ?? 0), MAX_MODEL_BYTES);
     if (cached || !marker?.replayed) return bytes;
     const { id: before, replayed: limit } = marker;
-    const kept = await this.#store.get(weighModelBefore({ chat: this.#chat, before, limit }));
+    const kept = await this.#store.get(sumModelBytesBefore({ chat: this.#chat, before, limit }));
     return bytes + (kept?.bytes ?? 0);
   }
 

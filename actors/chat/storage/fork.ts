@@ -5,7 +5,13 @@ import { uuid } from "#base/ids.ts";
 import { insertChat } from "#db/chats/chats.ts";
 import { pinContextOnce } from "#db/chats/context.ts";
 import { insertChatFile, listChatFiles } from "#db/chats/files.ts";
-import { findMessage, insertMessages, listHistoryUpTo, type MessageRow, weighHistoryUpTo } from "#db/chats/messages.ts";
+import {
+  findMessage,
+  insertMessages,
+  listHistoryUpTo,
+  type MessageRow,
+  sumHistoryBytesUpTo,
+} from "#db/chats/messages.ts";
 import { insertAnswer, type RequestKey } from "#db/chats/requests.ts";
 import { indexMessages, indexTitle } from "#db/chats/search.ts";
 import type { Statement } from "#db/engine/sql.ts";
@@ -56,7 +62,7 @@ export const forkChat = async (deps: ChatDeps, id: string, args: ForkChat): Prom
   const { workspace_id = found.workspace_id, coding_agent = found.coding_agent } = args;
   const source = { ...found, workspace_id, coding_agent };
   const up_to = args.up_to ?? (await findForkEnd(deps, source, args));
-  const [{ bytes } = { bytes: 0 }] = await store.scan(weighHistoryUpTo({ chat: source.key, up_to }));
+  const [{ bytes } = { bytes: 0 }] = await store.scan(sumHistoryBytesUpTo({ chat: source.key, up_to }));
   if (bytes > MAX_COPIED_BYTES) throw conflict(TOO_LARGE);
   const rows = await store.scan(listHistoryUpTo({ chat: source.key, up_to }));
   const namedFileIds = findFileIds(rows);

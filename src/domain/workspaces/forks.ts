@@ -21,7 +21,7 @@ import {
   listBuildsOfFork,
   listChatsToCopy,
   listForks,
-  listForksUnderWay,
+  listForksInProgress,
 } from "#db/workspaces/forks.ts";
 import {
   findWorkspace,
@@ -90,7 +90,7 @@ export const beginFork = async (
   if (home_backup_id !== undefined) requireFetchable(ctx, await loadHomeBackup(ctx, workspace, home_backup_id));
   const names = await chooseNames(ctx, source, { ...body, ending }, caller.user_id);
   const build = await planBuild(ctx, source, body, caller);
-  if ((await store.all(listForksUnderWay({ workspace_id: source.id }))).length >= MAX_OPEN_FORKS) {
+  if ((await store.all(listForksInProgress({ workspace_id: source.id }))).length >= MAX_OPEN_FORKS) {
     throw conflict(
       `At most ${MAX_OPEN_FORKS} forks of a workspace can be created at a time. Try again when one is ready.`,
     );
