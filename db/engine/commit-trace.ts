@@ -18,6 +18,6 @@ export class CommitTrace<Batch extends object> {
   /** Logs a line for each request in a committed group: its number, its batches, and its duration. */
   onCommit(batches: readonly Batch[], group: number, took_ms: number): void {
     const requests = new Set(batches.flatMap((batch) => [...(this.#requests.get(batch) ?? [])]));
-    logTraceStep("commit", requests, { group, batches: batches.length, took_ms: took_ms });
+    logTraceStep("commit", requests, { group, batches: batches.length, took_ms });
   }
 }

@@ -92,4 +92,4 @@ export class LogFlush {
 
 /** Returns an error with the message and code of SQLite, as for the flushes that SQLite does itself. */
 const toFlushError = (cause: string): Error =>
-  Object.assign(new Error("disk I/O error", { cause: cause }), { code: "SQLITE_IOERR_FSYNC" });
+  Object.assign(new Error("disk I/O error", { cause }), { code: "SQLITE_IOERR_FSYNC" });

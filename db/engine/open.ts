@@ -41,7 +41,7 @@ export const openDatabase = (directory: string, options: OpenOptions): OpenDatab
     db.run("pragma journal_mode=wal");
     db.run("pragma synchronous=full");
     db.run("pragma foreign_keys=on");
-    // Keeps savepoint data in memory: a temporary file took a fifth of a batch's time (240 to 196 us for 100 lines).
+    // Keeps savepoint data in memory, because a temporary file would take a fifth of a batch's time.
     db.run("pragma temp_store=memory");
     db.run(`pragma cache_size=-${options.cacheMb * 1024}`);
     migrate(db, { directory, now: options.now });

@@ -73,7 +73,7 @@ export class TroubleWatch {
     const damage = await this.#deps
       .check()
       .catch((error: Error): Damage => ({ problems: [error.message], tables: [] }));
-    const { current } = { current: this.#current };
+    const current = this.#current;
     if (!damage || current?.kind !== "damaged" || this.#isClosed) return;
     this.#current = { ...current, tables: damage.tables };
     log("db").error(`the database is ${describeDamage(damage)}`, { problems: damage.problems.slice(0, 10) });

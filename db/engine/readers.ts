@@ -44,8 +44,7 @@ export class Readers {
   }
 
   #runQuery({ sql, params, report }: Pick<Query<unknown>, "sql" | "params" | "report">): Promise<Value[][]> {
-    // Of several free readers, reports go to the last one, which caches the data of reports (usage-parts.ts), and other queries to the
-    // first.
+    // Reports go to the last free reader, which caches their data (db/reports/usage/parts.ts). Other queries go to the first.
     const isFree = ({ pending }: Reader): boolean => pending === undefined;
     const reader = report ? this.#readers.findLast(isFree) : this.#readers.find(isFree);
     if (this.#closed || !reader) return Promise.reject(toStoppingError());

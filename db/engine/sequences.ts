@@ -54,19 +54,17 @@ export class Sequences {
   }
 
   #refill(name: SequenceName, size: number): Promise<void> {
-    let running = this.#refilling.get(name);
-    if (!running) {
-      const created = this.#load(name, size)
-        .then((block) => {
-          if (this.#refilling.get(name) === created) this.#blocks.set(name, block);
-        })
-        .finally(() => {
-          if (this.#refilling.get(name) === created) this.#refilling.delete(name);
-        });
-      running = created;
-      this.#refilling.set(name, running);
-    }
-    return running;
+    const running = this.#refilling.get(name);
+    if (running) return running;
+    const started: Promise<void> = this.#load(name, size)
+      .then((block) => {
+        if (this.#refilling.get(name) === started) this.#blocks.set(name, block);
+      })
+      .finally(() => {
+        if (this.#refilling.get(name) === started) this.#refilling.delete(name);
+      });
+    this.#refilling.set(name, started);
+    return started;
   }
 
   async #load(name: SequenceName, size: number): Promise<Block> {

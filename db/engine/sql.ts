@@ -200,7 +200,7 @@ export const deleteBy = <T extends SQLiteTable>(
   return (id) => bind({ key: id });
 };
 
-/** Returns the fields of a select. They are not read with `getSelectedFields`, whose proxy rejects expressions without an alias. */
+/** Drizzle's configuration of a select. `getSelectedFields` is not used, because its proxy rejects expressions without an alias. */
 type SelectBuilder = Compilable & { readonly config: { readonly fields: Record<string, unknown> } };
 /** The row type of a Drizzle select. */
 export type RowOf<B> = Awaited<B> extends readonly (infer R)[] ? R : never;
@@ -297,7 +297,7 @@ const makeMapper = <T>(fields: Record<string, unknown>): ((row: Value[]) => T) =
 };
 
 const toNullGroup = (readers: { group?: string; name: string }[], group: string): Bindings =>
-  Object.fromEntries(readers.filter((slot) => slot.group === group).map((slot) => [slot.name, null]));
+  Object.fromEntries(readers.filter((reader) => reader.group === group).map(({ name }) => [name, null]));
 
 const getColumns = (field: unknown): Record<string, unknown> =>
   is(field, Column)

@@ -20,7 +20,7 @@ const upsertWith = (due: SQL) =>
 const upsertTimer = statement<Timer>(upsertWith(sql`excluded.due`));
 const deleteTimer = deleteBy(timers, timers.id);
 
-/** The new due time, or the earlier of both if the timer was changed since it was read. */
+/** Sets the new due time, or the earlier of both if the timer was changed since it was read. */
 const moveSeen = statement<Timer & { seen: number }>(
   upsertWith(
     sql`case when timers.due = ${sql.placeholder("seen")} then excluded.due else min(timers.due, excluded.due) end`,

@@ -64,15 +64,15 @@ export class FairScheduler {
 
   /** Rejects the newest entry of the user with the most waiting entries, which may be the caller's own. */
   #makeRoom(user: string): void {
-    const [busiest = user, jobs = []] = [...this.#waiting].reduce<[string?, Waiting[]?]>(
+    const [busiest = user, entries = []] = [...this.#waiting].reduce<[string?, Waiting[]?]>(
       (longest, entry) => (entry[1].length > (longest[1]?.length ?? 0) ? entry : longest),
       [],
     );
-    if (jobs.length <= (this.#waiting.get(user)?.length ?? 0) + 1) throw overloadedError();
-    const last = jobs.pop();
-    if (jobs.length === 0) this.#waiting.delete(busiest);
+    if (entries.length <= (this.#waiting.get(user)?.length ?? 0) + 1) throw makeOverloadedError();
+    const last = entries.pop();
+    if (entries.length === 0) this.#waiting.delete(busiest);
     this.#size -= 1;
-    last?.refuse(overloadedError());
+    last?.refuse(makeOverloadedError());
   }
 
   #hasFreeSlot(user: string): boolean {
@@ -89,12 +89,12 @@ export class FairScheduler {
     const runningCount = (this.#running.get(user) ?? 1) - 1;
     if (runningCount === 0) this.#running.delete(user);
     else this.#running.set(user, runningCount);
-    for (const [user_id, jobs] of this.#waiting) {
+    for (const [user_id, entries] of this.#waiting) {
       if (!this.#hasFreeSlot(user_id)) continue;
-      const [next] = jobs.splice(0, 1);
+      const [next] = entries.splice(0, 1);
       // Moves the user to the end of the queue.
       this.#waiting.delete(user_id);
-      if (jobs.length > 0) this.#waiting.set(user_id, jobs);
+      if (entries.length > 0) this.#waiting.set(user_id, entries);
       this.#size -= 1;
       this.#begin(user_id);
       next?.begin();
@@ -103,4 +103,4 @@ export class FairScheduler {
   }
 }
 
-const overloadedError = (): AppError => new AppError("overloaded", "Too many queries are running. Please retry.");
+const makeOverloadedError = (): AppError => new AppError("overloaded", "Too many queries are running. Please retry.");

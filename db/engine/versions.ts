@@ -65,12 +65,12 @@ export class Versions {
       const changed = findShownChange(touched, about);
       if (changed) {
         this.shown += 1;
-        this.#raise(changed === "all" ? undefined : changed.id);
+        this.#increment(changed === "all" ? undefined : changed.id);
       }
     }
   }
 
-  #raise(workspace_id: string | undefined): void {
+  #increment(workspace_id: string | undefined): void {
     if (
       workspace_id !== undefined &&
       (this.#byWorkspace.size < MAX_WORKSPACES || this.#byWorkspace.has(workspace_id))

@@ -45,10 +45,10 @@ export class Writer {
   #queue: Pending[] = [];
   #queuedBytes = 0;
   /** A group is scheduled or being written. */
-  #busy = false;
+  #isBusy = false;
   #flushing: Promise<void> | undefined;
   #stopped: CommitError | undefined;
-  #drained: (() => void)[] = [];
+  #drainWaiters: (() => void)[] = [];
   #diskErrors = 0;
   /** When another program began to hold the database, on the monotonic clock. */
   #lockedSince: number | undefined;
@@ -95,15 +95,15 @@ export class Writer {
   /** Rejects new batches and resolves when the waiting ones are settled. */
   async stop(): Promise<void> {
     this.#stopped ??= new CommitError("closed", "the store is closing");
-    if (this.#busy) await new Promise<void>((resolve) => this.#drained.push(resolve));
+    if (this.#isBusy) await new Promise<void>((resolve) => this.#drainWaiters.push(resolve));
     await this.#settlements.whenDrained();
     for (const prepared of this.#prepared.values()) prepared.finalize();
     this.#prepared.clear();
   }
 
   #schedule(): void {
-    if (this.#busy) return;
-    this.#busy = true;
+    if (this.#isBusy) return;
+    this.#isBusy = true;
     setImmediate(() => this.#runGroup());
   }
 
@@ -134,9 +134,9 @@ export class Writer {
 
   /** Batches that arrived in between form the next group. */
   #end(): void {
-    this.#busy = false;
+    this.#isBusy = false;
     if (this.#queue.length > 0) this.#schedule();
-    else for (const resolve of this.#drained.splice(0)) resolve();
+    else for (const resolve of this.#drainWaiters.splice(0)) resolve();
   }
 
   /**

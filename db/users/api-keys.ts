@@ -132,11 +132,11 @@ export const guardKey = statement<{ id: string; now: number }>(
 
 export const deleteKey = deleteBy(api_keys, api_keys.id);
 
-/** Neither created on the tokens page nor granted to an application. */
+/** The condition that a sign-in created the key, not the tokens page or an application. */
 const isOfSignIn = notInArray(api_keys.login_type, ["token", "oauth2_provider_app"]);
 const isSession = and(isOfSignIn, eq(api_keys.scope, "all"));
 
-/** A user's valid sign-ins, most recently used first. Those for hosts of single apps belong to the sign-in they came from. */
+/** A user's valid sign-ins, most recently used first, without the keys that they created for hosts of single apps. */
 export const listSessions = query(
   build
     .select()

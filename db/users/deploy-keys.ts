@@ -35,8 +35,8 @@ export const listDeployKeysBySsh = query(
     .orderBy(desc(deploy_keys.created_at)),
 );
 
-/** Rejected as `stale` when the person has `most` already, as `constraint` when the repository has one. */
-export const insertDeployKey = (row: DeployKeyRow, most: number): Statement => ({
+/** Rejected as `stale` when the person already has `maxCount` keys, as `constraint` when the repository has one. */
+export const insertDeployKey = (row: DeployKeyRow, maxCount: number): Statement => ({
   touches: [],
   sql: `insert into deploy_keys
       (id, user_id, url, ssh_url, repository, ssh_repository, public_key, sealed_private_key, created_at)
@@ -45,7 +45,7 @@ export const insertDeployKey = (row: DeployKeyRow, most: number): Statement => (
   rows: [
     [
       ...[row.id, row.user_id, row.url, row.ssh_url, row.repository, row.ssh_repository],
-      ...[row.public_key, row.sealed_private_key, row.created_at, most],
+      ...[row.public_key, row.sealed_private_key, row.created_at, maxCount],
     ],
   ],
   expect: 1,

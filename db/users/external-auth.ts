@@ -1,4 +1,4 @@
-// Linked accounts at external-auth providers. Written by src/api/external-auth, which guards every change with the row's version.
+// Linked accounts at external-auth providers. Written by src/domain/external-auth, which guards every change with the row's version.
 import { and, asc, eq, sql } from "drizzle-orm";
 import { build, deleteBy, eqParam, query, statement } from "../engine/sql.ts";
 import { external_auth_links } from "../schema/external-auth.ts";

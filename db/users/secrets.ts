@@ -22,8 +22,8 @@ export const findUserSecret = query(
     .where(and(eqParam(user_secrets.user_id), sql`lower(${user_secrets.name}) = lower(${sql.placeholder("name")})`)),
 );
 
-/** Rejected as `stale` when the person has `most` already, as `constraint` when a name, variable or file is taken. */
-export const insertUserSecret = (row: UserSecretRow, most: number): Statement => ({
+/** Rejected as `stale` when the person already has `maxCount` secrets, as `constraint` when a name, variable or file is taken. */
+export const insertUserSecret = (row: UserSecretRow, maxCount: number): Statement => ({
   touches: [],
   sql: `insert into user_secrets
       (id, user_id, name, description, env_name, file_path, sealed_value, created_at, updated_at)
@@ -32,7 +32,7 @@ export const insertUserSecret = (row: UserSecretRow, most: number): Statement =>
   rows: [
     [
       ...[row.id, row.user_id, row.name, row.description, row.env_name, row.file_path, row.sealed_value],
-      ...[row.created_at, row.updated_at, most],
+      ...[row.created_at, row.updated_at, maxCount],
     ],
   ],
   expect: 1,

@@ -1,4 +1,4 @@
-// Personal skills. Written by src/api/users/skills.ts; at most 100 per person, which the insert itself checks.
+// Personal skills. Written by src/domain/users/skills.ts; the insert itself checks the limit per person.
 import { and, asc } from "drizzle-orm";
 import { build, eqParam, findBy, query, type Statement, statement, updateBy } from "../engine/sql.ts";
 import { user_skills } from "../schema/context.ts";
@@ -22,12 +22,12 @@ export const listUserSkillNames = query(
 /** Parameters: {user_id, id}. */
 export const findUserSkill = findBy(user_skills, user_skills.user_id, user_skills.id);
 
-/** Rejected as `stale` when the person has `most` skills already, as `constraint` when the name is taken. */
-export const insertUserSkill = (row: UserSkillRow, most: number): Statement => ({
+/** Rejected as `stale` when the person already has `maxCount` skills, as `constraint` when the name is taken. */
+export const insertUserSkill = (row: UserSkillRow, maxCount: number): Statement => ({
   touches: [],
   sql: `insert into user_skills (id, user_id, name, description, content, created_at, updated_at)
     select ?1, ?2, ?3, ?4, ?5, ?6, ?7 where (select count(*) from user_skills where user_id = ?2) < ?8`,
-  rows: [[row.id, row.user_id, row.name, row.description, row.content, row.created_at, row.updated_at, most]],
+  rows: [[row.id, row.user_id, row.name, row.description, row.content, row.created_at, row.updated_at, maxCount]],
   expect: 1,
   alone: "personal",
 });
