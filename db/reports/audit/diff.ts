@@ -143,23 +143,23 @@ export const computeDiff = (type: ResourceType, before: Row | undefined, after: 
   for (const [column, { as: name = column, kind }] of tracked) {
     // Actors call this after each message, and usually nothing has changed.
     if (before && after && Object.is(before[column], after[column])) continue;
-    const known = after?.[column] ?? before?.[column];
-    if (known === undefined) continue;
-    const was = readColumn(before, column, known);
-    const is = readColumn(after, column, known);
-    if (Bun.deepEquals(was, is)) continue;
+    const sample = after?.[column] ?? before?.[column];
+    if (sample === undefined) continue;
+    const oldValue = readColumn(before, column, sample);
+    const newValue = readColumn(after, column, sample);
+    if (Bun.deepEquals(oldValue, newValue)) continue;
     diff[name] =
       kind === "secret"
-        ? { old: toZeroValue(known), new: toZeroValue(known), secret: true }
-        : { old: toLoggedValue(was, kind), new: toLoggedValue(is, kind), secret: false };
+        ? { old: toZeroValue(sample), new: toZeroValue(sample), secret: true }
+        : { old: toLoggedValue(oldValue, kind), new: toLoggedValue(newValue, kind), secret: false };
   }
   return diff;
 };
 
 /** A column missing from a state has its zero value. */
-const readColumn = (row: Row | undefined, column: string, known: unknown): unknown => {
+const readColumn = (row: Row | undefined, column: string, sample: unknown): unknown => {
   const value = row?.[column];
-  return value === undefined ? toZeroValue(known) : value;
+  return value === undefined ? toZeroValue(sample) : value;
 };
 
 /** Returns the zero value, which replaces a value that is not disclosed. */

@@ -34,14 +34,14 @@ export const auditReport = (db: Database, search: AuditSearch): string => JSON.s
 
 const findEntries = (db: Database, { filter, limit, offset = 0, cursor, counted = false }: AuditSearch): AuditFound => {
   const { from, to } = filter;
-  const whole: Span = { ...(from !== undefined && { from }), ...(to !== undefined && { to }) };
-  const source = chooseSource(db, filter, whole);
+  const fullSpan: Span = { ...(from !== undefined && { from }), ...(to !== undefined && { to }) };
+  const source = chooseSource(db, filter, fullSpan);
   if (!counted || cursor || source.conditions.length === 0 || offset + limit > MAX_AUDIT_COUNT) {
-    const keys = selectPage(db, source, cursor ? { ...whole, cursor } : whole, limit, offset);
-    return { keys, count: counted ? countEntries(db, source, whole, MAX_AUDIT_COUNT + 1) : 0 };
+    const keys = selectPage(db, source, cursor ? { ...fullSpan, cursor } : fullSpan, limit, offset);
+    return { keys, count: counted ? countEntries(db, source, fullSpan, MAX_AUDIT_COUNT + 1) : 0 };
   }
   // If entries are filtered one by one, a single pass gives both.
-  const keys = selectPage(db, source, whole, MAX_AUDIT_COUNT + 1, 0);
+  const keys = selectPage(db, source, fullSpan, MAX_AUDIT_COUNT + 1, 0);
   return { keys: keys.slice(offset, offset + limit), count: keys.length };
 };
 

@@ -73,14 +73,14 @@ export const toIndexRange = (filter: AuditFilter): IndexRange => {
 
 /** Returns the conditions, other than the time, that these runs do not cover. */
 export const toConditions = (filter: AuditFilter, runs: readonly IndexRun[]): Condition[] => {
-  const known = new Set(runs.flatMap(({ where }) => where.map(([column]) => column)));
+  const coveredColumns = new Set(runs.flatMap(({ where }) => where.map(([column]) => column)));
   const { leading, kind = [] } = toIndexRange(filter);
   const all = [
     ...listEntityRuns(filter).flatMap(({ where }) => where.map(([column, value]) => ({ column, values: [value] }))),
     ...leading.flatMap(({ column, values }) => (values ? [{ column, values }] : [])),
     ...kind.flatMap((value, n) => (value === undefined ? [] : [{ column: KIND[n] as string, values: [value] }])),
   ];
-  return all.filter(({ column }) => !known.has(column));
+  return all.filter(({ column }) => !coveredColumns.has(column));
 };
 
 /** A position between entries of an index, by kind and time. A walk through kinds goes in descending order below it. */

@@ -30,7 +30,7 @@ const MAX_JOINED_RUNS = 250;
 export function* iterateRuns(db: Database, { index, leading, kind }: IndexRange): Generator<IndexRun> {
   for (const prefix of iteratePrefixes(db, index, leading)) {
     if (!kind) yield { index, where: prefix };
-    else for (const one of iterateKinds(db, { index, where: prefix }, kind)) yield one;
+    else for (const run of iterateKinds(db, { index, where: prefix }, kind)) yield run;
   }
 }
 
@@ -52,12 +52,12 @@ function* iteratePrefixes(
 /** Yields the distinct values of a column, including null, with one index lookup each, regardless of the number of entries. */
 function* iterateValues(db: Database, run: IndexRun, column: string): Generator<Value> {
   yield null;
-  const least = db.query(`select min(${column}) from ${fromRun(run)} and ${column} > ?`);
-  for (let at: Value = ""; ; ) {
-    const [value] = least.values(...(listValues(run) as never[]), at as never)[0] ?? [];
+  const minimum = db.query(`select min(${column}) from ${fromRun(run)} and ${column} > ?`);
+  for (let previous: Value = ""; ; ) {
+    const [value] = minimum.values(...(listValues(run) as never[]), previous as never)[0] ?? [];
     if (value === null || value === undefined) return;
-    at = value as Value;
-    yield at;
+    previous = value as Value;
+    yield previous;
   }
 }
 
@@ -78,20 +78,20 @@ function* iterateKinds(
   const columns = KIND.join(", ");
   const order = KIND.map((name) => `${name} desc`).join(", ");
   // Includes the time: with a bound that ends before it, SQLite would read every entry with these values.
-  const below = `(${columns}, time) < (?, ?, ?, ?)`;
-  const greatest = db.query(
-    `select ${columns} from ${fromRun({ index, where })} and ${below} order by ${order} limit 1`,
+  const isBelow = `(${columns}, time) < (?, ?, ?, ?)`;
+  const greatestKind = db.query(
+    `select ${columns} from ${fromRun({ index, where })} and ${isBelow} order by ${order} limit 1`,
   );
   for (let bound: IndexBound | undefined = toFirstBound(wanted); bound; ) {
-    const found = greatest.values(...([...listValues({ index, where }), ...bound] as never[]))[0] as Kind | undefined;
+    const found = greatestKind.values(...([...listValues({ index, where }), ...bound] as never[]))[0] as
+      | Kind
+      | undefined;
     if (!found) return;
     const step = toNextStep(wanted, found);
     if (step.matches) yield makeRun(found);
     bound = step.bound;
   }
 }
-
-const row = (parts: readonly string[]): string => `(${parts.join(", ")})`;
 
 const fromRun = ({ index, where }: IndexRun): string =>
   `audit_logs indexed by ${index} where ${["true", ...where.map(([column]) => `${column} is ?`)].join(" and ")}`;
@@ -107,7 +107,7 @@ const selectEntries = (run: IndexRun, conditions: readonly Condition[], { from, 
   if (last < MAX_TIME) parts.push({ text: "time <= ?", params: [last] });
   if (cursor) parts.push({ text: "(time < ? or key < ?)", params: [cursor.time, cursor.key] });
   for (const { column, values } of conditions) {
-    parts.push({ text: `${column} in ${row(values.map(() => "?"))}`, params: values });
+    parts.push({ text: `${column} in (${values.map(() => "?").join(", ")})`, params: values });
   }
   return { text: parts.map(({ text }) => text).join(" and "), params: parts.flatMap(({ params }) => params) };
 };
@@ -136,13 +136,13 @@ const queryUncached = (db: Database, { text, params }: SqlText): Value[][] => {
   }
 };
 
-/** Returns the keys of a page, newest first. It needs at most as many runs as entries: those with the newest entries. */
+/** Returns the keys of a page, newest first. Reads at most as many runs as it returns entries, the ones with the newest entries. */
 export const selectPage = (db: Database, source: Source, span: Span, limit: number, offset: number): number[] => {
   const maxCount = Math.min(limit + offset, Number.MAX_SAFE_INTEGER);
-  const runs = source.runs.length <= 1 ? source.runs : selectNewest(db, source, span, maxCount);
-  const read = (some: readonly IndexRun[], first: number, count: number): Entry[] => {
-    if (some.length === 0) return [];
-    const { text, params } = selectAll({ ...source, runs: some }, span);
+  const runs = source.runs.length <= 1 ? source.runs : selectNewestRuns(db, source, span, maxCount);
+  const read = (selected: readonly IndexRun[], first: number, count: number): Entry[] => {
+    if (selected.length === 0) return [];
+    const { text, params } = selectAll({ ...source, runs: selected }, span);
     return queryUncached(db, {
       text: `${text}${NEWEST_FIRST} limit ? offset ?`,
       params: [...params, count, first],
@@ -158,7 +158,7 @@ export const selectPage = (db: Database, source: Source, span: Span, limit: numb
     .map(([, key]) => key);
 };
 
-const selectNewest = (db: Database, { runs, conditions }: Source, span: Span, maxCount: number): IndexRun[] => {
+const selectNewestRuns = (db: Database, { runs, conditions }: Source, span: Span, maxCount: number): IndexRun[] => {
   const found: { run: IndexRun; entry: Entry }[] = [];
   for (const run of runs) {
     const { text, params } = selectEntries(run, conditions, span);

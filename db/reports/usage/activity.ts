@@ -22,9 +22,9 @@ export class Activity implements ReportPart {
       let templateMinutes = 0;
       if (group.coversBlock && !sums) templateMinutes = digest.minutes;
       else {
-        detail().eachBucket(ANY_APP, low, high, (i, one) => {
-          templateMinutes += one;
-          if (sums) sums[i] = (sums[i] as number) + one;
+        detail().eachBucket(ANY_APP, low, high, (i, bucketMinutes) => {
+          templateMinutes += bucketMinutes;
+          if (sums) sums[i] = (sums[i] as number) + bucketMinutes;
         });
       }
       if (templateMinutes > 0) usedTemplates.push(template);

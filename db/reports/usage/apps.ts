@@ -42,12 +42,12 @@ export class AppFigures implements ReportPart {
   }
 
   #getFigures(app: number): AppTotals {
-    let one = this.#figures.get(app);
-    if (!one) {
-      one = { minutes: 0, runs: 0, templates: new Set() };
-      this.#figures.set(app, one);
+    let figures = this.#figures.get(app);
+    if (!figures) {
+      figures = { minutes: 0, runs: 0, templates: new Set() };
+      this.#figures.set(app, figures);
     }
-    return one;
+    return figures;
   }
 
   /** Continues a session across the boundary of two blocks. */

@@ -37,9 +37,9 @@ export const getMinutes = (block: Block, app: number): Uint8Array => {
 
 /** Counts the minutes in a mask. */
 export const countBits = (mask: number): number => {
-  let ones = 0;
-  for (let rest = mask; rest !== 0; rest &= rest - 1) ones++;
-  return ones;
+  let count = 0;
+  for (let rest = mask; rest !== 0; rest &= rest - 1) count++;
+  return count;
 };
 
 /** Returns the median of latencies in milliseconds, in half milliseconds; 0 without any. */
@@ -47,7 +47,7 @@ export const computeMedian = (samples: readonly { ms: number; count: number }[])
   const sorted = [...samples].sort((a, b) => a.ms - b.ms);
   const total = sorted.reduce((sum, { count }) => sum + count, 0);
   if (total === 0) return 0;
-  const at = (rank: number): number => {
+  const valueAt = (rank: number): number => {
     let seen = 0;
     for (const { ms, count } of sorted) {
       seen += count;
@@ -55,7 +55,7 @@ export const computeMedian = (samples: readonly { ms: number; count: number }[])
     }
     return 0;
   };
-  return Math.min(65_535, at(Math.floor((total - 1) / 2)) + at(Math.floor(total / 2)));
+  return Math.min(65_535, valueAt(Math.floor((total - 1) / 2)) + valueAt(Math.floor(total / 2)));
 };
 
 /** Counts runs of adjacent used buckets in [from, to) of the block. */
@@ -74,7 +74,7 @@ const computeSum = (minutes: Uint8Array): number => {
 const sortApps = (block: Block): [number, Uint8Array][] => [...block.apps].sort(([a], [b]) => a - b);
 
 /** Size of a detail's header: the number of apps, key and bucket count of each, and the number of buckets with a latency. */
-const measureHead = (apps: number): number => 2 + apps * 6 + 2;
+const measureHead = (appCount: number): number => 2 + appCount * 6 + 2;
 
 /**
  * Packs a detail: after the header, a section per app with a bit for each used bucket and their minutes; then latencies in the same way.
@@ -82,33 +82,33 @@ const measureHead = (apps: number): number => 2 + apps * 6 + 2;
 export const packDetail = (block: Block): Uint8Array => {
   const apps = sortApps(block);
   const counts = apps.map(([, minutes]) => minutes.reduce((sum, one) => sum + (one === 0 ? 0 : 1), 0));
-  const latencies = block.latency.reduce((sum, one) => sum + (one === 0 ? 0 : 1), 0);
+  const latencyCount = block.latency.reduce((sum, one) => sum + (one === 0 ? 0 : 1), 0);
   const appBytes = counts.reduce((sum, count) => sum + BITS_BYTES + count, 0);
-  const bytes = new Uint8Array(measureHead(apps.length) + appBytes + BITS_BYTES + 2 * latencies);
+  const bytes = new Uint8Array(measureHead(apps.length) + appBytes + BITS_BYTES + 2 * latencyCount);
   const view = new DataView(bytes.buffer);
   view.setUint16(0, apps.length, true);
   for (const [i, [app]] of apps.entries()) {
     view.setUint32(2 + i * 6, app, true);
     view.setUint16(6 + i * 6, counts[i] as number, true);
   }
-  view.setUint16(measureHead(apps.length) - 2, latencies, true);
-  let at = measureHead(apps.length);
-  const mark = (i: number): void => {
-    bytes[at + (i >> 3)] = (bytes[at + (i >> 3)] as number) | (1 << (i & 7));
+  view.setUint16(measureHead(apps.length) - 2, latencyCount, true);
+  let offset = measureHead(apps.length);
+  const setBit = (i: number): void => {
+    bytes[offset + (i >> 3)] = (bytes[offset + (i >> 3)] as number) | (1 << (i & 7));
   };
   for (const [, minutes] of apps) {
-    let next = at + BITS_BYTES;
+    let next = offset + BITS_BYTES;
     for (let i = 0; i < BLOCK; i++) {
       if (minutes[i] === 0) continue;
-      mark(i);
+      setBit(i);
       bytes[next++] = minutes[i] as number;
     }
-    at = next;
+    offset = next;
   }
-  let next = at + BITS_BYTES;
+  let next = offset + BITS_BYTES;
   for (let i = 0; i < BLOCK; i++) {
     if (block.latency[i] === 0) continue;
-    mark(i);
+    setBit(i);
     view.setUint16(next, block.latency[i] as number, true);
     next += 2;
   }
@@ -120,43 +120,43 @@ const BIT_COUNTS = Uint8Array.from({ length: 256 }, (_, byte) => countBits(byte)
 /** Reads a detail in place, only as far as needed. */
 export class Detail {
   readonly #bytes: Uint8Array;
-  readonly #sections = new Map<number, number>();
-  readonly #latencies: number;
+  readonly #offsets = new Map<number, number>();
+  readonly #latencyOffset: number;
 
   constructor(bytes: Uint8Array) {
     this.#bytes = bytes;
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    const apps = view.getUint16(0, true);
-    let at = measureHead(apps);
-    for (let i = 0; i < apps; i++) {
-      this.#sections.set(view.getUint32(2 + i * 6, true), at);
-      at += BITS_BYTES + view.getUint16(6 + i * 6, true);
+    const appCount = view.getUint16(0, true);
+    let offset = measureHead(appCount);
+    for (let i = 0; i < appCount; i++) {
+      this.#offsets.set(view.getUint32(2 + i * 6, true), offset);
+      offset += BITS_BYTES + view.getUint16(6 + i * 6, true);
     }
-    this.#latencies = at;
+    this.#latencyOffset = offset;
   }
 
   get apps(): Iterable<number> {
-    return this.#sections.keys();
+    return this.#offsets.keys();
   }
 
   /** Calls `visit` for buckets in [low, high) in which the app was used. */
   eachBucket(app: number, low: number, high: number, visit: (i: number, minutes: number) => void): void {
-    const at = this.#sections.get(app);
-    if (at === undefined) return;
-    const from = at + BITS_BYTES;
-    this.#eachMarked(at, low, high, (i, index) => visit(i, this.#bytes[from + index] as number));
+    const offset = this.#offsets.get(app);
+    if (offset === undefined) return;
+    const from = offset + BITS_BYTES;
+    this.#eachMarked(offset, low, high, (i, index) => visit(i, this.#bytes[from + index] as number));
   }
 
   eachLatency(low: number, high: number, visit: (i: number, value: number) => void): void {
-    const from = this.#latencies + BITS_BYTES;
+    const from = this.#latencyOffset + BITS_BYTES;
     const bytes = this.#bytes;
-    this.#eachMarked(this.#latencies, low, high, (i, index) => visit(i, u16(bytes, from + index * 2)));
+    this.#eachMarked(this.#latencyOffset, low, high, (i, index) => visit(i, u16(bytes, from + index * 2)));
   }
 
-  #eachMarked(at: number, low: number, high: number, visit: (i: number, index: number) => void): void {
+  #eachMarked(offset: number, low: number, high: number, visit: (i: number, index: number) => void): void {
     let index = 0;
     for (let byte = 0; byte * 8 < high; byte++) {
-      const marks = this.#bytes[at + byte] as number;
+      const marks = this.#bytes[offset + byte] as number;
       if (byte * 8 + 8 <= low) {
         index += BIT_COUNTS[marks] as number;
         continue;
@@ -170,7 +170,8 @@ export class Detail {
   }
 }
 
-const u16 = (bytes: Uint8Array, at: number): number => (bytes[at] as number) | ((bytes[at + 1] as number) << 8);
+const u16 = (bytes: Uint8Array, offset: number): number =>
+  (bytes[offset] as number) | ((bytes[offset + 1] as number) << 8);
 
 export const unpackDetail = (bytes: Uint8Array): Block => {
   const detail = new Detail(bytes);
@@ -200,25 +201,25 @@ export const packDigest = (block: Block): Uint8Array => {
   for (const one of block.latency) if (one !== 0) latencies.set(one, (latencies.get(one) ?? 0) + 1);
   const bytes = new Uint8Array(DIGEST_HEAD_BYTES + apps.length * DIGEST_APP_BYTES + latencies.size * 4);
   const view = new DataView(bytes.buffer);
-  const any = block.apps.get(ANY_APP) ?? new Uint8Array(BLOCK);
+  const anyUsage = block.apps.get(ANY_APP) ?? new Uint8Array(BLOCK);
   for (let i = 0; i < BLOCK; i++) {
-    if (any[i] !== 0) bytes[i >> 3] = (bytes[i >> 3] as number) | (1 << (i & 7));
+    if (anyUsage[i] !== 0) bytes[i >> 3] = (bytes[i >> 3] as number) | (1 << (i & 7));
   }
-  view.setUint16(BITS_BYTES, computeSum(any), true);
+  view.setUint16(BITS_BYTES, computeSum(anyUsage), true);
   view.setUint16(BITS_BYTES + 2, apps.length, true);
   view.setUint16(BITS_BYTES + 4, latencies.size, true);
-  let at = DIGEST_HEAD_BYTES;
+  let offset = DIGEST_HEAD_BYTES;
   for (const [app, minutes] of apps) {
-    view.setUint32(at, app, true);
-    view.setUint16(at + 4, computeSum(minutes), true);
-    view.setUint16(at + 6, countRuns(minutes), true);
-    view.setUint8(at + 8, (minutes[0] ? 1 : 0) | (minutes[BLOCK - 1] ? 2 : 0));
-    at += DIGEST_APP_BYTES;
+    view.setUint32(offset, app, true);
+    view.setUint16(offset + 4, computeSum(minutes), true);
+    view.setUint16(offset + 6, countRuns(minutes), true);
+    view.setUint8(offset + 8, (minutes[0] ? 1 : 0) | (minutes[BLOCK - 1] ? 2 : 0));
+    offset += DIGEST_APP_BYTES;
   }
   for (const [value, count] of latencies) {
-    view.setUint16(at, value, true);
-    view.setUint16(at + 2, count, true);
-    at += 4;
+    view.setUint16(offset, value, true);
+    view.setUint16(offset + 2, count, true);
+    offset += 4;
   }
   return bytes;
 };
@@ -245,19 +246,20 @@ export class Digest {
 
   eachApp(visit: (app: number, minutes: number, runs: number, atStart: boolean, atEnd: boolean) => void): void {
     const bytes = this.#bytes;
-    let at = DIGEST_HEAD_BYTES;
-    for (let left = u16(bytes, BITS_BYTES + 2); left > 0; left--, at += DIGEST_APP_BYTES) {
-      const ends = bytes[at + 8] as number;
-      const app = u16(bytes, at) + u16(bytes, at + 2) * 65_536;
-      visit(app, u16(bytes, at + 4), u16(bytes, at + 6), (ends & 1) !== 0, (ends & 2) !== 0);
+    let offset = DIGEST_HEAD_BYTES;
+    for (let left = u16(bytes, BITS_BYTES + 2); left > 0; left--, offset += DIGEST_APP_BYTES) {
+      const ends = bytes[offset + 8] as number;
+      const app = u16(bytes, offset) + u16(bytes, offset + 2) * 65_536;
+      visit(app, u16(bytes, offset + 4), u16(bytes, offset + 6), (ends & 1) !== 0, (ends & 2) !== 0);
     }
   }
 
   /** Calls `visit` with each latency in half milliseconds, and its number of buckets. */
   eachLatency(visit: (value: number, count: number) => void): void {
     const bytes = this.#bytes;
-    let at = DIGEST_HEAD_BYTES + u16(bytes, BITS_BYTES + 2) * DIGEST_APP_BYTES;
-    for (let left = u16(bytes, BITS_BYTES + 4); left > 0; left--, at += 4) visit(u16(bytes, at), u16(bytes, at + 2));
+    let offset = DIGEST_HEAD_BYTES + u16(bytes, BITS_BYTES + 2) * DIGEST_APP_BYTES;
+    for (let left = u16(bytes, BITS_BYTES + 4); left > 0; left--, offset += 4)
+      visit(u16(bytes, offset), u16(bytes, offset + 2));
   }
 }
 

@@ -16,8 +16,8 @@ export class Intervals implements ReportPart {
   /** The intervals at both ends and their counted users, because a neighboring part may share them. */
   readonly #first: number;
   readonly #last: number;
-  readonly #atFirst = new Set<number>();
-  readonly #atLast: Set<number>;
+  readonly #usersInFirst = new Set<number>();
+  readonly #usersInLast: Set<number>;
 
   #windows: Windows = { start: -1, from: 0, lows: [], ends: [] };
 
@@ -27,11 +27,11 @@ export class Intervals implements ReportPart {
     this.#users = new Uint32Array(Math.max(0, edges.length - 1));
     this.#first = this.#findIndex(from);
     this.#last = this.#findIndex(to - 1);
-    this.#atLast = this.#first === this.#last ? this.#atFirst : new Set();
+    this.#usersInLast = this.#first === this.#last ? this.#usersInFirst : new Set();
   }
 
   get weight(): number {
-    const people = this.#counted.size + this.#atFirst.size + this.#atLast.size;
+    const people = this.#counted.size + this.#usersInFirst.size + this.#usersInLast.size;
     return this.#users.length * (4 + this.#marks.size) + people * 32 + this.#edges.length * 8;
   }
 
@@ -39,16 +39,16 @@ export class Intervals implements ReportPart {
     const { from, lows, ends } = this.#makeWindows(start, high);
     const marks = rows.map(({ template }) => this.#makeMarks(template));
     let counted = this.#counted.get(user) ?? -1;
-    for (let w = 0; w < lows.length; w++) {
-      const [i, low, end] = [from + w, lows[w] as number, ends[w] as number];
+    for (let n = 0; n < lows.length; n++) {
+      const [i, low, end] = [from + n, lows[n] as number, ends[n] as number];
       for (let r = 0; r < rows.length; r++) {
         if (!hasBitIn((rows[r] as UsageRow).digest.bits, low, end)) continue;
         (marks[r] as Uint8Array)[i] = 1;
         if (counted >= i) continue;
         counted = i;
         this.#users[i] = (this.#users[i] as number) + 1;
-        if (i === this.#first) this.#atFirst.add(user);
-        if (i === this.#last) this.#atLast.add(user);
+        if (i === this.#first) this.#usersInFirst.add(user);
+        if (i === this.#last) this.#usersInLast.add(user);
       }
     }
     this.#counted.set(user, counted);
@@ -94,15 +94,16 @@ export class Intervals implements ReportPart {
     const length = parts[0] === undefined ? 0 : parts[0].#users.length;
     const all = Array.from({ length }, () => ({ users: 0, templates: new Set<number>() }));
     let last = -1;
-    let atLast: ReadonlySet<number> = new Set();
+    let usersInLast: ReadonlySet<number> = new Set();
     for (const part of parts) {
-      for (const [i, one] of all.entries()) {
-        one.users += part.#users[i] as number;
-        for (const [template, marks] of part.#marks) if (marks[i] === 1) one.templates.add(template);
+      for (const [i, interval] of all.entries()) {
+        interval.users += part.#users[i] as number;
+        for (const [template, marks] of part.#marks) if (marks[i] === 1) interval.templates.add(template);
       }
       const shared = all[part.#first];
-      if (shared && part.#first === last) for (const user of part.#atFirst) if (atLast.has(user)) shared.users -= 1;
-      atLast = part.#last === last ? atLast.union(part.#atLast) : part.#atLast;
+      if (shared && part.#first === last)
+        for (const user of part.#usersInFirst) if (usersInLast.has(user)) shared.users -= 1;
+      usersInLast = part.#last === last ? usersInLast.union(part.#usersInLast) : part.#usersInLast;
       last = part.#last;
     }
     return all;

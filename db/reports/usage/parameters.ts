@@ -22,6 +22,8 @@ type Parameter = { name: string; display_name: string; description: string; type
 type KnownParameter = Parameter & { toShown: (value: string) => string };
 type Usage = Parameter & { template_ids: Set<string>; values: Map<string, number>; newest: number };
 
+const VERSION_SQL = "select manifest, created_at from template_versions where id = ?";
+
 /**
  * Returns an entry for each name, type and set of options of a template, with the texts of its newest version. Templates share an entry if
  * these texts are equal too.
@@ -32,16 +34,15 @@ export const parametersUsage = async (
 ): Promise<object[]> => {
   const ids = templates ? JSON.stringify(templates) : null;
   const rows = (await read(SQL, [from, to, PREBUILDS_USER_ID, ids, ids])) as [string, string, string, string, number][];
-  const version = "select manifest, created_at from template_versions where id = ?";
-  const known = new Map<string, { parameters: Map<string, KnownParameter>; created_at: number }>();
+  const versions = new Map<string, { parameters: Map<string, KnownParameter>; created_at: number }>();
   const loadVersion = async (id: string) => {
-    let one = known.get(id);
-    if (!one) {
-      const [manifest, created_at] = ((await read(version, [id]))[0] ?? [null, 0]) as [string | null, number];
-      one = { parameters: parseParameters(manifest), created_at };
-      known.set(id, one);
+    let version = versions.get(id);
+    if (!version) {
+      const [manifest, created_at] = ((await read(VERSION_SQL, [id]))[0] ?? [null, 0]) as [string | null, number];
+      version = { parameters: parseParameters(manifest), created_at };
+      versions.set(id, version);
     }
-    return one;
+    return version;
   };
   const found = new Map<string, Usage>();
   for (const [template_id, version_id, name, value, count] of rows) {
@@ -60,8 +61,8 @@ export const parametersUsage = async (
     usage.template_ids.add(template_id);
     usage.values.set(shown, (usage.values.get(shown) ?? 0) + count);
   }
-  const byKey = [...mergeTemplates(found.values())].sort(([a], [b]) => (a < b ? -1 : 1));
-  return byKey.map(([, { description, display_name, name, options, template_ids, type, values }]) => ({
+  const sortedEntries = [...mergeTemplates(found.values())].sort(([a], [b]) => (a < b ? -1 : 1));
+  return sortedEntries.map(([, { description, display_name, name, options, template_ids, type, values }]) => ({
     description,
     display_name,
     name,
@@ -78,11 +79,11 @@ const mergeTemplates = (usages: Iterable<Usage>): Map<string, Usage> => {
   for (const usage of usages) {
     const { name, type, options, display_name, description } = usage;
     const key = JSON.stringify([name, type, options, display_name, description]);
-    const same = merged.get(key);
-    if (!same) merged.set(key, usage);
+    const existing = merged.get(key);
+    if (!existing) merged.set(key, usage);
     else {
-      for (const id of usage.template_ids) same.template_ids.add(id);
-      for (const [value, count] of usage.values) same.values.set(value, (same.values.get(value) ?? 0) + count);
+      for (const id of usage.template_ids) existing.template_ids.add(id);
+      for (const [value, count] of usage.values) existing.values.set(value, (existing.values.get(value) ?? 0) + count);
     }
   }
   return merged;

@@ -26,27 +26,27 @@ export class PartCache {
   readonly #cached = new Map<string, { part: ReportPart; version: number; weight: number }>();
   #weight = 0;
 
-  constructor(most = MAX_CACHED_BYTES) {
-    this.#maxBytes = most;
+  constructor(maxBytes = MAX_CACHED_BYTES) {
+    this.#maxBytes = maxBytes;
   }
 
   /** Returns the parts of a span, consecutive and in order. */
-  async load<P extends ReportPart>(read: ReadRows, span: Span, wanted: PartSpec<P>): Promise<P[]> {
+  async load<P extends ReportPart>(read: ReadRows, span: Span, spec: PartSpec<P>): Promise<P[]> {
     const templates = span.templates ? [...span.templates].sort((a, b) => a - b).join() : "all";
     const parts: P[] = [];
     for (const [from, to] of splitSpan(span)) {
-      const key = `${wanted.name} ${templates} ${from} ${to}`;
+      const key = `${spec.name} ${templates} ${from} ${to}`;
       const version = await loadVersion(read, from, to);
-      const known = this.#cached.get(key);
-      if (known?.version === version) {
+      const cached = this.#cached.get(key);
+      if (cached?.version === version) {
         this.#evict(key);
-        this.#cachePart(key, known);
+        this.#cachePart(key, cached);
         // The name implies the type of the part.
-        parts.push(known.part as P);
+        parts.push(cached.part as P);
         continue;
       }
-      const part = wanted.make(from, to);
-      await walkUsage(read, { ...span, from, to }, (group) => part.add(group), { details: wanted.details ?? false });
+      const part = spec.make(from, to);
+      await walkUsage(read, { ...span, from, to }, (group) => part.add(group), { details: spec.details ?? false });
       this.#evict(key);
       this.#cachePart(key, { part, version, weight: part.weight + key.length });
       parts.push(part);
@@ -60,9 +60,9 @@ export class PartCache {
   }
 
   /** Evicts the least recently used parts first. */
-  #cachePart(key: string, one: { part: ReportPart; version: number; weight: number }): void {
-    this.#cached.set(key, one);
-    this.#weight += one.weight;
+  #cachePart(key: string, entry: { part: ReportPart; version: number; weight: number }): void {
+    this.#cached.set(key, entry);
+    this.#weight += entry.weight;
     for (const oldest of this.#cached.keys()) {
       if (this.#weight <= this.#maxBytes) break;
       this.#evict(oldest);

@@ -57,7 +57,7 @@ type Person = { readonly id: string; readonly username: string; readonly avatar_
 const presentByUser = async <T>(
   read: ReadRows,
   rows: ReadonlyMap<number, T>,
-  show: (person: Person, row: T) => object,
+  present: (person: Person, row: T) => object,
 ): Promise<object[]> => {
   const people = (await read(
     "select k.key, u.id, u.username, u.avatar_url from usage_keys k join users u on u.id = k.name where k.kind = ? order by u.id",
@@ -65,7 +65,7 @@ const presentByUser = async <T>(
   )) as [number, string, string, string][];
   return people.flatMap(([key, id, username, avatar_url]) => {
     const row = rows.get(key);
-    return row === undefined ? [] : [show({ id, username, avatar_url }, row)];
+    return row === undefined ? [] : [present({ id, username, avatar_url }, row)];
   });
 };
 
@@ -77,11 +77,11 @@ const presentUsers = async <T extends { readonly templates: ReadonlySet<number> 
   args: ReportArgs,
   scope: Scope,
   used: ReadonlyMap<number, T>,
-  show: (row: T) => object,
+  present: (row: T) => object,
 ): Promise<string> => {
   const users = await presentByUser(read, used, ({ id, username, avatar_url }, row) => ({
     avatar_url,
-    ...show(row),
+    ...present(row),
     template_ids: listIds(scope, row.templates),
     user_id: id,
     username,

@@ -151,24 +151,24 @@ const loadGroups = async (
     rows.filter(({ id }) => fresh.has(id)),
   );
   const groups: Group[] = [];
-  const packed: PackedRow[][] = [];
+  const rowsByGroup: PackedRow[][] = [];
   for (let at = 0; at < rows.length; ) {
     const first = rows[at] as PackedRow;
     let end = at + 1;
     while (end < rows.length && toGroupNumber((rows[end] as PackedRow).id) === toGroupNumber(first.id)) end++;
-    const own = rows.slice(at, end);
+    const groupRows = rows.slice(at, end);
     groups.push(
       new Group(
         first.id,
-        own.map((row) => toRow(row, fresh.get(row.id))),
+        groupRows.map((row) => toRow(row, fresh.get(row.id))),
         span,
       ),
     );
-    packed.push(own);
+    rowsByGroup.push(groupRows);
     at = end;
   }
   if (details) {
-    const needingDetails = packed.filter((_, i) => !(groups[i]?.coversBlock && groups[i]?.hasSeparateTemplates));
+    const needingDetails = rowsByGroup.filter((_, i) => !(groups[i]?.coversBlock && groups[i]?.hasSeparateTemplates));
     await readDetails(
       read,
       needingDetails.flat().filter(({ id }) => !fresh.has(id)),
@@ -177,12 +177,12 @@ const loadGroups = async (
   return groups;
 };
 
-const toRow = (row: PackedRow, more: FreshUsage | undefined): UsageRow => {
+const toRow = (row: PackedRow, fresh: FreshUsage | undefined): UsageRow => {
   const template = toTemplate(row.id);
-  const packed = (): Uint8Array => row.detail ?? packDetail(createBlock());
-  if (!more) return { template, digest: new Digest(row.digest as Uint8Array), detail: () => new Detail(packed()) };
-  const block = unpackDetail(packed());
-  addAll(block, more);
+  const getDetail = (): Uint8Array => row.detail ?? packDetail(createBlock());
+  if (!fresh) return { template, digest: new Digest(row.digest as Uint8Array), detail: () => new Detail(getDetail()) };
+  const block = unpackDetail(getDetail());
+  addAll(block, fresh);
   return { template, digest: new Digest(packDigest(block)), detail: () => new Detail(packDetail(block)) };
 };
 
@@ -219,12 +219,12 @@ const loadUnaggregated = async (read: ReadRows, { from, to }: Span): Promise<Map
   const fresh = new Map<number, FreshUsage>();
   const getFresh = (bucket: number, user: number, template: number): FreshUsage => {
     const id = toRowId(Math.floor(bucket / BLOCK), user, template);
-    let one = fresh.get(id);
-    if (!one) {
-      one = { minutes: [], latencies: new Map() };
-      fresh.set(id, one);
+    let usage = fresh.get(id);
+    if (!usage) {
+      usage = { minutes: [], latencies: new Map() };
+      fresh.set(id, usage);
     }
-    return one;
+    return usage;
   };
   // Whole blocks, because digests cover whole blocks.
   const low = Math.floor(from / BLOCK) * BLOCK;
@@ -243,9 +243,9 @@ const loadUnaggregated = async (read: ReadRows, { from, to }: Span): Promise<Map
   );
   for (const row of latencies as number[][]) {
     const [bucket = 0, user = 0, template = 0, ms = 0, count = 0] = row;
-    const known = getFresh(bucket, user, template).latencies;
+    const bucketLatencies = getFresh(bucket, user, template).latencies;
     const at = bucket % BLOCK;
-    known.set(at, [...(known.get(at) ?? []), { ms, count }]);
+    bucketLatencies.set(at, [...(bucketLatencies.get(at) ?? []), { ms, count }]);
   }
   return fresh;
 };
