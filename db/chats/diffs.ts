@@ -36,13 +36,13 @@ export const findChatDiff = query(
 export type ChatWithDiffRow = RowOfQuery<typeof findChatDiff>;
 
 const TIMER = "chat_diff";
-const drop = deleteBy(chat_diffs, chat_diffs.chat);
-const insert = insertInto(chat_diffs);
+const deleteDiff = deleteBy(chat_diffs, chat_diffs.chat);
+const insertDiff = insertInto(chat_diffs);
 
 /** Replaces a chat's row and schedules the next request to the host; null: after the next activity. */
 export const replaceChatDiff = (chat_id: string, row: ChatDiffRow, due: number | null): Statement[] => [
-  drop(row.chat),
-  insert(row),
+  deleteDiff(row.chat),
+  insertDiff(row),
   row.pr_number === null ? unindexPull(row.chat) : indexPull(row.chat, `${row.pr_number} ${row.pr_title}`),
   scheduleRefresh(chat_id, due),
 ];

@@ -64,15 +64,15 @@ const readSchema = (path: string): number => {
 
 const replaceDatabase = (directory: string, copy: string): RevertResult => {
   const file = join(directory, "slipway.db");
-  const partial = `${file}.back`;
-  rmSync(partial, { force: true });
-  copyFileSync(copy, partial);
-  flush(partial);
+  const partialPath = `${file}.back`;
+  rmSync(partialPath, { force: true });
+  copyFileSync(copy, partialPath);
+  flush(partialPath);
   truncateLog(file);
   const newer = linkAsNewer(directory, file);
   // The log belongs to the newer database and would damage the copy.
   for (const suffix of ["-wal", "-shm"]) if (existsSync(file + suffix)) renameSync(file + suffix, newer + suffix);
-  renameSync(partial, file);
+  renameSync(partialPath, file);
   flush(directory);
   return { copy, kept: newer };
 };

@@ -46,17 +46,17 @@ export const readImage = async (directory: string): Promise<Uint8Array | undefin
 export const installImage = (directory: string, image: Uint8Array): void => {
   if (hasDatabaseFile(directory)) return;
   const file = join(directory, DATABASE);
-  const partial = `${file}.part`;
+  const partialPath = `${file}.part`;
   // A leftover of a killed process.
-  rmSync(partial, { force: true });
-  const created = openSync(partial, "wx", 0o600);
+  rmSync(partialPath, { force: true });
+  const created = openSync(partialPath, "wx", 0o600);
   try {
     writeFileSync(created, Bun.zstdDecompressSync(image));
   } finally {
     closeSync(created);
   }
-  flush(partial);
+  flush(partialPath);
   failpoint("in_migration");
-  renameSync(partial, file);
+  renameSync(partialPath, file);
   flush(directory);
 };

@@ -62,12 +62,11 @@ export class FairScheduler {
     });
   }
 
-  /** Rejects the newest entry of the user with the most waiting entries, which may be the caller's own. */
+  /** Rejects the newest entry of the user with the most waiting entries. Throws if that would be the new entry of `user`. */
   #makeRoom(user: string): void {
-    const [busiest = user, entries = []] = [...this.#waiting].reduce<[string?, Waiting[]?]>(
-      (longest, entry) => (entry[1].length > (longest[1]?.length ?? 0) ? entry : longest),
-      [],
-    );
+    let [busiest, entries]: [string, Waiting[]] = [user, []];
+    for (const [user_id, waiting] of this.#waiting)
+      if (waiting.length > entries.length) [busiest, entries] = [user_id, waiting];
     if (entries.length <= (this.#waiting.get(user)?.length ?? 0) + 1) throw makeOverloadedError();
     const last = entries.pop();
     if (entries.length === 0) this.#waiting.delete(busiest);

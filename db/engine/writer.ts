@@ -176,7 +176,7 @@ export class Writer {
   /** Commits the group. Returns a function that answers the callers once it is flushed; undefined when there is nothing to flush. */
   #write(group: Pending[]): (() => void) | undefined {
     const settles: (() => void)[] = [];
-    const beganAt = this.watch?.now() ?? 0;
+    const startedAt = this.watch?.now() ?? 0;
     const getElapsedMs = this.#trace.begin();
     try {
       this.#checkOwner();
@@ -201,7 +201,7 @@ export class Writer {
       this.counts.groups += 1;
       this.counts.batches += group.length;
       this.watch?.flushed(
-        this.watch.now() - beganAt,
+        this.watch.now() - startedAt,
         group.reduce((sum, { rows }) => sum + rows, 0),
       );
       if (getElapsedMs) this.#trace.onCommit(group, this.counts.groups, getElapsedMs());

@@ -46,14 +46,14 @@ export const countInvitations = query(build.select({ count: count() }).from(invi
 export const insertInvitation = insertInto(invitations);
 export const updateInvitation = updateBy(invitations, invitations.id);
 
-const drop = statement<{ id: string; token_hash: string }>(
+const deleteUnchanged = statement<{ id: string; token_hash: string }>(
   build.delete(invitations).where(and(eqParam(invitations.id), eqParam(invitations.token_hash))),
   { expect: 1 },
 );
 
 /** Rejected as `stale` when it was used, revoked or renewed concurrently. */
 export const useInvitation = ({ id, token_hash }: Pick<InvitationRow, "id" | "token_hash">): Statement =>
-  drop({ id, token_hash });
+  deleteUnchanged({ id, token_hash });
 
 export const deleteInvitation = deleteBy(invitations, invitations.id);
 

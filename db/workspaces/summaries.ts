@@ -74,11 +74,11 @@ const map = (row: Value[]): SummaryRow =>
 
 /** The existing workspaces among these that the caller may see; all of them without `ids`. For `scan`. */
 export const listWorkspaceSummaries = (scope: Scope, ids?: readonly string[]): Query<SummaryRow> => {
-  const among = ids === undefined ? "" : "and w.id in (select value from json_each(?))";
-  const narrow = ids === undefined ? {} : { ids };
-  const seen = toScope({ scope, now: 0, silence_ms: 0, dormant: false, ...narrow });
+  const idCondition = ids === undefined ? "" : "and w.id in (select value from json_each(?))";
+  const idScope = ids === undefined ? {} : { ids };
+  const seen = toScope({ scope, now: 0, silence_ms: 0, dormant: false, ...idScope });
   return {
-    sql: `${SELECT} where w.deleted = 0 ${among} and ${seen.sql}`,
+    sql: `${SELECT} where w.deleted = 0 ${idCondition} and ${seen.sql}`,
     params: [...(ids === undefined ? [] : [JSON.stringify(ids)]), ...seen.params],
     map,
   };
