@@ -32,7 +32,7 @@ export const health = (ctx: ApiContext) =>
     .get(
       "/readyz",
       ({ status }) => {
-        const problem = ctx.draining ? "The server is stopping." : (explainNotServing(ctx) ?? findTrouble(ctx));
+        const problem = ctx.draining ? "The server is stopping." : (explainNotServing(ctx) ?? describeTrouble(ctx));
         const state = getNodeState(ctx);
         return problem === undefined
           ? status(200, { message: formatReady(state), ...state })
@@ -60,7 +60,7 @@ const explainNotServing = ({ cluster }: ApiContext): string | undefined =>
     : undefined;
 
 /** Returns why the database is not ready. */
-const findTrouble = ({ store }: ApiContext): string | undefined => {
+const describeTrouble = ({ store }: ApiContext): string | undefined => {
   const { trouble } = store;
   if (trouble === undefined) return undefined;
   const since = `since ${toRfc3339(trouble.since)}`;

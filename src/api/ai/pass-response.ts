@@ -47,12 +47,12 @@ export const passResponse = async (
 ): Promise<Response | Refusal> => {
   const { callerLeft, hungUp } = answer;
   const headers = toCallerHeaders(response.headers, key);
-  const tap = new UsageTap({
+  const usageTap = new UsageTap({
     format: endpoint.usage,
     type: response.headers.get("content-type") ?? "",
     hidesUsage,
   });
-  const mask = new KeyMask(key);
+  const keyMask = new KeyMask(key);
   const provider_request_id = findProviderRequestId(response.headers, key);
   let first_byte_ms: number | null = null;
   const reader = response.body?.getReader();
@@ -64,10 +64,10 @@ export const passResponse = async (
   const end = (outcome: CallResult["outcome"], isWhole: boolean): Promise<void> => {
     if (!isWhole) {
       // The provider charges for everything it has sent, including bytes held back from an interrupted response.
-      if (next?.value) tap.read(next.value);
-      tap.end();
+      if (next?.value) usageTap.read(next.value);
+      usageTap.end();
     }
-    const { usage, failed, text_bytes } = tap.tapped;
+    const { usage, failed, text_bytes } = usageTap.tapped;
     // A response that consists only of an error used nothing.
     const was_begun = !(failed && text_bytes === 0);
     const textBytes = endpoint.kind === "embed" ? 0 : text_bytes;
@@ -94,10 +94,10 @@ export const passResponse = async (
         const { done, value } = next ?? (await read());
         next = undefined;
         if (done) break;
-        tap.read(value);
+        usageTap.read(value);
         answer.count(value.byteLength);
       }
-      tap.end();
+      usageTap.end();
       isWhole = !hungUp.aborted;
     } catch (error) {
       if (!hungUp.aborted) logInterruption(error);
@@ -136,11 +136,11 @@ export const passResponse = async (
             next = undefined;
             if (callerLeft.aborted) {
               // This read began before the caller left. `readRest` reads everything after it.
-              if (value) tap.read(value);
+              if (value) usageTap.read(value);
               return;
             }
             if (done) {
-              for (const lastBytes of [mask.read(tap.end()), mask.end()]) {
+              for (const lastBytes of [keyMask.read(usageTap.end()), keyMask.end()]) {
                 recording?.read(lastBytes);
                 if (lastBytes.length > 0) controller.enqueue(lastBytes);
               }
@@ -149,7 +149,7 @@ export const passResponse = async (
               controller.close();
               return;
             }
-            const masked = mask.read(tap.read(value));
+            const masked = keyMask.read(usageTap.read(value));
             if (masked.length === 0) continue;
             recording?.read(masked);
             controller.enqueue(masked);

@@ -62,8 +62,8 @@ export const toAppHeaders = (source: Headers, { address, protocol, prefix }: For
       continue;
     if ((hopByHop.has(name) && name !== "host") || name.startsWith("x-forwarded-")) continue;
     if (name === "authorization" && isApiKeyBearer(value)) continue;
-    const kept = name === "cookie" ? removeOwnCookies(value) : value;
-    if (kept !== "") sent.push([name, kept]);
+    const keptValue = name === "cookie" ? removeOwnCookies(value) : value;
+    if (keptValue !== "") sent.push([name, keptValue]);
   }
   sent.push(["x-forwarded-for", address], ["x-forwarded-proto", protocol.replace(":", "")]);
   sent.push(["x-forwarded-host", source.get("host") ?? ""]);
@@ -92,9 +92,9 @@ export const removeOwnQuery = (query: string): string => removePairs(query, isSl
 /** Returns the query without the pairs that `isRemoved` matches, otherwise byte for byte unchanged. */
 export const removePairs = (query: string, isRemoved: (pair: string) => boolean): string => {
   const pairs = query.slice(1).split("&");
-  const kept = pairs.filter((pair) => !isRemoved(pair));
-  if (kept.length === pairs.length) return query;
-  return kept.length === 0 ? "" : `?${kept.join("&")}`;
+  const keptPairs = pairs.filter((pair) => !isRemoved(pair));
+  if (keptPairs.length === pairs.length) return query;
+  return keptPairs.length === 0 ? "" : `?${keptPairs.join("&")}`;
 };
 
 const isSlipwayPair = (pair: string): boolean => {
@@ -140,8 +140,8 @@ export const toBrowserHeaders = (
     headers.append(name, value);
   }
   for (const cookie of source.getSetCookie()) {
-    const kept = limitCookie(cookie, prefix);
-    if (kept !== undefined) headers.append("set-cookie", kept);
+    const limitedCookie = limitCookie(cookie, prefix);
+    if (limitedCookie !== undefined) headers.append("set-cookie", limitedCookie);
   }
   if (isSandboxed) headers.append("content-security-policy", SANDBOX);
   if (!/(^|[\s,])(cookie|\*)($|[\s,])/i.test(headers.get("vary") ?? "")) headers.append("vary", "Cookie");
@@ -169,10 +169,10 @@ const limitScope = (prefix: string, value: string): string => {
 /** Leaves the cache lifetime to the app but forbids shared caches. */
 const forbidSharedCaching = (headers: Headers): void => {
   const directives = (headers.get("cache-control") ?? "").split(",").map((one) => one.trim());
-  const kept = directives.filter(
+  const keptDirectives = directives.filter(
     (one) => one !== "" && !/^(public|private(=.*)?|s-maxage=.*|proxy-revalidate)$/i.test(one),
   );
-  headers.set("cache-control", ["private", ...kept].join(", "));
+  headers.set("cache-control", ["private", ...keptDirectives].join(", "));
 };
 
 /** Scripts run without an origin, so they cannot use Slipway's cookies or API. */
@@ -183,12 +183,12 @@ const limitCookie = (cookie: string, prefix: string): string | undefined => {
   const [pair = "", ...attributes] = cookie.split(";").map((part) => part.trim());
   // For a cookie without a name, browsers send only the value, which can look like a name.
   if (parseCookieName(pair) === "" || isSlipwayCookie(parseCookieName(pair))) return undefined;
-  const kept = attributes.filter((one) => one !== "" && !/^domain\s*(=|$)/i.test(one));
-  if (prefix === "") return [pair, ...kept].join("; ");
+  const keptAttributes = attributes.filter((one) => one !== "" && !/^domain\s*(=|$)/i.test(one));
+  if (prefix === "") return [pair, ...keptAttributes].join("; ");
   // Browsers reject this prefix with any path other than the root.
   if (parseCookieName(pair).startsWith("__Host-")) return undefined;
-  const path = kept.find((one) => /^path\s*=/i.test(one))?.replace(/^path\s*=\s*/i, "");
-  const limitedPath =
-    path?.startsWith(`${prefix}/`) || path === prefix ? path : `${prefix}${path?.startsWith("/") ? path : "/"}`;
-  return [pair, ...kept.filter((one) => !/^path\s*(=|$)/i.test(one)), `Path=${limitedPath}`].join("; ");
+  const path = keptAttributes.find((one) => /^path\s*=/i.test(one))?.replace(/^path\s*=\s*/i, "");
+  const isBelowPrefix = path === prefix || path?.startsWith(`${prefix}/`);
+  const limitedPath = isBelowPrefix ? path : `${prefix}${path?.startsWith("/") ? path : "/"}`;
+  return [pair, ...keptAttributes.filter((one) => !/^path\s*(=|$)/i.test(one)), `Path=${limitedPath}`].join("; ");
 };

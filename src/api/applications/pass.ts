@@ -51,14 +51,14 @@ export const forwardRequest = async (ctx: ApiContext, request: Request, forwardi
   } catch (error) {
     flow.end();
     if (flow.isSlow) throw makeSlowBodyError();
-    const trouble = flow.isLate ? "late" : findTrouble(error);
+    const trouble = flow.isLate ? "late" : toTrouble(error);
     if (!trouble) throw error;
     log("applications").debug("an app did not answer: {error}", { error });
     return forwarding.respondTrouble(trouble);
   }
 };
 
-const findTrouble = (error: unknown): Trouble | undefined => {
+const toTrouble = (error: unknown): Trouble | undefined => {
   if (error instanceof RangeError) return "malformed";
   if (error instanceof WireError) {
     return error.failure === "refused" ? "silent" : error.failure === "timeout" ? "late" : "broken";

@@ -40,16 +40,18 @@ export class AppWaiting {
     const awaitedBuild = new URL(request.url).searchParams.get(WAIT_PARAMETER) ?? undefined;
     if (!isPage(request)) return undefined;
     if (typeof app !== "string") return awaitedBuild === undefined ? undefined : this.#continueWaiting(app, opening);
-    const awaited = await findAwaited(this.#ctx, opening.name, opening.appCaller?.caller);
-    if (!awaited) return undefined;
-    const { state, build_id } = awaited;
+    const awaitedWorkspace = await findAwaited(this.#ctx, opening.name, opening.appCaller?.caller);
+    if (!awaitedWorkspace) return undefined;
+    const { state, build_id } = awaitedWorkspace;
     // A page that waits for the workspace to stop was opened by a person, too.
     const mayWake = awaitedBuild === undefined ? isOpeningPage(request) : awaitedBuild === build_id;
-    if (state === "stopped" && mayWake) return this.#wake(opening, awaited);
+    if (state === "stopped" && mayWake) return this.#wake(opening, awaitedWorkspace);
     if (state === "stopped") return this.#renderStoppedPage(opening, "It was stopped. Start it to open the app.");
-    if (state === "failed" && awaited.isUser) return this.#renderFailedPage(opening, build_id);
+    if (state === "failed" && awaitedWorkspace.isUser) return this.#renderFailedPage(opening, build_id);
     if (state !== "starting" && state !== "stopping") return undefined;
-    return awaitedBuild === build_id ? this.#renderProgressPage(awaited) : redirectToWait(opening.url, build_id);
+    return awaitedBuild === build_id
+      ? this.#renderProgressPage(awaitedWorkspace)
+      : redirectToWait(opening.url, build_id);
   }
 
   /** Returns the waiting page for an app that does not respond but may still start. */

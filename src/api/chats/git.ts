@@ -84,10 +84,10 @@ class GitStream implements SocketHandler {
   async #mask({ repositories, ...message }: GitMessage): Promise<GitMessage> {
     const { id: chat_id, owner_id, workspace_id } = this.#chat;
     const mask = new SecretMask(await loadKnownSecrets(this.#ctx, { chat_id, owner_id, workspace_id }));
-    const masked: GitRepository[] = [];
+    const maskedRepositories: GitRepository[] = [];
     for (const { unified_diff, ...repository } of repositories ?? [])
-      masked.push({ ...mask.result(repository), unified_diff: await mask.longLines(unified_diff) });
-    return { ...mask.result(message), ...(repositories ? { repositories: masked } : {}) };
+      maskedRepositories.push({ ...mask.result(repository), unified_diff: await mask.longLines(unified_diff) });
+    return { ...mask.result(message), ...(repositories ? { repositories: maskedRepositories } : {}) };
   }
 
   message(socket: Socket, data: string | Uint8Array): void {

@@ -79,12 +79,12 @@ export const chatMessages = (ctx: ApiContext) =>
           model_config_id: patch.last_model_config_id ?? null,
           reasoning_effort: patch.last_reasoning_effort ?? "",
         });
-        const presented = messages.map((message) => presentMessage(id, message, caller.compat));
-        const message = presented.findLast(({ role }) => role === "user");
+        const presentedMessages = messages.map((message) => presentMessage(id, message, caller.compat));
+        const message = presentedMessages.findLast(({ role }) => role === "user");
         return {
           queued: queued !== null,
           ...(message ? { message } : {}),
-          messages: presented,
+          messages: presentedMessages,
           ...(queued ? { queued_message: presentQueued(id, queued, caller.compat) } : {}),
           warnings: [],
         };
@@ -129,10 +129,10 @@ export const chatMessages = (ctx: ApiContext) =>
           patch,
           model_config_id: patch.last_model_config_id ?? null,
         });
-        const presented = messages.map((message) => presentMessage(id, message, caller.compat));
-        const message = presented.at(-1);
+        const presentedMessages = messages.map((message) => presentMessage(id, message, caller.compat));
+        const message = presentedMessages.at(-1);
         if (!message) throw notFound();
-        return { deleted_message_ids: [...deleted_ids], message, messages: presented, warnings };
+        return { deleted_message_ids: [...deleted_ids], message, messages: presentedMessages, warnings };
       },
       {
         user: true,

@@ -138,13 +138,13 @@ const listVisibleGroups = async (
   const requestedIds = group_ids === undefined ? undefined : new Set(group_ids.toLowerCase().split(","));
   const memberId = has_member ? (await loadAnyUser(store, has_member, caller)).id : undefined;
   const memberGroups = memberId === undefined ? undefined : new Set((await readMemberships(store, memberId)).groups);
-  const presented: Group[] = [];
+  const presentedGroups: Group[] = [];
   for (const current of organizations) {
     for (const group of await listGroups(store, current)) {
       if (requestedIds && !requestedIds.has(group.id)) continue;
       if (memberGroups && !memberGroups.has(group.id)) continue;
-      presented.push(await presentGroup(store, { group, organization: current }, caller));
+      presentedGroups.push(await presentGroup(store, { group, organization: current }, caller));
     }
   }
-  return presented;
+  return presentedGroups;
 };

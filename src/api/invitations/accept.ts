@@ -129,8 +129,8 @@ export const acceptInvitation = (ctx: ApiContext) =>
         const row = await findValidInvitation(ctx, body.token);
         const client = ctx.oidc.get(body.provider);
         const { id } = client.setting;
-        const back = redirectUri(id, ctx.accessUrl).href;
-        const { url, checks } = await client.begin(back).catch((error) => Promise.reject(toSignInError(error)));
+        const callbackUrl = redirectUri(id, ctx.accessUrl).href;
+        const { url, checks } = await client.begin(callbackUrl).catch((error) => Promise.reject(toSignInError(error)));
         const sealed = sealState(ctx, id, { checks, back: "/", invitation: row.token_hash });
         set.headers["set-cookie"] = formatStateCookie(ctx, id, sealed);
         return status(201, { url: url.href });

@@ -30,9 +30,9 @@ const toStatus = (request: Request, { status }: Response): number =>
 export const countRequests = (handle: Handle, metrics: Metrics | undefined): Handle => {
   if (!metrics) return handle;
   return async (request) => {
-    const beganAt = metrics.clock.monotonic();
+    const startedAt = metrics.clock.monotonic();
     const response = await handle(request);
-    const seconds = (metrics.clock.monotonic() - beganAt) / 1000;
+    const seconds = (metrics.clock.monotonic() - startedAt) / 1000;
     const method = METHODS.has(request.method) ? request.method : "other";
     metrics.countRequest(method, routes.get(request) ?? UNROUTED, toStatus(request, response), seconds);
     return response;

@@ -47,8 +47,10 @@ export const oidcTrial = (ctx: ApiContext) =>
       async ({ caller, params, set, status }) => {
         if (!canChangeDeployment(caller)) throw forbidden();
         const client = ctx.oidc.get(params.provider);
-        const back = redirectUri(params.provider, ctx.accessUrl);
-        const { url, checks } = await client.begin(back.href).catch((error) => Promise.reject(toSignInError(error)));
+        const callbackUrl = redirectUri(params.provider, ctx.accessUrl);
+        const { url, checks } = await client
+          .begin(callbackUrl.href)
+          .catch((error) => Promise.reject(toSignInError(error)));
         const sealed = sealState(ctx, params.provider, {
           checks,
           back: toTrialPath(params.provider),

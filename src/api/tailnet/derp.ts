@@ -65,9 +65,9 @@ export const derp = (ctx: ApiContext) => {
  */
 class UnknownClients {
   readonly #ctx: ApiContext;
-  readonly #open = new Map<RelayConnection, Socket>();
+  readonly #unannounced = new Map<RelayConnection, Socket>();
   /** Connections whose keys were announced, by key, oldest first. */
-  readonly #known = new Map<string, Map<RelayConnection, Socket>>();
+  readonly #announced = new Map<string, Map<RelayConnection, Socket>>();
   /** Number of closed connections that may still be in memory, by network address. */
   readonly #closed = new Map<string, number>();
 
@@ -77,20 +77,21 @@ class UnknownClients {
 
   add(connection: RelayConnection, socket: Socket): void {
     const { sockets, tailnet } = this.#ctx;
-    // Peers announce their keys to the nodes of their agents, which may be others.
+    // In a cluster, a peer announces its key to the node of its agent, which may not be this one.
     if (tailnet.relay.others) return;
-    for (const [key, clients] of this.#known) if (!tailnet.coordinator.isAnnounced(key)) this.#release(key, clients);
-    for (const [client, clientSocket] of this.#open)
-      if (tailnet.coordinator.isAnnounced(client.address)) this.#keep(client, clientSocket);
+    for (const [key, clients] of this.#announced)
+      if (!tailnet.coordinator.isAnnounced(key)) this.#markUnannounced(key, clients);
+    for (const [client, clientSocket] of this.#unannounced)
+      if (tailnet.coordinator.isAnnounced(client.address)) this.#markAnnounced(client, clientSocket);
     // Closed connections of one address must not keep out the clients of others.
     if ((this.#closed.get(connection.holder) ?? 0) >= sockets.maxAnonymous / 2) {
       socket.terminate();
       return;
     }
-    this.#open.set(connection, socket);
-    for (const [oldestConnection, oldestSocket] of this.#open) {
-      if (this.#open.size <= sockets.maxAnonymous) return;
-      this.#open.delete(oldestConnection);
+    this.#unannounced.set(connection, socket);
+    for (const [oldestConnection, oldestSocket] of this.#unannounced) {
+      if (this.#unannounced.size <= sockets.maxAnonymous) return;
+      this.#unannounced.delete(oldestConnection);
       oldestSocket.terminate();
     }
   }
@@ -99,31 +100,31 @@ class UnknownClients {
    * Moves a client to those with announced keys, and counts its memory for whoever announced the key: one person can announce many keys. Anyone
    * who knows a key could open any number of connections with it.
    */
-  #keep(connection: RelayConnection, socket: Socket): void {
-    this.#open.delete(connection);
+  #markAnnounced(connection: RelayConnection, socket: Socket): void {
+    this.#unannounced.delete(connection);
     const holder = this.#ctx.tailnet.coordinator.findMemoryHolder(connection.address);
     if (holder !== undefined) socket.moveTo(holder);
-    const connections = this.#known.get(connection.address) ?? new Map<RelayConnection, Socket>();
-    this.#known.set(connection.address, connections.set(connection, socket));
+    const connections = this.#announced.get(connection.address) ?? new Map<RelayConnection, Socket>();
+    this.#announced.set(connection.address, connections.set(connection, socket));
     if (connections.size > MAX_PER_KEY) [...connections.values()][0]?.terminate();
   }
 
   /** Moves clients back to the unknown ones, because their key is no longer announced. */
-  #release(key: string, clients: ReadonlyMap<RelayConnection, Socket>): void {
-    this.#known.delete(key);
-    for (const [client, socket] of clients) this.#open.set(client, socket);
+  #markUnannounced(key: string, clients: ReadonlyMap<RelayConnection, Socket>): void {
+    this.#announced.delete(key);
+    for (const [client, socket] of clients) this.#unannounced.set(client, socket);
   }
 
   delete(connection: RelayConnection): void {
     const { clock, tailnet } = this.#ctx;
-    const known = this.#known.get(connection.address);
-    if (known?.delete(connection) && known.size === 0) this.#known.delete(connection.address);
-    if (!this.#open.delete(connection) || tailnet.coordinator.isAnnounced(connection.address)) return;
-    this.#count(connection.holder, 1);
-    clock.after(RELEASE_TIMEOUT_MS, () => this.#count(connection.holder, -1));
+    const connections = this.#announced.get(connection.address);
+    if (connections?.delete(connection) && connections.size === 0) this.#announced.delete(connection.address);
+    if (!this.#unannounced.delete(connection) || tailnet.coordinator.isAnnounced(connection.address)) return;
+    this.#countClosed(connection.holder, 1);
+    clock.after(RELEASE_TIMEOUT_MS, () => this.#countClosed(connection.holder, -1));
   }
 
-  #count(holder: string, change: 1 | -1): void {
+  #countClosed(holder: string, change: 1 | -1): void {
     const count = (this.#closed.get(holder) ?? 0) + change;
     if (count === 0) this.#closed.delete(holder);
     else this.#closed.set(holder, count);

@@ -11,7 +11,7 @@ import { makeResumeToken } from "./resume-token.ts";
 import { streamWorkspaceUpdates } from "./workspace-updates.ts";
 
 export type TailnetCaller = {
-  /** Its identity in the network and its permissions there. */
+  /** The peer's identity and permissions in the network. */
   peer: PeerOptions;
   /** Who may resume as this peer, and where. */
   holder: string;

@@ -14,7 +14,7 @@ const ACCESS_DENIED = "agent not found or you do not have permission";
 export class WatchedTunnels {
   readonly #ctx: ApiContext;
   readonly #caller: UserCaller;
-  /** The only agent it can have a tunnel to; undefined for all agents its user can access. */
+  /** The only agent that the client can have a tunnel to; undefined for all agents that its user can access. */
   readonly #onlyAgentId: string | undefined;
   readonly #watches = new Map<string, () => void>();
   #peer: Peer | undefined;

@@ -1,5 +1,5 @@
 // Streams a user's workspaces and agents to desktop clients: first all of them, then changes (facts/wire 2). A slow client gets fewer,
-// larger updates; nothing accumulates. A key for one workspace gets only that one. [TL-16]
+// larger updates, so that nothing accumulates. A key for one workspace gets only that one. [TL-16]
 import { uuidToBytes } from "#base/ids.ts";
 import { listAgentsOfBuild } from "#db/agents/agents.ts";
 import { findOwnedWorkspace, listOwnedWorkspaces } from "#db/agents/tailnet-views.ts";
@@ -113,6 +113,6 @@ const STATUSES: Readonly<Record<(typeof BUILD_STATUSES)[number], Workspace_Statu
 };
 
 const toStatus = (status: string): Workspace_Status => {
-  const known = BUILD_STATUSES.find((one) => one === status);
-  return known ? STATUSES[known] : Workspace_Status.UNKNOWN;
+  const buildStatus = BUILD_STATUSES.find((one) => one === status);
+  return buildStatus ? STATUSES[buildStatus] : Workspace_Status.UNKNOWN;
 };

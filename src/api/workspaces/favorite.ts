@@ -26,7 +26,7 @@ const toRouteOptions = (operationId: string, summary: string) => ({
 });
 
 export const favorite = (ctx: ApiContext) => {
-  const mark = async (id: string, caller: UserCaller, favorite: boolean): Promise<void> => {
+  const setFavorite = async (id: string, caller: UserCaller, favorite: boolean): Promise<void> => {
     const workspace = await loadWorkspace(ctx, id, caller);
     if (workspace.deleted) throw workspaceGone();
     if (!canFavorite(caller, workspace)) throw forbidden("Only the owner of a workspace can mark it as a favorite.");
@@ -37,7 +37,7 @@ export const favorite = (ctx: ApiContext) => {
     .put(
       "/:workspace/favorite",
       async ({ caller, params, status }) => {
-        await mark(params.workspace, caller, true);
+        await setFavorite(params.workspace, caller, true);
         return status(204, undefined);
       },
       toRouteOptions("favoriteWorkspace", "Add a workspace to your favorites"),
@@ -45,7 +45,7 @@ export const favorite = (ctx: ApiContext) => {
     .delete(
       "/:workspace/favorite",
       async ({ caller, params, status }) => {
-        await mark(params.workspace, caller, false);
+        await setFavorite(params.workspace, caller, false);
         return status(204, undefined);
       },
       toRouteOptions("unfavoriteWorkspace", "Remove a workspace from your favorites"),

@@ -6,7 +6,7 @@ import { named, namedObject } from "../shape-names.ts";
 import { eventFrames } from "../socket-event.ts";
 import { Build, BuildReason, WorkspaceStatus } from "./build.ts";
 import { WorkspaceTransition } from "./transition.ts";
-import { belonging, Workspace } from "./workspace.ts";
+import { organizationAndTemplate, Workspace } from "./workspace.ts";
 
 /** An agent of the latest build, as shown in lists. */
 export const AgentSummary = namedObject("AgentSummary", {
@@ -29,7 +29,7 @@ export const WorkspaceSummary = namedObject("WorkspaceSummary", {
   created_at: time(),
   owner_id: uuid(),
   owner_name: t.String({ description: "The username of the workspace's owner." }),
-  ...belonging,
+  ...organizationAndTemplate,
   template_version_id: uuid("The ID of the template version that the latest build uses."),
   template_version_name: t.String(),
   template_active_version_id: Workspace.properties.template_active_version_id,

@@ -19,7 +19,7 @@ const automaticUpdates = named(
 );
 
 /** The members about organization and template, which all shapes of a workspace have. */
-export const belonging = {
+export const organizationAndTemplate = {
   organization_id: uuid(),
   organization_name: t.String(),
   template_id: uuid(),
@@ -35,7 +35,7 @@ export const Workspace = namedObject("Workspace", {
   owner_id: uuid(),
   owner_name: t.String({ description: "The username of the workspace's owner." }),
   owner_avatar_url: t.String({ description: "The URL of the owner's avatar; may be empty." }),
-  ...belonging,
+  ...organizationAndTemplate,
   template_allow_user_cancel_workspace_jobs: Template.properties.allow_user_cancel_workspace_jobs,
   template_active_version_id: uuid("The ID of the template's active version."),
   template_require_active_version: Template.properties.require_active_version,

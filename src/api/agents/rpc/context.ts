@@ -24,12 +24,12 @@ export const contextService = (ctx: ApiContext, agent_id: string): Pick<AgentHan
   async pushContextState(request) {
     const resources = toResources(request);
     const masked = await takeTurn(agent_id, async () => {
-      const beganAt = ctx.clock.monotonic();
+      const startedAt = ctx.clock.monotonic();
       const masks = await loadMasks(ctx, agent_id);
       const error = masks.texts.text(request.snapshotError.slice(0, MAX.total)).slice(0, MAX.shortTextChars);
       const list: StoredResource[] = [];
       for (const resource of resources) list.push(await maskResource(resource, masks));
-      await restAfter(ctx.clock, beganAt);
+      await restAfter(ctx.clock, startedAt);
       return { error, resources: list };
     });
     const accepted = await ctx.agents.ask(agent_id, "reportContext", {
