@@ -94,9 +94,7 @@ export const toRfc3339 = (ms: number): string =>
 export const toOptionalRfc3339 = (ms: number | null | undefined): string | undefined =>
   ms === null || ms === undefined ? undefined : toRfc3339(ms);
 
-/**
- * Keeps the process alive until the returned timer is canceled; a clock's timers do not. For programs that only wait for other programs.
- */
+/** Keeps the process alive until the returned timer is canceled; a clock's timers do not. For programs that only wait for other programs. */
 export const keepProcessAlive = (): Timer => {
   const timer = setInterval(() => {}, 2 ** 30);
   return { cancel: () => clearInterval(timer) };

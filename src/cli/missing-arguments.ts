@@ -47,7 +47,8 @@ export const promptIfMissing = async (
 };
 
 /**
- * Asks the user to type the name of the thing that the command deletes, unless `--yes` was given. Throws UsageError, or VerbFailure for another name.
+ * Asks the user to type the name of the thing that the command deletes, unless `--yes` was given. Throws UsageError, or VerbFailure for
+ * another name.
  */
 export const confirmByName = async (input: VerbInput, name: string, consequence: string): Promise<void> => {
   await using prompter = new Prompter(getStreams(input), input.printError);

@@ -137,14 +137,11 @@ const isOwn = (caller: UserCaller, workspace: WorkspaceTarget): boolean => works
 const isMemberAndOwner = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
   isOwn(caller, workspace) && canWorkIn(caller, workspace.organization_id);
 
-/**
- * Returns whether the caller's key covers the workspace: a key created for one workspace gives access to no other (rule
- * ID-28).
- */
+/** Returns whether the caller's key covers the workspace: a key created for one workspace gives access to no other (rule ID-28). */
 export const isCoveredByKey = ({ only_workspace }: UserCaller, { id }: Pick<WorkspaceTarget, "id">): boolean =>
   only_workspace === undefined || only_workspace === id;
 
-const administersTemplates = (caller: UserCaller, organization: string): boolean =>
+const isTemplateAdmin = (caller: UserCaller, organization: string): boolean =>
   hasSiteRole(caller, "template-admin") ||
   hasOrganizationRole(caller, organization, "organization-admin", "organization-template-admin");
 
@@ -152,27 +149,29 @@ export const canSeeWorkspace = (caller: UserCaller, workspace: WorkspaceTarget):
   isCoveredByKey(caller, workspace) &&
   (isOwn(caller, workspace) ||
     getSharedRole(caller, workspace) !== undefined ||
-    administersTemplates(caller, workspace.organization_id));
+    isTemplateAdmin(caller, workspace.organization_id));
 
 /** Allows changes such as name, TTL, schedule and dormancy. Not for an owner who was removed from the organization (`isMemberAndOwner`). */
 export const canUpdateWorkspace = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
   isCoveredByKey(caller, workspace) &&
   (isMemberAndOwner(caller, workspace) ||
     getSharedRole(caller, workspace) === "admin" ||
-    administersTemplates(caller, workspace.organization_id));
+    isTemplateAdmin(caller, workspace.organization_id));
 
-/** Following a template's new versions trusts them with everything the owner has, so only users who may enter the workspace decide it. */
+/** New versions of a template run with everything the owner has, so only users who may enter the workspace decide whether it follows them. */
 export const canFollowTemplate = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
   canChangeInside(caller, workspace);
 
-/** Allows restoring and removing copies of its files, which requires permission to enter the workspace, because of what is in them. */
+/**
+ * Allows restoring and deleting copies of its files. Requires permission to enter the workspace, because the copies contain all its files.
+ */
 export const canReplaceFiles = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
   canChangeInside(caller, workspace);
 
 const canChangeInside = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
   canUpdateWorkspace(caller, workspace) && canUseWorkspace(caller, workspace);
 
-/** Allows stopping, and everything that makes a workspace do less. Starts also require that the owner is a member (rule WK-34). */
+/** Allows stopping, and changes that only reduce what a workspace does. Starting also requires that the owner is a member (rule WK-34). */
 export const canStartStop = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
   canUpdateWorkspace(caller, workspace) || (isCoveredByKey(caller, workspace) && isOwn(caller, workspace));
 
@@ -182,8 +181,7 @@ export const canUseWorkspace = (caller: UserCaller, workspace: WorkspaceTarget):
   (isMemberAndOwner(caller, workspace) || getSharedRole(caller, workspace) !== undefined || isOwner(caller));
 
 export const canDeleteWorkspace = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
-  isCoveredByKey(caller, workspace) &&
-  (isOwn(caller, workspace) || administersTemplates(caller, workspace.organization_id));
+  isCoveredByKey(caller, workspace) && (isOwn(caller, workspace) || isTemplateAdmin(caller, workspace.organization_id));
 
 /**
  * Allows sharing the workspace. Not for administrators of templates or the organization: they may see and update workspaces but not enter
@@ -202,8 +200,7 @@ export const canCreateWorkspacesForAll = (caller: UserCaller, organization: stri
 
 /**
  * Allows members to create for themselves and administrators of the organization to create for others, unless the creation ban applies to
- * the caller
- * (facts/platform 3.2). Site owners are always allowed.
+ * the caller (facts/platform 3.2). Site owners are always allowed.
  */
 export const canCreateWorkspaceFor = (caller: UserCaller, organization: string, userId: string): boolean => {
   if (isOwner(caller)) return true;
@@ -221,13 +218,13 @@ export type TemplateTarget = {
   readonly group_acl: Acl | null;
 };
 
-/** Returns what the template's own list allows the caller (rules TA-1, TA-2): `use`, or also to change it (`admin`). */
+/** Returns the role that the template's access list gives the caller (rules TA-1, TA-2). `admin` also allows changing the template. */
 const getTemplateRole = (caller: UserCaller, { organization_id, user_acl, group_acl }: TemplateTarget) =>
   isMember(caller, organization_id) ? findRole(caller, user_acl, group_acl ?? { [organization_id]: "use" }) : undefined;
 
 /** Allows creating workspaces from it. */
 export const canUseTemplate = (caller: UserCaller, template: TemplateTarget): boolean =>
-  administersTemplates(caller, template.organization_id) || getTemplateRole(caller, template) !== undefined;
+  isTemplateAdmin(caller, template.organization_id) || getTemplateRole(caller, template) !== undefined;
 
 /** Allows seeing it and its versions. */
 export const canReadTemplate = (caller: UserCaller, template: TemplateTarget): boolean =>
@@ -235,7 +232,7 @@ export const canReadTemplate = (caller: UserCaller, template: TemplateTarget): b
 
 /** Allows changing it, its versions and its access list. */
 export const canManageTemplate = (caller: UserCaller, template: TemplateTarget): boolean =>
-  administersTemplates(caller, template.organization_id) || getTemplateRole(caller, template) === "admin";
+  isTemplateAdmin(caller, template.organization_id) || getTemplateRole(caller, template) === "admin";
 
 /** Allows seeing imported versions that belong to no template yet. */
 export const canReadTemplates = (caller: UserCaller, organization: string): boolean =>
@@ -243,7 +240,7 @@ export const canReadTemplates = (caller: UserCaller, organization: string): bool
 
 /** Allows creating, changing and deleting all templates and versions of an organization, and uploading files for them. */
 export const canManageTemplates = (caller: UserCaller, organization: string): boolean =>
-  administersTemplates(caller, organization);
+  isTemplateAdmin(caller, organization);
 
 // Reports.
 
@@ -289,11 +286,11 @@ export type ChatTarget = { readonly owner_id: string };
 export const canUpdateChat = (caller: UserCaller, chat: ChatTarget): boolean =>
   chat.owner_id === caller.user_id || isOwner(caller);
 
-/** Returns the IDs a chat of this organization can be shared with for the caller to read it; empty for non-members, as for workspaces. */
+/** Returns the IDs of the caller and their groups: a chat shared with any of them is readable. Empty for non-members, as for workspaces. */
 export const listReaderIds = (caller: UserCaller, organization: string): readonly string[] =>
   isMember(caller, organization) ? [caller.user_id, ...caller.groups] : [];
 
-/** Allows sharing a chat for reading: its owner, while a member of its organization, and site owners. */
+/** Allows sharing a chat for reading. Its owner may do so while a member of its organization; site owners always may. */
 export const canShareChat = (caller: UserCaller, chat: ChatTarget & { readonly organization_id: string }): boolean =>
   isOwner(caller) || (canDriveChat(caller, chat) && canWorkIn(caller, chat.organization_id));
 
@@ -306,7 +303,7 @@ export const canConfigureChats = (caller: UserCaller): boolean => isOwner(caller
 /** Allows reading recorded prompts and answers of all users. */
 export const canReadRecordings = (caller: UserCaller): boolean => isOwner(caller);
 
-/** A budget in an access check: its scope and organization, and a chat's owner; empty strings if none exists. */
+/** A budget in an access check. `organization_id` is empty if it has none, `owner_id` unless its scope is a chat. */
 export type BudgetTarget = {
   readonly scope: BudgetScope;
   readonly organization_id: string;

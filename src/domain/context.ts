@@ -97,7 +97,7 @@ export interface DomainContext {
   readonly hooks: Hooks;
   readonly models: LanguageModels;
   readonly modelSettings: ModelSettings;
-  /** The memory for the requests of model calls, of chats and of the AI gateway, and for large results of tools. */
+  /** The memory for model requests of chats and the AI gateway, and for large results of tools. */
   readonly callMemory: MemoryShare;
   /** Sends requests to model providers, as far as settings allow. */
   readonly modelFetch: GuardedFetch;
@@ -110,14 +110,15 @@ export interface DomainContext {
   readonly encryption: Encryption;
   /** Accounts at external providers that users have linked. */
   readonly links: Links;
-  /** What is on this node. */
+  /** Which workspaces, chats and template versions this node works on. */
   readonly location: Pick<Location, "isHere" | "countArrivals">;
   /** Reads repositories that users name. */
   readonly repositories: Repositories;
   /** OpenID Connect sign-in providers. */
   readonly oidc: OidcProviders;
-  /** Requests to hosts named by settings and people, and to MCP servers, which may be on private addresses if models may. */
+  /** Requests to hosts that settings and people name. */
   readonly outbound: Outbound;
+  /** Requests to MCP servers, which may be on private addresses if models may. */
   readonly mcpOutbound: Outbound;
   /** Requests to push services, which members' browsers choose. */
   readonly pushOutbound: Outbound;

@@ -4,7 +4,6 @@ import type { UserCaller } from "#schema/users/caller.ts";
 import type { WorkspaceTarget } from "./access.ts";
 import type { DomainContext } from "./context.ts";
 
-/** The access that a connection depends on, in addition to its key. */
 export type Access = {
   /** Equal for all connections of a user that depend on the same access. */
   readonly key: string;

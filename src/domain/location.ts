@@ -35,7 +35,7 @@ export type ShutDownOfBuild = (build: WorkedBuild, report: Report, signal: Abort
 export interface Location {
   /** Returns whether this node works on the rows with this `part`; on a single server, on all. */
   readonly isHere: (part: number) => boolean;
-  /** Rises before rows arrive that another node may have changed, which invalidates caches about them. */
+  /** Returns a count that increases before rows arrive that another node may have changed, so that caches of them become invalid. */
   readonly countArrivals: () => number | undefined;
   /** Opens the directory of a kind of actors, whichever nodes they are on. */
   readonly openDirectory: OpenDirectory;

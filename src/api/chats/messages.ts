@@ -65,8 +65,8 @@ export const chatMessages = (ctx: ApiContext) =>
         const patch = await buildPatch(ctx, id, body);
         const messageAction = { type: "send", behavior } as const;
         const { content, custom_prompt } = await admitUserPrompt(ctx, chat, {
-          typed,
-          asked: messageAction,
+          content: typed,
+          command: messageAction,
           request_key,
         });
         const { queued, messages } = await ctx.chats.ask(id, "send", {
@@ -119,7 +119,7 @@ export const chatMessages = (ctx: ApiContext) =>
         const typed = toContent(body.content, await loadAttachables(ctx, caller, body.content, chat));
         const patch = await buildPatch(ctx, id, body);
         const messageAction = { type: "edit", message_id } as const;
-        const { content, custom_prompt } = await admitUserPrompt(ctx, chat, { typed, asked: messageAction });
+        const { content, custom_prompt } = await admitUserPrompt(ctx, chat, { content: typed, command: messageAction });
         const warnings = body.restore_files === true ? await restoreFiles(ctx, id, message_id) : [];
         const { deleted_ids, messages } = await ctx.chats.ask(id, "edit", {
           message_id,

@@ -1,5 +1,5 @@
-// Limits bodies that arrive in very small pieces: an HTTP chunk of one byte costs the event loop as much as one of 64 KiB. Pieces that arrive while the
-// reader is busy are joined into one. Also detects bodies that arrive too slowly.
+// Limits bodies that arrive in very small pieces: an HTTP chunk of one byte costs the event loop as much as one of 64 KiB. Pieces that
+// arrive while the reader is busy are joined into one. Also detects bodies that arrive too slowly.
 import type { Clock, Timer } from "../clock.ts";
 import { nextTurn, pause } from "../retry.ts";
 

@@ -15,9 +15,7 @@ export const FILES_CANDIDATE = ":files";
 export type Names = NameKind | "scope" | "role" | "organization" | "model";
 type Candidate = { text: string; help?: string };
 
-/**
- * Matches names that a shell reads as one word. Shells insert names unquoted, so other characters could run a command.
- */
+/** Matches names that a shell reads as one word. Shells insert names unquoted, so other characters could run a command. */
 const PLAIN_NAME = /^[\p{L}\p{N}_][\p{L}\p{N}_.@+:/-]*$/u;
 /** Maximum wait after Tab was pressed. */
 const TIMEOUT_MS = 1500;

@@ -354,9 +354,7 @@ export class CodingAgentPrograms {
   }
 }
 
-/**
- * Replaces the workspace's token by the chat's token. Other values are unchanged: a key that the template has set is for another server.
- */
+/** Replaces the workspace's token by the chat's token. Other values are unchanged: a key that the template has set is for another server. */
 const addModelToken = (env: Environment, tokens: ModelTokens | undefined): Environment =>
   tokens === undefined
     ? env

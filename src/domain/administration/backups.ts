@@ -12,17 +12,17 @@ export const makeBackupNow = async ({ backupsByHand, config }: Deps): Promise<Ba
   try {
     backupsByHand.make();
   } catch (error) {
-    throw refusal(error);
+    throw toConflict(error);
   }
   return backupsByHand.list();
 };
 
 /** Starts verifying a backup. Rejects with 404, and with 409 while another one is created or verified. */
 export const checkBackup = async ({ backupsByHand }: Deps, name: string): Promise<Backups> => {
-  const found = await backupsByHand.check(name).catch((error) => Promise.reject(refusal(error)));
+  const found = await backupsByHand.check(name).catch((error) => Promise.reject(toConflict(error)));
   if (!found) throw notFound();
   return backupsByHand.list();
 };
 
-const refusal = (error: unknown): unknown =>
+const toConflict = (error: unknown): unknown =>
   error instanceof BusyError ? conflict(`Wait for the other: ${error.message}.`) : error;

@@ -10,7 +10,7 @@ const MAX_TEXT_CHARS = 256;
 const toRecord = (value: unknown): Record<string, unknown> =>
   typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
 
-/** Returns the string with this name, or an empty one. */
+/** Returns the property with this name if it is a string, else an empty string. */
 export const readText = (value: unknown, name: string): string => {
   const text = toRecord(value)[name];
   return typeof text === "string" ? text.slice(0, MAX_TEXT_CHARS) : "";
@@ -51,6 +51,7 @@ export const parseOllamaModel = (model: Model, answer: unknown): Model => {
   };
 };
 
+/** Servers by the `owned_by` that they report for their models, with their display names. */
 const OWNERS: readonly (readonly [RegExp, Kind, string])[] = [
   [/^llamacpp$/i, "llama.cpp", "llama.cpp"],
   [/^vllm$/i, "vllm", "vLLM"],

@@ -11,7 +11,7 @@ import { parseModelList, parseOllamaModel, parseOllamaModels, readText } from ".
 const REQUEST_TIMEOUT_MS = 1_500;
 const MAX_BYTES = 1024 * 1024;
 /** Maximum number of Ollama's models whose capabilities are queried. */
-const MAX_CONCURRENT = 20;
+const MAX_DESCRIBED_MODELS = 20;
 const LOOPBACK = ["127.0.0.0/8", "::1/128"];
 
 type Deps = Pick<DomainContext, "clock" | "config" | "modelSettings">;
@@ -53,13 +53,13 @@ class ServerProbe {
   }
 
   async #probeOllama(): Promise<FoundServer | undefined> {
-    const named = parseOllamaModels(await this.#json("/api/tags"));
-    if (!named) return undefined;
+    const listed = parseOllamaModels(await this.#json("/api/tags"));
+    if (!listed) return undefined;
     const version = readText(await this.#json("/api/version"), "version");
-    const requested = named.slice(0, MAX_CONCURRENT).map(async (one) => {
+    const requested = listed.slice(0, MAX_DESCRIBED_MODELS).map(async (one) => {
       return parseOllamaModel(one, await this.#json("/api/show", { model: one.model }));
     });
-    const models = [...(await Promise.all(requested)), ...named.slice(MAX_CONCURRENT)];
+    const models = [...(await Promise.all(requested)), ...listed.slice(MAX_DESCRIBED_MODELS)];
     return { kind: "ollama", name: "Ollama", version, base_url: this.#base(), models };
   }
 

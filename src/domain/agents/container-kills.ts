@@ -12,12 +12,12 @@ export const noteContainerKill = async (ctx: DomainContext, kill: ContainerKill)
   const { workspace_id, resource, killed_at } = kill;
   try {
     const workspace = await ctx.store.get(findWorkspace({ id: workspace_id }));
-    // Engines can be shared between servers, and every node hears of all containers, so this workspace may belong to another.
+    // Servers can share a Docker engine, and every node sees all its containers, so the workspace may belong to another server or node.
     if (!workspace || workspace.deleted || !ctx.location.isHere(workspace.part)) return;
     const agents = await ctx.store.all(listAgentsOfBuild({ build_id: workspace.latest_build_id }));
-    const own = agents.filter(({ parent_id }) => parent_id === null);
-    const named = await findResourceNamed(ctx, workspace.latest_build_id, resource);
-    const agent = own.find(({ resource_id }) => resource_id === named) ?? own[0];
+    const rootAgents = agents.filter(({ parent_id }) => parent_id === null);
+    const resourceId = await findResourceId(ctx, workspace.latest_build_id, resource);
+    const agent = rootAgents.find(({ resource_id }) => resource_id === resourceId) ?? rootAgents[0];
     if (!agent) return;
     const process = `container ${resource}`;
     const output = `Out of memory: the kernel killed the ${process}, which reached its memory limit.`;
@@ -36,7 +36,7 @@ export const noteContainerKill = async (ctx: DomainContext, kill: ContainerKill)
   }
 };
 
-const findResourceNamed = async (
+const findResourceId = async (
   { store }: DomainContext,
   build_id: string,
   name: string,

@@ -1,5 +1,6 @@
-// Connects to agents: through the tunnel that Slipway's own daemon keeps open (docs/spec/design.md 5), one per agent, the newest one; or
-// through the private network for other agents. Dialing an unavailable agent fails with its status (rules TN-2, TN-4, TN-6, TN-10).
+// Connects to agents. Slipway's own daemon keeps a tunnel to the server open (docs/spec/design.md 5), and a newer tunnel replaces an older
+// one. Other agents are reached through the private network. Dialing an unavailable agent fails with its status (rules TN-2, TN-4, TN-6,
+// TN-10).
 import { agentStatus } from "#actors/agent/status.ts";
 import type { Clock } from "#base/clock.ts";
 import { AppError, conflict, notFound } from "#base/errors.ts";
@@ -21,7 +22,7 @@ import { NetworkDialer, type NetworkDialerDeps } from "./network-dialer.ts";
 
 /** Timeout for the agent to report whether the target is open. Longer than the agent's own connect timeout. */
 const RESPONSE_TIMEOUT_MS = 15_000;
-/** How long an attempt of a second daemon counts. A rejected daemon retries within ten seconds. */
+/** How long an agent is contested after a second daemon tried to connect. A rejected daemon retries within ten seconds. */
 const CONTESTED_MS = 60_000;
 /** A connected agent opens its tunnel within this time, or it has none. */
 const TUNNEL_TIMEOUT_MS = 5_000;
@@ -33,7 +34,7 @@ export type ConnectedDaemon = {
   gone(): void;
 };
 
-type Expected = { readonly daemon_id: string | undefined; round_trip_ms: number | undefined };
+type DaemonEntry = { readonly daemon_id: string | undefined; round_trip_ms: number | undefined };
 type Tunnel = { session: YamuxSession; replaced: () => void };
 
 type Deps = { readonly store: Store } & NetworkDialerDeps;
@@ -43,7 +44,7 @@ export class AgentsDialer implements AgentDialer {
   readonly #clock: Clock;
   readonly #tunnels = new Map<string, Tunnel>();
   /** Connections of Slipway's own daemons, by agent. */
-  readonly #expected = new Map<string, Set<Expected>>();
+  readonly #daemons = new Map<string, Set<DaemonEntry>>();
   /** When a second daemon last tried to connect as this agent, by the monotonic clock. */
   readonly #contested = new Map<string, number>();
   readonly #arrivals = new Map<string, Wakeup>();
@@ -56,7 +57,7 @@ export class AgentsDialer implements AgentDialer {
     this.#clock = deps.clock;
     this.network = new NetworkDialer(deps);
     // Slipway's own daemon joins the network before its tunnel is open, so for it only the tunnel ends the wait.
-    deps.tailnet.coordinator.listen((id) => this.#isGenuine(id) && this.#arrivals.get(id)?.wake());
+    deps.tailnet.coordinator.listen((id) => this.#isNetworkOnly(id) && this.#arrivals.get(id)?.wake());
   }
 
   /**
@@ -92,12 +93,11 @@ export class AgentsDialer implements AgentDialer {
   }
 
   /**
-   * Rejects with 409 while another process of Slipway's daemon is connected as this agent: so that a copied token cannot take over the
-   * agent. The
-   * connected process can replace its own connection, and others can connect after it has disconnected.
+   * Rejects with 409 while another process of Slipway's daemon is connected as this agent, so that a copied token cannot take over the
+   * agent. The connected process can replace its own connection, and others can connect after it has disconnected.
    */
   admit(agent_id: string, daemon_id: string | undefined): void {
-    const others = [...(this.#expected.get(agent_id) ?? [])].filter((one) => one.daemon_id !== undefined);
+    const others = [...(this.#daemons.get(agent_id) ?? [])].filter((one) => one.daemon_id !== undefined);
     if (others.every((one) => one.daemon_id === daemon_id)) return;
     this.#contested.set(agent_id, this.#clock.monotonic());
     throw conflict("Another daemon is connected as this agent.");
@@ -111,17 +111,17 @@ export class AgentsDialer implements AgentDialer {
 
   /** Registers a daemon of Slipway that has connected and will open its tunnel. */
   expect(agent_id: string, daemon_id?: string): ConnectedDaemon {
-    const daemon: Expected = { daemon_id, round_trip_ms: undefined };
-    const daemons = this.#expected.get(agent_id) ?? new Set();
-    this.#expected.set(agent_id, daemons.add(daemon));
+    const daemon: DaemonEntry = { daemon_id, round_trip_ms: undefined };
+    const daemons = this.#daemons.get(agent_id) ?? new Set();
+    this.#daemons.set(agent_id, daemons.add(daemon));
     return {
       measured: (ms) => {
         daemon.round_trip_ms = ms;
       },
       gone: () => {
         daemons.delete(daemon);
-        if (daemons.size > 0 || this.#expected.get(agent_id) !== daemons) return;
-        this.#expected.delete(agent_id);
+        if (daemons.size > 0 || this.#daemons.get(agent_id) !== daemons) return;
+        this.#daemons.delete(agent_id);
         if (!this.isContested(agent_id)) this.#contested.delete(agent_id);
       },
     };
@@ -129,22 +129,22 @@ export class AgentsDialer implements AgentDialer {
 
   /** Returns the last measured round-trip time to the agent's daemon in milliseconds; undefined if unknown. */
   roundTrip(agent_id: string): number | undefined {
-    return [...(this.#expected.get(agent_id) ?? [])].at(-1)?.round_trip_ms;
+    return [...(this.#daemons.get(agent_id) ?? [])].at(-1)?.round_trip_ms;
   }
 
   isDaemon(agent_id: string): boolean {
-    return this.#tunnels.has(agent_id) || this.#expected.has(agent_id);
+    return this.#tunnels.has(agent_id) || this.#daemons.has(agent_id);
   }
 
   async dial(agent_id: string, port: number, signal?: AbortSignal, { tls }: DialOptions = {}): Promise<Duplex> {
     if (!Number.isInteger(port) || port < 1 || port > 65_535) throw new WireError("refused", "There is no such port.");
     const session = this.#tunnels.get(agent_id)?.session ?? (await this.#awaitTunnel(agent_id, signal));
-    if (session) return await this.#openThrough(session, port, tls, signal);
+    if (session) return await this.#openStream(session, port, tls, signal);
     const stream = await this.network.dial(agent_id, port, signal);
     return tls ? await wrapTls(stream, signal) : stream;
   }
 
-  async #openThrough(session: YamuxSession, port: number, tls?: boolean, signal?: AbortSignal): Promise<Duplex> {
+  async #openStream(session: YamuxSession, port: number, tls?: boolean, signal?: AbortSignal): Promise<Duplex> {
     const raw = await session.open();
     const onAbort = (): void => raw.reset("The caller has gone.");
     const stream = new Lookahead(raw);
@@ -173,11 +173,11 @@ export class AgentsDialer implements AgentDialer {
     const agent = await this.#store.get(findAgent({ id: agent_id }));
     if (!agent) throw notFound();
     const status = agentStatus(agent, this.#clock.now());
-    if (status === "connected" && !this.#isGenuine(agent_id)) await this.#awaitArrival(agent_id, signal);
+    if (status === "connected" && !this.#isNetworkOnly(agent_id)) await this.#awaitArrival(agent_id, signal);
     const tunnel = this.#tunnels.get(agent_id);
     if (tunnel) return tunnel.session;
     if (status !== "connected") throw notConnected(status);
-    if (this.#isGenuine(agent_id)) return undefined;
+    if (this.#isNetworkOnly(agent_id)) return undefined;
     throw new AppError(
       "invalid",
       'The agent cannot be reached: its state is "connected", but it has no tunnel to this server.',
@@ -185,14 +185,14 @@ export class AgentsDialer implements AgentDialer {
   }
 
   /** Returns whether the agent is in the network and not one of Slipway's daemons, which register before they join. */
-  #isGenuine(agent_id: string): boolean {
-    return !this.#expected.has(agent_id) && this.network.has(agent_id);
+  #isNetworkOnly(agent_id: string): boolean {
+    return !this.#daemons.has(agent_id) && this.network.has(agent_id);
   }
 
   /** Resolves when the agent has a tunnel or has joined the network, after a timeout of a few seconds, or when the signal aborts. */
   #awaitArrival(agent_id: string, signal: AbortSignal | undefined): Promise<void> {
-    const bell = this.#arrivals.get(agent_id) ?? new Wakeup();
-    this.#arrivals.set(agent_id, bell);
+    const arrival = this.#arrivals.get(agent_id) ?? new Wakeup();
+    this.#arrivals.set(agent_id, arrival);
     return new Promise((resolve) => {
       const finish = (): void => {
         timer.cancel();
@@ -200,9 +200,9 @@ export class AgentsDialer implements AgentDialer {
         this.#arrivals.delete(agent_id);
         resolve();
       };
-      const timer = this.#clock.after(TUNNEL_TIMEOUT_MS, () => bell.wake());
+      const timer = this.#clock.after(TUNNEL_TIMEOUT_MS, () => arrival.wake());
       signal?.addEventListener("abort", finish, { once: true });
-      void bell.wait().then(finish);
+      void arrival.wait().then(finish);
     });
   }
 }

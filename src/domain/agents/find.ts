@@ -20,9 +20,7 @@ export const toWorkspace = ({ workspace_id, owner_id, organization_id, user_acl,
   group_acl,
 });
 
-/**
- * Returns the agent with this ID in a workspace the caller can see. Rejects with 404 otherwise, including when the workspace is deleted.
- */
+/** Returns the agent with this ID in a workspace the caller can see. Rejects with 404 otherwise, including when the workspace is deleted. */
 export const loadAgent = async (store: Store, id: string, caller: UserCaller): Promise<AgentAccessRow> => {
   const agent = await findAgentById(store, id);
   if (!agent || agent.deleted || !canSeeWorkspace(caller, toWorkspace(agent))) throw notFound();

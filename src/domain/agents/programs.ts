@@ -18,9 +18,7 @@ const MAX_DIGESTS = 64;
 
 type Settings = Pick<Config, "agent_binary" | "agent_binaries">;
 
-/**
- * Returns `linux-musl-amd64` for `slipway-linux-musl-amd64` or `windows-arm64` for `coder-windows-arm64.exe`; undefined for other names.
- */
+/** Returns `linux-musl-amd64` for `slipway-linux-musl-amd64` or `windows-arm64` for `coder-windows-arm64.exe`; undefined for other names. */
 const parseSystem = (name: string): string | undefined => {
   const [, system] = /^(?:slipway|coder)-([a-z]+(?:-musl)?-[a-z0-9]+)(?:\.exe)?$/.exec(name) ?? [];
   return PROGRAM_SYSTEMS.some((os) => PROGRAM_MACHINES.some((arch) => system === `${os}-${arch}`)) ? system : undefined;
@@ -49,11 +47,12 @@ export const listAgentPrograms = async (settings: Settings): Promise<Map<string,
 const findPath = ({ agent_binary, agent_binaries }: Settings, system: string): string | undefined => {
   const own = getOwnBinary();
   const folder = agent_binaries ?? (own === undefined ? undefined : dirname(own));
-  const there =
-    folder === undefined ? undefined : join(folder, `slipway-${system}${/^windows/.test(system) ? ".exe" : ""}`);
-  if (there !== undefined && isFile(there)) return there;
-  const mine = agent_binary ?? own;
-  return mine !== undefined && isFile(mine) && readSystem(mine) === system ? mine : undefined;
+  if (folder !== undefined) {
+    const buildForSystem = join(folder, `slipway-${system}${system.startsWith("windows") ? ".exe" : ""}`);
+    if (isFile(buildForSystem)) return buildForSystem;
+  }
+  const fallback = agent_binary ?? own;
+  return fallback !== undefined && isFile(fallback) && readSystem(fallback) === system ? fallback : undefined;
 };
 
 const isFile = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isFile() === true;

@@ -1,5 +1,6 @@
 // Gives Slipway's own daemon a new token when someone has lost access to its workspace, so that a copy of the token that they took is of no
-// use (rules AG-28, AG-29). A daemon that cannot be reached gets it with its next connection; other agents keep their token until the next build.
+// use (rules AG-28, AG-29). A daemon that cannot be reached gets it with its next connection; other agents keep their token until the next
+// build.
 import { Value } from "@sinclair/typebox/value";
 import { sha256 } from "#base/ids.ts";
 import { log } from "#base/log.ts";
@@ -14,14 +15,14 @@ import { makeTimeout, RESPONSE_TIMEOUT_MS } from "./secrets-change.ts";
 /** The daemon's tunnel may be reconnecting. */
 const RETRY_INTERVAL_MS = 5_000;
 const MAX_TRIES = 5;
-/** Of a daemon's response: it names up to fifty sub-agents. */
+/** Maximum size of a daemon's response, which names up to fifty sub-agents. */
 const MAX_ANSWER_BYTES = 8 * 1024;
 
 type Deps = Pick<DomainContext, "store" | "clock" | "topics" | "agentHttp" | "agents" | "dialer" | "encryption">;
 
 /**
- * Derives an agent's token from how often it was replaced. Only a digest is stored, yet the token is the same each time: several programs on
- * one machine sign in separately and must not sign each other out, and a renewal that was interrupted is repeated with the same token.
+ * Derives an agent's token; `generation` counts how often it was replaced. Only a digest is stored, but each call returns the same token:
+ * several programs on one machine sign in separately and must not sign each other out, and an interrupted renewal is repeated with it.
  */
 export const makeAgentToken = (
   { encryption }: Pick<DomainContext, "encryption">,
@@ -76,7 +77,10 @@ export const isWorkspaceShared = async (store: Store, agent_id: string): Promise
 const isTokenOld = ({ access_lost_at, token_made_at }: AgentAccessRow): boolean =>
   access_lost_at !== null && access_lost_at > (token_made_at ?? 0);
 
-/** Resolves with whether the parent has a new token: its daemon then had the sub-agents that it did not create deleted. */
+/**
+ * Waits until the parent has a new token; false on a timeout. A renewal also deletes the sub-agents that the parent's daemon did not
+ * create.
+ */
 const awaitParentRenewal = async (
   { store, clock, topics }: Deps,
   parent_id: string,
@@ -88,7 +92,7 @@ const awaitParentRenewal = async (
   };
   const late = makeTimeout(clock, MAX_TRIES * RETRY_INTERVAL_MS);
   const done = Promise.withResolvers<void>();
-  const leave = topics.subscribe("agent_token_renewed", parent_id, () => done.resolve());
+  const unsubscribe = topics.subscribe("agent_token_renewed", parent_id, () => done.resolve());
   const ended = AbortSignal.any([late.signal, signal]);
   ended.addEventListener("abort", () => done.resolve(), { once: true });
   try {
@@ -96,7 +100,7 @@ const awaitParentRenewal = async (
     await done.promise;
     return await isRenewed();
   } finally {
-    leave();
+    unsubscribe();
     late.cancel();
   }
 };

@@ -101,7 +101,7 @@ export const setCodingAgent = async (
   checkAdmin(caller);
   const agent = Object.assign({ name, is_preset: resolveProfile(name, undefined) !== undefined }, input);
   const before = resolveProfile(name, await findCodingAgent(store, name));
-  const base = { now: clock.now(), ...audit(name) };
+  const base = { now: clock.now(), ...toAuditFields(name) };
   await store.commit([upsertCodingAgent(agent), insertAudit({ ...base, before, after: agent })], { of: "deployment" });
   return agent;
 };
@@ -111,7 +111,7 @@ export const removeCodingAgent = async ({ store, clock }: Context, caller: UserC
   checkAdmin(caller);
   const before = await findCodingAgent(store, name);
   if (!before) throw notFound();
-  const entry = insertAudit({ now: clock.now(), ...audit(name), before });
+  const entry = insertAudit({ now: clock.now(), ...toAuditFields(name), before });
   await store.commit([deleteCodingAgent(name), entry], { of: "deployment" });
 };
 
@@ -127,5 +127,5 @@ export const chooseCodingAgent = async (
   return name;
 };
 
-const audit = (name: string) =>
+const toAuditFields = (name: string) =>
   ({ action: "write", resource_type: "chat_settings", target: "coding_agents", additional: { name } }) as const;

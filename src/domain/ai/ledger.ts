@@ -62,8 +62,8 @@ const estimateUse = (target: Target, body: CallBody) => {
 };
 
 /**
- * Returns the targets without the ones that no limit in dollars would count, if such a limit applies: the caller chose the model's name, and
- * its price is unknown (rule GW-6).
+ * Returns the targets that a limit in dollars can count, or all of them if no such limit applies. It cannot count a model that the caller
+ * named and whose price is unknown (rule GW-6).
  */
 export const listCountedTargets = async (
   { ledger }: Pick<Ledger, "ledger">,
@@ -76,7 +76,7 @@ export const listCountedTargets = async (
   return counted.length === targets.length || !(await ledger.hasDollarLimit(payer)) ? targets : counted;
 };
 
-const ledgerCall = (payer: Payer, target: Target, { model: asked_model }: CallBody): LedgerCall => ({
+const toLedgerCall = (payer: Payer, target: Target, { model: asked_model }: CallBody): LedgerCall => ({
   ...payer,
   kind: "gateway",
   provider_id: target.provider.id,
@@ -103,7 +103,7 @@ export const openCall = async (
   const mayWait = payer.workspace_id !== "";
   const giveUpAt = clock.monotonic() + HELD_TIMEOUT_MS;
   for (let interval = FIRST_INTERVAL_MS; ; interval = Math.min(interval * 2, MAX_INTERVAL_MS)) {
-    const call = ledgerCall(payer, target, body);
+    const call = toLedgerCall(payer, target, body);
     const opened = await ledger.begin(call, () => estimateUse(target, body), { always: true });
     const isReserved = "isReserved" in opened && opened.isReserved;
     if (!(isReserved && mayWait) || clock.monotonic() >= giveUpAt) return opened;
@@ -181,6 +181,6 @@ export const endCall = async (
     cache_creation_tokens: usage.cache_creation_tokens ?? 0,
     cost_micros: isFree ? 0 : computeCost(usage, findPriceFor(target)),
   };
-  await ledger.end(open, ledgerCall(payer, target, body), settlement, recorded ? [insertRecording(recorded)] : []);
+  await ledger.end(open, toLedgerCall(payer, target, body), settlement, recorded ? [insertRecording(recorded)] : []);
   if (recorded) recordingRetention.onStored(recorded.sealed_texts.length);
 };

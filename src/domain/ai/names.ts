@@ -31,17 +31,22 @@ export const listTargets = (
   catalog: ModelCatalog,
   dialect: Dialect,
   model: string,
-  asker: ModelCaller,
+  caller: ModelCaller,
 ): readonly Target[] => {
-  const direct = findTargets(catalog, dialect, model, asker);
+  const direct = findTargets(catalog, dialect, model, caller);
   const fallback = catalog.settings.default_names[dialect];
-  return direct.length > 0 || fallback === undefined ? direct : findTargets(catalog, dialect, fallback, asker);
+  return direct.length > 0 || fallback === undefined ? direct : findTargets(catalog, dialect, fallback, caller);
 };
 
-const findTargets = (catalog: ModelCatalog, dialect: Dialect, model: string, asker: ModelCaller): readonly Target[] => {
-  const named = catalog.settings.names.find((one) => matchesPattern(one.name, model));
+const findTargets = (
+  catalog: ModelCatalog,
+  dialect: Dialect,
+  model: string,
+  caller: ModelCaller,
+): readonly Target[] => {
+  const mapping = catalog.settings.names.find((one) => matchesPattern(one.name, model));
   // A name that an administrator has mapped and restricted must not be reachable in another way.
-  if (named) return isAllowed(named, asker) ? toTargets(catalog, dialect, named, model) : [];
+  if (mapping) return isAllowed(mapping, caller) ? toTargets(catalog, dialect, mapping, model) : [];
   return catalog.models.flatMap((config) => {
     const provider =
       config.enabled && config.model === model ? findUsableProvider(catalog, dialect, config.provider_id) : undefined;
@@ -85,10 +90,10 @@ export const matchesPattern = (pattern: string, model: string): boolean => {
 };
 
 /** Returns the names a caller may request, with `*` unexpanded, without duplicates. */
-export const listNames = (catalog: ModelCatalog, dialect: Dialect, asker: ModelCaller): string[] => {
+export const listNames = (catalog: ModelCatalog, dialect: Dialect, caller: ModelCaller): string[] => {
   const names = catalog.settings.names.filter(
-    (one) => isAllowed(one, asker) && toTargets(catalog, dialect, one, one.name).length > 0,
+    (one) => isAllowed(one, caller) && toTargets(catalog, dialect, one, one.name).length > 0,
   );
-  const own = catalog.models.filter(({ model }) => findTargets(catalog, dialect, model, asker).length > 0);
+  const own = catalog.models.filter(({ model }) => findTargets(catalog, dialect, model, caller).length > 0);
   return [...new Set([...names.map(({ name }) => name), ...own.map(({ model }) => model)])];
 };

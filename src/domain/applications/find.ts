@@ -81,7 +81,7 @@ const toState = (workspace: NamedWorkspace): Refusal | "running" => {
   return workspace.error === "" ? "running" : "failed";
 };
 
-/** `owner` means users of the workspace; the site's own level is wider than an organization's (SHARE_LEVELS). */
+/** The level `owner` allows all users of the workspace; `authenticated` allows more people than `organization` (SHARE_LEVELS). */
 export const canOpen = (
   level: ShareLevel,
   caller: UserCaller | undefined,

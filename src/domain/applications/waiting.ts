@@ -1,5 +1,5 @@
-// The progress page of an app whose workspace is not running or has just started: its state, whether the visitor can start it, and its progress
-// (rules WO-4 to WO-7).
+// The progress page of an app whose workspace is not running or has just started: its state, whether the visitor can start it, and its
+// progress (rules WO-4 to WO-7).
 import { agentStatus } from "#actors/agent/status.ts";
 import type { AppName } from "#base/links/app-label.ts";
 import { findAgent } from "#db/agents/agents.ts";
@@ -12,7 +12,7 @@ import { findWorkspaceAccessRow } from "#db/workspaces/workspaces.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { getEffectiveLevel, type ShareLevel } from "#schema/workspaces/port-share.ts";
 import { canUseWorkspace } from "../access.ts";
-import { findWakeState, type Waking } from "../builds/wake.ts";
+import { findWakeState, type WakeStatus } from "../builds/wake.ts";
 import type { DomainContext } from "../context.ts";
 import { canOpen } from "./find.ts";
 import { parsePort } from "./names.ts";
@@ -20,7 +20,7 @@ import { parsePort } from "./names.ts";
 type Deps = Pick<DomainContext, "store" | "clock">;
 
 /** The workspace of the requested app, and the visitor's access to it. */
-export type AwaitedWorkspace = Waking & {
+export type AwaitedWorkspace = WakeStatus & {
   readonly workspace_id: string;
   readonly name: string;
   /** True if the visitor can use the workspace and may see its details; others are visitors of one app. */

@@ -9,6 +9,7 @@ import type { AuditLog, ResourceType } from "#schema/audit.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { hasScope } from "#schema/users/scopes.ts";
 import { canUpdateChat, isOwner, listReaderIds } from "../access.ts";
+import { getRootId } from "../chats/find.ts";
 import type { DomainContext } from "../context.ts";
 import { presentEntry } from "./present.ts";
 
@@ -61,8 +62,6 @@ const listReadable = async (
   const isReadable = (chat: ChatAccessRow): boolean => canUpdateChat(caller, chat) || shared.has(getRootId(chat));
   return new Set(chats.filter(isReadable).map(({ id }) => id));
 };
-
-const getRootId = ({ id, parent_chat_id }: ChatAccessRow): string => parent_chat_id ?? id;
 
 const listShared = async (
   store: DomainContext["store"],

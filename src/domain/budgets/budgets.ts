@@ -36,7 +36,7 @@ type ScopeRef = Pick<BudgetRow, "scope" | "scope_id">;
 
 const NO_HOME: ScopeHome = { organization_id: "", owner_id: "", is_sub_chat: false };
 
-/** Returns the scope with the organization and owner that access is decided by; both are empty for a deleted scope. */
+/** Returns the scope with the organization and owner that decide access to it; both are empty for a deleted scope. */
 const loadTarget = async ({ store }: DomainContext, { scope, scope_id }: ScopeRef) => ({
   scope,
   ...((await store.get(findScopeHome(scope, scope_id))) ?? NO_HOME),
@@ -138,11 +138,11 @@ export const raiseBudget = async (
   await resumeChats(ctx, id);
 };
 
-const PERSON = personBudgetId("");
+const PERSON_PREFIX = personBudgetId("");
 
 const findLimit = async (ctx: DomainContext, caller: UserCaller, id: string): Promise<Limit> => {
-  if (!id.startsWith(PERSON)) return toLimit(await findChangeableBudget(ctx, caller, id), ctx.clock.now());
-  const user_id = id.slice(PERSON.length);
+  if (!id.startsWith(PERSON_PREFIX)) return toLimit(await findChangeableBudget(ctx, caller, id), ctx.clock.now());
+  const user_id = id.slice(PERSON_PREFIX.length);
   if (!canConfigureChats(caller)) throw user_id === caller.user_id ? budgetForbidden() : notFound();
   const limit = isUuid(user_id) ? await loadPersonLimit(ctx, user_id) : undefined;
   if (!limit) throw notFound();
@@ -152,11 +152,11 @@ const findLimit = async (ctx: DomainContext, caller: UserCaller, id: string): Pr
 /** Resumes chats that wait for a budget; with `person:`, chats that wait for any spend limit. */
 export const resumeChats = async ({ store, chats }: DomainContext, budget_id: string): Promise<void> => {
   for (const { id, budget_pause } of await store.scan(listPausedChats())) {
-    const waits_for = budget_pause?.budget_id ?? "";
-    const matches = budget_id === PERSON ? waits_for.startsWith(PERSON) : waits_for === budget_id;
-    if (matches) await chats.ask(id, "budgetRaised", { budget_id: waits_for });
+    const awaitedId = budget_pause?.budget_id ?? "";
+    const matches = budget_id === PERSON_PREFIX ? awaitedId.startsWith(PERSON_PREFIX) : awaitedId === budget_id;
+    if (matches) await chats.ask(id, "budgetRaised", { budget_id: awaitedId });
   }
 };
 
 /** Resumes chats that wait for a spend limit that has changed. */
-export const resumeLimitedChats = (ctx: DomainContext): Promise<void> => resumeChats(ctx, PERSON);
+export const resumeLimitedChats = (ctx: DomainContext): Promise<void> => resumeChats(ctx, PERSON_PREFIX);

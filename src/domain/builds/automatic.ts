@@ -23,11 +23,7 @@ export const automaticBuilds = (
       isStart && followsActive ? template.active_version_id : last.template_version_id,
     );
     if (!version) throw notFound();
-    // Stops and deletes do not require a usable version.
-    const manifest = requireUsableManifest(
-      isStart ? version : { ...version, row: { ...version.row, archived: false } },
-      "invalid",
-    );
+    const manifest = requireUsableManifest(version, "invalid", input.transition);
     const values = await store.all(listBuildParameters({ build_id: last.id }));
     const previous = Object.fromEntries(values.map(({ name, value }) => [name, value]));
     const { owner_id } = workspace;

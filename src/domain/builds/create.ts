@@ -1,4 +1,4 @@
-// Creates a further build of a workspace: start, stop or delete (facts/platform 9.4).
+// Creates a build of an existing workspace: start, stop or delete (facts/platform 9.4).
 
 import type { NewBuild } from "#actors/workspace/decision.ts";
 import { AppError, conflict, forbidden, invalidField, notFound } from "#base/errors.ts";
@@ -31,13 +31,13 @@ import { presentBuilds } from "./present.ts";
 import { checkPushed, parseState } from "./state-text.ts";
 import { hidesUserData } from "./user-data.ts";
 
-/** Hundreds may be requested at the same time. */
+/** Hundreds of builds may be requested at the same time. */
 const pace = new TurnThrottle();
 
 type BuildOptions = {
   /** Additional statements for the build's batch. */
   readonly extraWrites?: readonly Statement[];
-  /** The caller did not request a start explicitly: someone connected, or a model asked. It gives the agents no more access than before. */
+  /** The caller did not request the start: someone connected, or a model asked. The agents then get no more access than before. */
   readonly isOnBehalf?: boolean;
   /** The build that must still be the latest; otherwise rejected with 409. */
   readonly after?: string;
@@ -72,9 +72,7 @@ export const restartWorkspace = async (
 ): Promise<Build> => {
   const target = await findBuildTarget(ctx, workspace_id, { transition: "start" }, caller);
   const start = await planBuild(ctx, target, { ...body, transition: "start" }, caller);
-  const job = await ctx.store.get(findJob({ id: target.last.job_id }));
-  const isRunning = target.last.transition === "start" && job !== undefined && toJobStatus(job) === "succeeded";
-  if (!isRunning) return startBuild(ctx, target, start, caller);
+  if (!(await isRunning(ctx, target))) return startBuild(ctx, target, start, caller);
   const reason = body.reason === undefined ? {} : { reason: body.reason };
   const stop = await planBuild(ctx, target, { transition: "stop", ...reason }, caller);
   return startBuild(ctx, target, { ...stop, followed_by: start }, caller);
@@ -93,12 +91,12 @@ export const restoreBuild = async (
   if (snapshot.status !== "ready")
     throw conflict(`The snapshot is ${snapshot.status}; only a ready one can be restored.`);
   const target = await findBuildTarget(ctx, workspace_id, { transition: "stop" }, caller);
-  const { workspace, last } = target;
+  const { workspace } = target;
   await checkOwnerBelongs(ctx.store, workspace);
   const stop = await planBuild(ctx, target, { transition: "stop" }, caller);
-  const job = await ctx.store.get(findJob({ id: last.job_id }));
-  const isRunning = last.transition === "start" && job !== undefined && toJobStatus(job) === "succeeded";
-  const followUp = isRunning ? { followed_by: await planBuild(ctx, target, { transition: "start" }, caller) } : {};
+  const followUp = (await isRunning(ctx, target))
+    ? { followed_by: await planBuild(ctx, target, { transition: "start" }, caller) }
+    : {};
   const restore = { workspace_id: snapshot.workspace_id, snapshot_id: snapshot.id, once: true };
   const auditEntry = insertAudit({
     now: ctx.clock.now(),
@@ -150,13 +148,18 @@ const findFreeName = async ({ store }: DomainContext, { owner_id, name }: Worksp
 
 type BuildTarget = { readonly workspace: WorkspaceRow; readonly last: BuildRow; readonly template: TemplateRow };
 
+const isRunning = async ({ store }: DomainContext, { last }: BuildTarget): Promise<boolean> => {
+  const job = await store.get(findJob({ id: last.job_id }));
+  return last.transition === "start" && job !== undefined && toJobStatus(job) === "succeeded";
+};
+
 /** Returns the workspace for a permitted build, with its previous build. */
 const findBuildTarget = async (
   { store }: DomainContext,
   workspace_id: string,
   body: CreateBuild,
   caller: UserCaller,
-  restores = false,
+  isRestore = false,
 ): Promise<BuildTarget> => {
   await pace.next();
   const workspace = await store.get(findWorkspace({ id: workspace_id.toLowerCase() }));
@@ -164,7 +167,7 @@ const findBuildTarget = async (
   checkInput(body);
   checkRights(body, workspace, caller);
   const isInTrash = workspace.trashed_until !== null && body.transition === "delete" && body.permanent === true;
-  if (workspace.deleted && !isInTrash && !restores) throw conflict("The workspace has been deleted.");
+  if (workspace.deleted && !isInTrash && !isRestore) throw conflict("The workspace has been deleted.");
   const last = await store.get(findBuild({ id: workspace.latest_build_id }));
   const template = await store.get(findTemplateEvenDeleted({ id: workspace.template_id }));
   if (!last || !template) throw notFound();
@@ -183,19 +186,15 @@ const planBuild = async (
     body.transition === "start" && followsActive ? template.active_version_id : last.template_version_id;
   const version = await loadVersion(store, body.template_version_id ?? defaultVersionId);
   if (!version || version.row.template_id !== workspace.template_id) throw notFound();
-  const mayChoose = canManageTemplate(caller, template);
-  if (template.require_active_version && version.row.id !== template.active_version_id && !mayChoose) {
-    if (body.transition === "start") throw forbidden("The template requires its active version.");
-  }
-  // Stops and deletes do not require a usable version.
-  const manifest = requireUsableManifest(
-    body.transition === "start" ? version : { ...version, row: { ...version.row, archived: false } },
-    "not_acceptable",
-  );
+  const requiresActive =
+    body.transition === "start" && template.require_active_version && !canManageTemplate(caller, template);
+  if (requiresActive && version.row.id !== template.active_version_id)
+    throw forbidden("The template requires its active version.");
+  const manifest = requireUsableManifest(version, "not_acceptable", body.transition);
   const values = await store.all(listBuildParameters({ build_id: last.id }));
   const previous = Object.fromEntries(values.map(({ name, value }) => [name, value]));
   const mayEnter = canUseWorkspace(caller, workspace);
-  // Callers who got a link instead of a repository's plan send it back, which changes nothing.
+  // Callers who may not enter the workspace see a link instead of a repository's plan. The plan is unchanged if they send the link back.
   const isKeptPlan = ({ name, value }: { readonly name: string; readonly value: string }): boolean =>
     !mayEnter && previous[name]?.startsWith("{") === true && value === hidePlan(previous[name]);
   const rich_parameter_values = body.rich_parameter_values?.filter((one) => !isKeptPlan(one)) ?? [];
@@ -245,7 +244,7 @@ const checkInput = (body: CreateBuild): void => {
     throw invalidField("state", "must be base64 of UTF-8 text");
 };
 
-/** Returns the state that replaces the previous build's. Planned follow-up builds store its name. */
+/** Returns the state that replaces the previous build's, encrypted. */
 const sealStateOverride = (
   { encryption }: Pick<DomainContext, "encryption">,
   last: BuildRow,
@@ -262,17 +261,11 @@ const sealStateOverride = (
 const checkRights = (body: CreateBuild, workspace: WorkspaceRow, caller: UserCaller): void => {
   const isAllowed = body.transition === "delete" ? canDeleteWorkspace : canStartStop;
   if (!isAllowed(caller, workspace)) throw forbidden(`You may not ${body.transition} this workspace.`);
-  if (body.orphan && !canManageTemplates(caller, workspace.organization_id)) {
-    throw forbidden("Only template administrators can delete a workspace without its resources.");
-  }
-  if (body.state && !canManageTemplates(caller, workspace.organization_id)) {
-    throw forbidden("Only template administrators can replace the state of a build.");
-  }
-  if (body.log_level === "debug" && !canManageTemplates(caller, workspace.organization_id)) {
-    throw new AppError("forbidden", "Forbidden.", {
-      detail: "Only template administrators can request debug logs.",
-    });
-  }
+  if (canManageTemplates(caller, workspace.organization_id)) return;
+  if (body.orphan) throw forbidden("Only template administrators can delete a workspace without its resources.");
+  if (body.state) throw forbidden("Only template administrators can replace the state of a build.");
+  if (body.log_level !== "debug") return;
+  throw new AppError("forbidden", "Forbidden.", { detail: "Only template administrators can request debug logs." });
 };
 
 const toReason = ({ reason, transition }: CreateBuild): string =>

@@ -1,6 +1,6 @@
 // Stops local workspaces whose owners have lost the right to them. Local workspaces run as the server's own user, so the right must not
-// outlive a role or a setting. Each startup and each sweep also check for those left by a crash, a changed setting, or a start that was
-// already in progress (rule LP-15).
+// outlive a role or a setting. Each startup and each sweep also stop those that remain after a crash, a changed setting, or a start that
+// was already in progress (rule LP-15).
 import type { Service } from "#actors/runtime/service.ts";
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
@@ -18,7 +18,7 @@ type Deps = Pick<DomainContext, "store" | "config" | "workspaces" | "jobs" | "re
 type Selection = { readonly owner_id?: string; readonly atStart?: boolean };
 
 /** Workspaces read per page. */
-const PAGE = 500;
+const PAGE_SIZE = 500;
 
 /**
  * Stops running local workspaces that could not be started now. Resolves when the stops are queued; a failure to stop one is logged and does
@@ -30,7 +30,7 @@ export const stopForbiddenLocal = async (deps: Deps, { owner_id, atStart = false
   // It also runs at every OpenID Connect sign-in.
   if (owner_id !== undefined && (await explainForbidden(deps, { owner_id })) === undefined) return;
   for (let after = ""; ; ) {
-    const running = listRunning({ provisioner: LOCAL_PROVISIONER, after, limit: PAGE });
+    const running = listRunning({ provisioner: LOCAL_PROVISIONER, after, limit: PAGE_SIZE });
     // At startup, blocking the event loop is harmless, and startup does not wait for a reader Worker.
     const rows = await (atStart ? deps.store.all(running) : deps.store.scan(running));
     for (const { id } of rows) {
@@ -39,7 +39,7 @@ export const stopForbiddenLocal = async (deps: Deps, { owner_id, atStart = false
       });
     }
     const last = rows.at(-1);
-    if (!last || rows.length < PAGE) return;
+    if (!last || rows.length < PAGE_SIZE) return;
     after = last.id;
   }
 };

@@ -36,14 +36,15 @@ export const loadVersion = async (store: Store, id: string): Promise<VersionWith
 };
 
 /**
- * Returns the manifest of a usable version. Rejects with 400 when it is archived or its import failed, and with `unready` while it is being
- * imported.
+ * Returns the manifest of a usable version. Rejects with 400 when its import failed, and with `unready` while it is being imported. A start
+ * with an archived version is rejected with 400, too.
  */
 export const requireUsableManifest = (
   { row, status }: VersionWithStatus,
   unready: "invalid" | "not_acceptable",
+  transition: NewBuild["transition"] = "start",
 ): Manifest => {
-  if (row.archived) throw new AppError("invalid", "The template version is archived.");
+  if (row.archived && transition === "start") throw new AppError("invalid", "The template version is archived.");
   if (status === "pending" || status === "running" || status === "canceling") {
     throw new AppError(unready, "The template version is still being imported.");
   }
@@ -147,8 +148,8 @@ export const checkOwnerBelongs = async (
 };
 
 /**
- * Rejects with ProvisionError if the owner of a start that is about to run has lost the right to it since it was requested, such as the
- * start of a fork, whose files may take half an hour (rules FO-9, LP-15).
+ * Rejects with ProvisionError if the owner of a start that is about to run has lost the right to it since it was requested. Copying the files
+ * of a fork, for example, may take half an hour before its start (rules FO-9, LP-15).
  */
 export const checkStartNow = async (
   deps: Pick<BuildDeps, "store" | "config">,
@@ -160,6 +161,19 @@ export const checkStartNow = async (
     throw new ProvisionError("The owner of the workspace is not a member of its organization.");
   if (manifest.provisioner === LOCAL_PROVISIONER && !(await canHaveLocalNow(deps, owner.id)))
     throw new ProvisionError("The workspace's owner can't have local workspaces on this server any more.");
+};
+
+const checkStart = async (
+  deps: BuildDeps,
+  { row }: VersionWithStatus,
+  { provisioner }: Manifest,
+  { owner_id, initiator_id }: BuildInput,
+): Promise<void> => {
+  await checkOwnerBelongs(deps.store, { owner_id, organization_id: row.organization_id });
+  if (provisioner === LOCAL_PROVISIONER)
+    await checkLocalStart(deps, { owner_id, initiator_id, author_id: row.created_by });
+  const detail = explainUnavailable(deps.config, provisioner);
+  if (detail !== "") throw new AppError("invalid", "Docker workspaces cannot start.", { detail });
 };
 
 /**
@@ -174,15 +188,9 @@ export const planNewBuild = async (
   previous?: Readonly<Record<string, string>>,
 ): Promise<NewBuild> => {
   const { store } = deps;
+  const isStart = input.transition === "start";
   // Stops and deletes are always allowed.
-  if (input.transition === "start") {
-    await checkOwnerBelongs(store, { owner_id: input.owner_id, organization_id: version.row.organization_id });
-  }
-  if (input.transition === "start" && manifest.provisioner === LOCAL_PROVISIONER) {
-    await checkLocalStart(deps, { ...input, author_id: version.row.created_by });
-  }
-  const unavailable = input.transition === "start" ? explainUnavailable(deps.config, manifest.provisioner) : "";
-  if (unavailable !== "") throw new AppError("invalid", "Docker workspaces cannot start.", { detail: unavailable });
+  if (isStart) await checkStart(deps, version, manifest, input);
   const { rich_parameter_values: given = [], template_version_preset_id: preset_id } = input;
   const preset = preset_id === undefined ? undefined : findPreset(manifest, version.row.id, preset_id);
   if (preset_id !== undefined && !preset) {
@@ -190,17 +198,16 @@ export const planNewBuild = async (
   }
   // Stops and deletes keep their values, even if a newer version would reject them.
   const { values: resolved, manifest: requested } =
-    input.transition === "start" || previous === undefined
+    isStart || previous === undefined
       ? await resolveValues(deps, version, manifest, { given, previous, preset }, input.owner_id)
       : { values: previous, manifest: await addTags(deps, version, manifest, previous, input.owner_id) };
-  const values =
-    input.transition === "start"
-      ? await withPlans(deps, requested, resolved, {
-          reader_id: input.no_user_data ? input.initiator_id : input.owner_id,
-          previous,
-          made: input.repository_plan,
-        })
-      : resolved;
+  const values = isStart
+    ? await withPlans(deps, requested, resolved, {
+        reader_id: input.no_user_data ? input.initiator_id : input.owner_id,
+        previous,
+        made: input.repository_plan,
+      })
+    : resolved;
   const tags = input.orphan ? {} : buildTags(requested, version.row.organization_id, deps.config);
   return {
     id: uuid(),

@@ -17,8 +17,7 @@ export const planFirstPrebuild =
       reason: "initiator",
       initiator_id: PREBUILDS_USER_ID,
       owner_id: PREBUILDS_USER_ID,
-      // The workspace has no owner yet: it gets no AI token, because no person's budget would be charged, and no key shared by all prebuilt
-      // workspaces.
+      // The workspace has no owner yet. Its AI token would charge no person's budget, and all prebuilt workspaces would share one SSH key.
       no_user_data: true,
     });
   };

@@ -12,23 +12,23 @@ type Job = JobFacts & { readonly id: string };
 export const loadResources = async (view: AgentView, jobs: readonly Job[]): Promise<Map<string, Resource[]>> => {
   const { store } = view;
   const [first, ...rest] = jobs.filter((job) => toJobStatus(job) === "succeeded").map(({ id }) => id);
-  const shown = new Map<string, Resource[]>();
-  if (first === undefined) return shown;
+  const byJob = new Map<string, Resource[]>();
+  if (first === undefined) return byJob;
   const rows =
     rest.length === 0
       ? await store.all(listResources({ job_id: first }))
       : await store.all(listResourcesByJobs({ job_ids: JSON.stringify([first, ...rest]) }));
-  if (rows.length === 0) return shown;
+  if (rows.length === 0) return byJob;
   const agents = await presentAgents(
     view,
     rows.map(({ id }) => id),
   );
   for (const row of rows) {
-    const list = shown.get(row.job_id) ?? [];
+    const list = byJob.get(row.job_id) ?? [];
     list.push(presentResource(row, agents.get(row.id) ?? []));
-    shown.set(row.job_id, list);
+    byJob.set(row.job_id, list);
   }
-  return shown;
+  return byJob;
 };
 
 const presentResource = (row: ResourceRow, agents: WorkspaceAgent[]): Resource => ({

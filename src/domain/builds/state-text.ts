@@ -4,9 +4,7 @@ import { conflict, invalidField } from "#base/errors.ts";
 import { openState } from "#db/workspaces/build-state.ts";
 import { findReplaceProblem, findStateProblem } from "#src/provisioners/terraform/pushed-state.ts";
 
-/**
- * Maximum base64 characters: the limit of a build's state (src/provisioners/terraform/session.ts), so that a pulled state can be pushed.
- */
+/** Maximum base64 characters: the limit of a build's state (src/provisioners/terraform/session.ts), so that a pulled state can be pushed. */
 export const MAX_STATE_CHARS = Math.ceil((16 * 1024 * 1024) / 3) * 4;
 
 /** Returns the text; undefined unless it is base64 of UTF-8. */
@@ -45,7 +43,7 @@ export const checkPushed = (
   if (lossProblem !== undefined) throw conflict(lossProblem);
 };
 
-/** A push is the way to repair a state that cannot be decrypted. */
+/** Returns null for a state that cannot be decrypted, because a push is the way to repair it. */
 const openOrNull = (encryption: Encryption, { workspace_id, state }: PushedState["before"]): string | null => {
   try {
     return openState(encryption, workspace_id, state);

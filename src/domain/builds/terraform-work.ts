@@ -28,10 +28,8 @@ type Deps = Pick<DomainContext, "store" | "clock" | "encryption" | "blobs" | "li
 const PROMPT = "AI Prompt";
 const SESSION_TTL_SECONDS = 7 * 86_400;
 /**
- * The scopes that a command-line client with the owner's session token needs inside a workspace. Everything that outlives the token is
- * left out:
- * keys, secrets, shares, roles, settings, versions of templates. Programs in the workspace, and people it is shared with, can read the
- * token.
+ * The scopes that a command-line client with the owner's session token needs inside a workspace. Programs in the workspace, and people it is
+ * shared with, can read the token, so it may not create anything that outlives it: keys, secrets, shares, roles, settings, template versions.
  */
 const SESSION_SCOPES = [
   ...["workspace:create", "workspace:read", "workspace:update", "workspace:delete", "workspace:start"],

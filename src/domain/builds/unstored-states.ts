@@ -1,5 +1,5 @@
-// Finds provisioner states that are still kept where they were created although they are stored by now. A server or worker that was
-// killed before it got the confirmation asks for this after its restart.
+// Finds provisioner states that a server or worker still keeps although they are stored in the database by now. It asks after its restart,
+// because it may have been killed before it got the confirmation.
 import { log } from "#base/log.ts";
 import { openState } from "#db/workspaces/build-state.ts";
 import { findBuild } from "#db/workspaces/builds.ts";

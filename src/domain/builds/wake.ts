@@ -20,7 +20,7 @@ import { createBuild } from "./create.ts";
 /** The state of a workspace by its latest build. */
 export type WakeState = "running" | "starting" | "stopping" | "stopped" | "failed" | "dormant" | "deleted";
 
-export type Waking = {
+export type WakeStatus = {
   readonly state: WakeState;
   /** The build that determines the state, including a start that was just created. */
   readonly build_id: string;
@@ -38,36 +38,35 @@ export type WakeInput = {
 export const findWakeState = async (
   { store }: Pick<DomainContext, "store">,
   workspace: Pick<WorkspaceAccessRow, "latest_build_id" | "dormant_at" | "deleted">,
-): Promise<Waking> => {
+): Promise<WakeStatus> => {
   const build = await store.get(findBuild({ id: workspace.latest_build_id }));
   const job = build && (await store.get(findJob({ id: build.job_id })));
   if (!build || !job) throw notFound();
-  const toWaking = (state: WakeState): Waking => ({ state, build_id: build.id });
-  if (workspace.deleted || build.transition === "delete") return toWaking("deleted");
-  if (isDormant(workspace)) return toWaking("dormant");
+  const toStatus = (state: WakeState): WakeStatus => ({ state, build_id: build.id });
+  if (workspace.deleted || build.transition === "delete") return toStatus("deleted");
+  if (isDormant(workspace)) return toStatus("dormant");
   const status = toJobStatus(job);
   const isStart = build.transition === "start";
-  if (status === "succeeded") return toWaking(isStart ? "running" : "stopped");
-  if (job.completed_at !== null) return toWaking("failed");
-  return toWaking(isStart ? "starting" : "stopping");
+  if (status === "succeeded") return toStatus(isStart ? "running" : "stopped");
+  if (job.completed_at !== null) return toStatus("failed");
+  return toStatus(isStart ? "starting" : "stopping");
 };
 
 /**
  * Starts the workspace if it is stopped, and returns its state. Starts it only if its last stop succeeded. Throws 403 or 409 with the
  * reason when this connection may not start it, and whatever error the build is rejected with.
  */
-export const wakeWorkspace = async (ctx: DomainContext, id: string, input: WakeInput): Promise<Waking> => {
+export const wakeWorkspace = async (ctx: DomainContext, id: string, input: WakeInput): Promise<WakeStatus> => {
   const workspace = await ctx.store.get(findWorkspaceAccessRow({ id }));
   if (!workspace) throw notFound();
   const found = await findWakeState(ctx, workspace);
   if (found.state !== "stopped") return found;
   const initiator = await checkWake(ctx, workspace, input);
   const { wakes } = ctx;
-  const started = wakes.get(id) ?? start(ctx, { id, after: found.build_id }, initiator, input.reason);
+  const started = wakes.get(id) ?? startWorkspace(ctx, { id, after: found.build_id }, initiator, input.reason);
   wakes.set(id, started);
   try {
     const build_id = await started;
-    // Another caller has started or changed the workspace.
     if (build_id === undefined)
       return await findWakeState(ctx, (await ctx.store.get(findWorkspaceAccessRow({ id }))) ?? workspace);
     return { state: "starting", build_id };
@@ -76,8 +75,11 @@ export const wakeWorkspace = async (ctx: DomainContext, id: string, input: WakeI
   }
 };
 
-/** `after`: the stop build that was seen, because the workspace may have been started and stopped again while access was checked. */
-const start = async (
+/**
+ * Returns the new build's ID; undefined if another caller has started or changed the workspace. `after` is the stop build that was seen: the
+ * workspace may have been started and stopped again while access was checked.
+ */
+const startWorkspace = async (
   ctx: DomainContext,
   { id, after }: { readonly id: string; readonly after: string },
   initiator: UserCaller,
@@ -95,7 +97,7 @@ const start = async (
   }
 };
 
-/** Returns who starts it. Rejects with 403 for callers who may not, and with 409 when the template or the owner has disabled it. */
+/** Returns the user who starts it. Rejects with 403 for callers who may not, and with 409 when the template or the owner has disabled it. */
 const checkWake = async (
   { store }: DomainContext,
   workspace: WorkspaceAccessRow,
@@ -103,9 +105,9 @@ const checkWake = async (
 ): Promise<UserCaller> => {
   const template = await store.get(findTemplateEvenDeleted({ id: workspace.template_id }));
   const level = (template?.wake_on_connect ?? "off") as WakeLevel;
-  const isPerson = caller !== undefined && canStartStop(caller, workspace);
+  const canStart = caller !== undefined && canStartStop(caller, workspace);
   const isAllowedVisitor = isVisitor && level === "public";
-  if (workspace.owner_id === PREBUILDS_USER_ID || (!isPerson && !isAllowedVisitor)) {
+  if (workspace.owner_id === PREBUILDS_USER_ID || (!canStart && !isAllowedVisitor)) {
     throw forbidden("You may not start this workspace.");
   }
   if (level === "off") {
@@ -114,7 +116,7 @@ const checkWake = async (
     );
   }
   // A visitor starts it on the owner's behalf, if the owner allows it.
-  const initiator = isPerson ? caller : await loadCaller(store, workspace.owner_id);
+  const initiator = canStart ? caller : await loadCaller(store, workspace.owner_id);
   const user = initiator && (await store.get(findUser({ id: initiator.user_id })));
   if (!initiator || !user) throw forbidden("The workspace's owner may not start it now.");
   if (!user.wake_on_connect)

@@ -10,23 +10,23 @@ import { isRepeated } from "./idempotency.ts";
 import { checkUsageLimit } from "./usage-limits.ts";
 
 type Submission = {
-  readonly typed: MessagePart[];
-  readonly asked: CheckedCommand;
+  readonly content: MessagePart[];
+  readonly command: CheckedCommand;
   readonly request_key?: RequestKey | undefined;
 };
 
-/** Returns the content to store after hooks have seen it. Messages that would be rejected are rejected before any hook is called. */
+/** Returns the content to store after hooks have seen it. A message that the chat would reject is rejected before any hook is called. */
 export const admitUserPrompt = async (
   ctx: DomainContext,
   { id, key, owner_id }: ChatAccessRow,
-  { typed, asked, request_key }: Submission,
+  { content, command, request_key }: Submission,
 ): Promise<AdmittedPrompt> => {
-  const unchanged = { content: typed, custom_prompt: null };
+  const unchanged = { content, custom_prompt: null };
   if (await isRepeated(ctx, key, request_key)) return unchanged;
   await checkUsageLimit(ctx, owner_id);
   if (ctx.hooks.isOff) return unchanged;
-  await ctx.chats.ask(id, "check", asked);
+  await ctx.chats.ask(id, "check", command);
   const chat = await ctx.store.get(findChat({ id }));
   if (!chat) throw notFound();
-  return admitPrompt(ctx, { chat, content: typed });
+  return admitPrompt(ctx, { chat, content });
 };

@@ -28,8 +28,8 @@ export const readApprovals = async ({ store, generations }: DomainContext, id: s
 };
 
 /**
- * Rejects with 403 when a key with scopes allows a call that creates a workspace or starts one with parameter values, which the workspace
- * keeps, without the scopes for it. Rejects with 409 when it allows a call that is not waiting for approval.
+ * Rejects with 403 when the scopes of the caller's key do not cover an allowed call: one that creates a workspace, or starts one with
+ * parameter values, which the workspace keeps. Rejects with 409 when an allowed call is not waiting for approval.
  */
 export const requireScopeToAllow = async (
   { store }: Pick<DomainContext, "store">,

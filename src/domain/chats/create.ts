@@ -2,7 +2,7 @@
 import { toFallbackTitle } from "#actors/chat/background/title-text.ts";
 import { admitPrompt } from "#actors/chat/hooks/prompts.ts";
 import { AppError, forbidden, invalidField } from "#base/errors.ts";
-import { uuid } from "#base/ids.ts";
+import { NIL_UUID, uuid } from "#base/ids.ts";
 import type { RequestKey } from "#db/chats/requests.ts";
 import { findWorkspaceAccessRow, type WorkspaceAccessRow } from "#db/workspaces/workspaces.ts";
 import type { Chat, CreateChat } from "#schema/chats/chat.ts";
@@ -143,9 +143,7 @@ export const requireUsableWorkspace = async (
 
 /** A coding agent calls models itself, so it works without a configured model. */
 const chooseModelOrNone = (ctx: DomainContext, id: string | undefined, coding_agent: string | null): string =>
-  coding_agent !== null && id === undefined && !ctx.models.resolve(null) ? NO_MODEL_ID : chooseModel(ctx, id);
-
-const NO_MODEL_ID = "00000000-0000-0000-0000-000000000000";
+  coding_agent !== null && id === undefined && !ctx.models.resolve(null) ? NIL_UUID : chooseModel(ctx, id);
 
 /** Returns the model's ID. Rejects with 400 when there is no model, or none with this ID. */
 export const chooseModel = ({ models }: DomainContext, id: string | undefined): string => {

@@ -53,8 +53,7 @@ export const shouldBecomeDefault = async (
 };
 
 /**
- * Returns the new default when the models matching `isLeaving` are deleted or disabled: the oldest enabled one that responds. Undefined
- * when
+ * Returns the new default when the models matching `isLeaving` are deleted or disabled: the oldest enabled one that responds. Undefined when
  * the default stays, or when none responds; in the latter case there is no default until one responds.
  */
 export const findNextDefault = async (

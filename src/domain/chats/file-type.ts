@@ -52,14 +52,14 @@ const isSvg = (text: string): boolean => {
     const end = text.startsWith("<!--", position) ? "-->" : text.startsWith("<?", position) ? "?>" : "";
     const isDoctype = /^<!doctype/i.test(text.slice(position, position + 9));
     if (end === "" && !isDoctype) return /^<(\w+:)?svg[\s/>]/i.test(text.slice(position, position + 64));
-    const close = isDoctype ? endOfDoctype(text, position) : text.indexOf(end, position);
+    const close = isDoctype ? findDoctypeEnd(text, position) : text.indexOf(end, position);
     if (close < 0) return false;
     position = close + (isDoctype ? 1 : end.length);
   }
 };
 
 /** A doctype may contain declarations in brackets, each with its own `>`. */
-const endOfDoctype = (text: string, from: number): number => {
+const findDoctypeEnd = (text: string, from: number): number => {
   const simple = text.indexOf(">", from);
   const bracket = text.indexOf("[", from);
   if (bracket < 0 || simple < bracket) return simple;

@@ -13,7 +13,7 @@ import { canSeeChat } from "./find.ts";
 
 type NewFile = {
   readonly organization_id: string;
-  /** The content, on disk. Nothing refers to that of a file that is refused, so it is deleted later. */
+  /** The content, on disk. Nothing refers to the content of a rejected file, so it is deleted later. */
   readonly blob: Blob;
   /** From the headers of the upload. */
   readonly content_type: string | null;

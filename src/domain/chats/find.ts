@@ -22,7 +22,7 @@ export const canSeeChat = async (
 ): Promise<boolean> =>
   canUpdateChat(caller, chat) || isSharedWith(store, getRootId(chat), listReaderIds(caller, chat.organization_id));
 
-const getRootId = ({ id, parent_chat_id }: ChatAccessRow): string => parent_chat_id ?? id;
+export const getRootId = ({ id, parent_chat_id }: ChatAccessRow): string => parent_chat_id ?? id;
 
 /** Returns a chat the caller can see. Rejects with 404. */
 export const findVisibleChat = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<ChatAccessRow> => {
@@ -71,12 +71,12 @@ export const readChat = async ({ store, generations, warnings }: DomainContext, 
   if (!view) throw notFound();
   const children: ChatView[] = view.chat.parent_chat_id === null ? await store.all(listChildViews([id])) : [];
   const files = await store.all(listChatFiles({ chat: view.chat.key }));
-  const shown = presentChat(view, children, generations.isWaiting(id), files);
+  const presented = presentChat(view, children, generations.isWaiting(id), files);
   const snapshot = view.context ? await store.get(findSnapshot({ id: view.context.snapshot })) : undefined;
   const context = view.context ? { context: presentContext(view.context, snapshot?.resources) } : {};
   const agent_options = presentAgentOptions((await store.get(findAgentSession({ id })))?.agent_session ?? null);
   return {
-    ...shown,
+    ...presented,
     ...(agent_options.length === 0 ? {} : { agent_options }),
     warnings: [...(await listModelWarnings(store, view.chat)), ...warnings.list(id)],
     ...context,

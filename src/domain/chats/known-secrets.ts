@@ -23,22 +23,22 @@ export const loadKnownSecrets = async (deps: Deps, scope: SecretScope): Promise<
   const { chat_id, owner_id, workspace_id } = scope;
   const workspace = workspace_id === null ? undefined : await store.get(findWorkspaceAccessRow({ id: workspace_id }));
   // A shared workspace has the linked accounts of its own owner.
-  const people = [...new Set([owner_id, ...(workspace ? [workspace.owner_id] : [])])];
-  const [keys, tokens, linked, providers, kept, ssh, variables] = await Promise.all([
-    Promise.all(people.map((user_id) => store.all(listKeyHashes({ user_id })))),
+  const userIds = [...new Set([owner_id, ...(workspace ? [workspace.owner_id] : [])])];
+  const [keys, tokens, accountTokens, providers, savedSecrets, ssh, variables] = await Promise.all([
+    Promise.all(userIds.map((user_id) => store.all(listKeyHashes({ user_id })))),
     workspace_id === null ? [] : store.all(listTokenHashes({ workspace_id })),
-    Promise.all(people.map((user_id) => links.listSecrets(user_id))),
+    Promise.all(userIds.map((user_id) => links.listSecrets(user_id))),
     modelSettings.keys(),
-    Promise.all(people.map((user_id) => openSecrets({ store, encryption }, user_id))),
+    Promise.all(userIds.map((user_id) => openSecrets({ store, encryption }, user_id))),
     workspace === undefined ? [] : listSshKeys(deps, workspace.owner_id),
     workspace_id === null ? [] : loadSensitiveValues(store, encryption, workspace_id).catch(omitUnreadable),
   ]);
   return {
     texts: [
-      ...kept.flat().map(({ value }) => value),
+      ...savedSecrets.flat().map(({ value }) => value),
       ...ssh,
       ...variables,
-      ...linked.flat(),
+      ...accountTokens.flat(),
       ...providers,
       ...tokens.flatMap(({ id }) => [
         makeWorkspaceToken(encryption, id),

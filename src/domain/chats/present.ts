@@ -153,7 +153,6 @@ export const presentQueued = (chat_id: string, queued: QueueItem, compat: boolea
 const presentContent = (content: readonly MessagePart[], compat: boolean): ChatMessagePart[] =>
   content.filter(({ type }) => type !== "hook-context").map((part) => presentPart(part, compat));
 
-// Presents the pull request status of a chat.
 const presentDiffStatus = (chat_id: string, diff: ChatDiffView): DiffStatus => ({
   chat_id,
   ...(diff.url ? { url: diff.url } : {}),

@@ -1,5 +1,5 @@
-// Decides whether a chat's turn may continue: its owner must be able to begin it now. A turn can run for hours without its owner, so this
-// is checked before each model call and each tool call, and before a queued message begins the next one (rule CH-51).
+// Decides whether a chat's turn may continue: only while its owner could start it. A turn can run for hours without its owner, so this is
+// checked before each model call and each tool call, and before a queued message starts the next turn (rule CH-51).
 import { findLastPromptTime, findOwnerStanding } from "#db/chats/owner-standing.ts";
 import { readMemberships } from "#db/users/members.ts";
 import type { DomainContext } from "../context.ts";
@@ -16,12 +16,12 @@ const findStanding = ({ store }: Pick<Deps, "store">, chat_id: string) => store.
  */
 export const findOwnerRefusal = async (deps: Deps, chat_id: string): Promise<string | undefined> => {
   const standing = await findStanding(deps, chat_id);
-  return standing && refuseOwner(deps, standing);
+  return standing && explainOwnerRefusal(deps, standing);
 };
 
 /**
- * Returns why the chat's turn must not continue, as a sentence. `prompted_at`: when the turn was asked for; by default, the time of the
- * last message that a person wrote.
+ * Returns why the chat's turn must not continue, as a sentence. `prompted_at` is the time of the turn's prompt; by default, of the last
+ * message that a person wrote.
  */
 export const findTurnRefusal = async (
   deps: Deps,
@@ -30,10 +30,10 @@ export const findTurnRefusal = async (
 ): Promise<string | undefined> => {
   const standing = await findStanding(deps, chat_id);
   if (!standing) return undefined;
-  return (await refuseOwner(deps, standing)) ?? (await refuseEarlierTurn(deps, standing, prompted_at));
+  return (await explainOwnerRefusal(deps, standing)) ?? (await explainPasswordReset(deps, standing, prompted_at));
 };
 
-const refuseOwner = async ({ store, config }: Deps, owner: Standing): Promise<string | undefined> => {
+const explainOwnerRefusal = async ({ store, config }: Deps, owner: Standing): Promise<string | undefined> => {
   if (owner.deleted) return "The account of this chat's owner was deleted.";
   if (owner.status === "suspended") return "The account of this chat's owner is suspended.";
   if (!owner.is_member) return "The owner of this chat is not a member of its organization anymore.";
@@ -44,13 +44,13 @@ const refuseOwner = async ({ store, config }: Deps, owner: Standing): Promise<st
   return isMissing ? "The owner of this chat must set up a second factor first." : undefined;
 };
 
-const refuseEarlierTurn = async (
+const explainPasswordReset = async (
   { store }: Deps,
   { key, password_reset_at }: Standing,
   prompted_at: number | undefined,
 ): Promise<string | undefined> => {
   if (password_reset_at === null) return undefined;
-  const begun_at = prompted_at ?? (await store.get(findLastPromptTime({ chat: key })))?.created_at ?? 0;
-  if (begun_at > password_reset_at) return undefined;
+  const promptTime = prompted_at ?? (await store.get(findLastPromptTime({ chat: key })))?.created_at ?? 0;
+  if (promptTime > password_reset_at) return undefined;
   return "The password of this chat's owner was reset after the last message. Send a message to continue.";
 };

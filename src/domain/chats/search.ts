@@ -18,7 +18,7 @@ import type { Store } from "#db/engine/store.ts";
 const MAX_WORDS = 100;
 const EXCLUSIVE_KEYS = ["title", "pr_title", "pr"] as const;
 
-/** Returns the search for the index; undefined if none exists. Records mistakes. */
+/** Returns the index search for `search:`; undefined if the query has none. Adds mistakes to the query's problems. */
 export const toSearch = (query: SearchQuery): Matching | undefined => {
   if (!query.has("search")) return undefined;
   const text = query.text("search")?.trim() ?? "";
@@ -61,6 +61,7 @@ export const searchChats = async (
   search: Matching,
   page: ChatPage,
 ): Promise<string[]> => {
+  // A single null means that there are many hits.
   const fewHits = await store.scan(searchFewHits(filter, search, page));
   if (fewHits[0] !== null) return fewHits as string[];
   return (await searchTop(store, filter, search, page)) ?? store.scan(searchAllHits(filter, search, page));

@@ -54,10 +54,10 @@ const loadDefaultPermissions = async (deps: Deps, chat: NewChat): Promise<ChatPe
   const userDefault = await readUserChatSetting(store, chat.owner_id, "permissions");
   if (userDefault !== null) return userDefault;
   const permissions = await readChatSetting(store, "permissions");
-  return (await startsAsking(deps, chat)) ? requireAsking(permissions) : permissions;
+  return (await mustAsk(deps, chat)) ? requireAsking(permissions) : permissions;
 };
 
-const startsAsking = async (
+const mustAsk = async (
   { store, config }: Deps,
   { owner_id, client_type, workspace_id, is_application = false }: NewChat,
 ): Promise<boolean> => {
@@ -68,7 +68,7 @@ const startsAsking = async (
   return canHaveLocal(config, (await store.get(findUser({ id: owner_id })))?.roles ?? []);
 };
 
-/** Returns whether a chat that gets this workspace now must ask from now on, like one that starts there. */
+/** Returns whether a chat must ask from now on because it gets this workspace, like a chat that starts in it. */
 export const shouldAskIn = async (
   store: Store,
   { owner_id, client_type }: Pick<NewChat, "owner_id" | "client_type">,

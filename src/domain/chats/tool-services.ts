@@ -34,7 +34,7 @@ import { loadKnownSecrets } from "./known-secrets.ts";
 import { findTurnRefusal } from "./refusal.ts";
 import { shouldAskIn } from "./starting-permissions.ts";
 
-const PAGE = 10;
+const PAGE_SIZE = 10;
 /** Timeout for a tool that waits for a workspace. */
 const WAIT_TIMEOUT_MS = 20 * 60_000;
 const POLL_INTERVAL_MS = 250;
@@ -61,7 +61,7 @@ export class ChatToolServices implements ToolServices {
   async canUseWorkspace(): Promise<boolean> {
     const { store } = this.#ctx;
     const id = this.#scope.workspace_id;
-    const owner = await this.#owner();
+    const owner = await this.#loadOwner();
     const workspace = id === null ? undefined : await store.get(findWorkspaceAccessRow({ id }));
     return owner !== undefined && workspace !== undefined && canUseWorkspace(owner, workspace);
   }
@@ -79,7 +79,7 @@ export class ChatToolServices implements ToolServices {
   }
 
   async listTemplates(query: string, page: number): Promise<ToolResult> {
-    const rows = await searchTemplates(this.#ctx, await this.#caller(), "", this.#scope.organization_id);
+    const rows = await searchTemplates(this.#ctx, await this.#loadCaller(), "", this.#scope.organization_id);
     const searched = query.trim().toLowerCase();
     const matching = rows.filter(
       ({ template: { name, display_name, description, deprecation_message } }) =>
@@ -87,7 +87,7 @@ export class ChatToolServices implements ToolServices {
         [name, display_name, description].some((text) => text.toLowerCase().includes(searched)),
     );
     const [first] = [...matching].sort((a, b) => b.use.active_user_count - a.use.active_user_count);
-    const shown = matching.slice((page - 1) * PAGE, page * PAGE);
+    const shown = matching.slice((page - 1) * PAGE_SIZE, page * PAGE_SIZE);
     return {
       templates: shown.map(({ template: { id, name, display_name, description }, use }) => ({
         id,
@@ -97,7 +97,7 @@ export class ChatToolServices implements ToolServices {
         active_user_count: use.active_user_count,
       })),
       page,
-      total_pages: Math.ceil(matching.length / PAGE),
+      total_pages: Math.ceil(matching.length / PAGE_SIZE),
       count: matching.length,
       ...(first ? { recommended_template_id: first.template.id } : {}),
       next_step: first
@@ -108,7 +108,7 @@ export class ChatToolServices implements ToolServices {
 
   async readTemplate(id: string): Promise<ToolResult> {
     const { store } = this.#ctx;
-    const caller = await this.#caller();
+    const caller = await this.#loadCaller();
     const { template } = await loadTemplate(this.#ctx, id, caller);
     const version = canUseTemplate(caller, template) ? await loadVersion(store, template.active_version_id) : undefined;
     if (!version) throw new ToolError("There is no such template.");
@@ -138,8 +138,8 @@ export class ChatToolServices implements ToolServices {
 
   async createWorkspace(input: WorkspaceInput, signal: AbortSignal): Promise<ToolResult> {
     const { store, chats } = this.#ctx;
-    const caller = await this.#caller();
-    const boundWorkspace = this.#scope.workspace_id === null ? undefined : await this.#workspace(caller);
+    const caller = await this.#loadCaller();
+    const boundWorkspace = this.#scope.workspace_id === null ? undefined : await this.#loadWorkspace(caller);
     if (boundWorkspace && boundWorkspace.latest_build.status !== "deleted") {
       return { ...(await this.#waitUntilReady(boundWorkspace.id, caller, signal)), created: false, existing: true };
     }
@@ -158,10 +158,10 @@ export class ChatToolServices implements ToolServices {
   }
 
   async startWorkspace(parameters: Readonly<Record<string, string>>, signal: AbortSignal): Promise<ToolResult> {
-    const caller = await this.#caller();
+    const caller = await this.#loadCaller();
     const workspace = await this.#waitUntilSettled(caller, signal);
     const isUnchanged = workspace.latest_build.status === "running" && Object.keys(parameters).length === 0;
-    const isRunning = isUnchanged && (await this.#recovers(workspace, caller, signal));
+    const isRunning = isUnchanged && (await this.#isAliveAfterRestart(workspace, caller, signal));
     if (!isRunning) {
       const rich_parameter_values = toParameterValues(parameters);
       const body = { transition: "start", rich_parameter_values } as const;
@@ -173,7 +173,7 @@ export class ChatToolServices implements ToolServices {
   }
 
   async wakeWorkspace(signal: AbortSignal): Promise<void> {
-    const caller = await this.#caller();
+    const caller = await this.#loadCaller();
     const { id, name } = await this.#waitUntilSettled(caller, signal);
     try {
       const { state } = await wakeWorkspace(this.#ctx, id, { caller });
@@ -186,7 +186,7 @@ export class ChatToolServices implements ToolServices {
   }
 
   async stopWorkspace(signal: AbortSignal): Promise<ToolResult> {
-    const caller = await this.#caller();
+    const caller = await this.#loadCaller();
     const workspace = await this.#waitUntilSettled(caller, signal);
     if (workspace.latest_build.status !== "stopped") {
       await createBuild(this.#ctx, workspace.id, { transition: "stop" }, caller);
@@ -211,16 +211,13 @@ export class ChatToolServices implements ToolServices {
     return template && provisioners.get(template.provisioner)?.getRestartAttempt?.(workspace_id);
   }
 
-  /** Returns false when the agent is dead. One that the provisioner is restarting gets a few seconds. */
-  async #recovers(workspace: Workspace, caller: UserCaller, signal: AbortSignal): Promise<boolean> {
+  /** Returns whether the agent is alive. Waits a few seconds for one that the provisioner is restarting. */
+  async #isAliveAfterRestart(workspace: Workspace, caller: UserCaller, signal: AbortSignal): Promise<boolean> {
     if (!isDead(workspace)) return true;
     if ((await this.#getRestartAttempt(workspace.id)) === undefined) return false;
     const deadline = this.#ctx.clock.monotonic() + RESTART_TIMEOUT_MS;
-    const current = await this.#waitUntil(
-      ...([workspace.id, caller, signal] as const),
-      (one) => !isDead(one) || this.#ctx.clock.monotonic() > deadline,
-    );
-    return !isDead(current);
+    const isDone = (one: Workspace): boolean => !isDead(one) || this.#ctx.clock.monotonic() > deadline;
+    return !isDead(await this.#waitUntil(workspace.id, caller, signal, isDone));
   }
 
   async storeFile({ name, media_type, bytes, number = 0 }: StoredFile): Promise<string> {
@@ -263,14 +260,16 @@ export class ChatToolServices implements ToolServices {
 
   /** Waits until the workspace's agent is ready. Throws `ToolError` when its build fails. */
   async #waitUntilReady(id: string, caller: UserCaller, signal: AbortSignal): Promise<ToolResult> {
-    const isReady = ({ latest_build }: Workspace): boolean => {
-      if (TRANSITIONAL_STATUSES.has(latest_build.status)) return false;
-      const agent = latest_build.resources.flatMap(({ agents }) => agents)[0];
-      return !agent || latest_build.status !== "running" || !STARTING_STATES.has(agent.lifecycle_state);
+    const isReady = (workspace: Workspace): boolean => {
+      const { status } = workspace.latest_build;
+      if (TRANSITIONAL_STATUSES.has(status)) return false;
+      const agent = getFirstAgent(workspace);
+      return !agent || status !== "running" || !STARTING_STATES.has(agent.lifecycle_state);
     };
-    const { name, latest_build } = await this.#waitUntil(id, caller, signal, isReady);
+    const workspace = await this.#waitUntil(id, caller, signal, isReady);
+    const { name, latest_build } = workspace;
     if (latest_build.status !== "running") throw buildFailed(name, latest_build.status);
-    const agent = latest_build.resources.flatMap(({ agents }) => agents)[0];
+    const agent = getFirstAgent(workspace);
     return {
       workspace_name: name,
       workspace_id: id,
@@ -281,7 +280,7 @@ export class ChatToolServices implements ToolServices {
 
   /** Returns the chat's workspace once it has no active build. */
   async #waitUntilSettled(caller: UserCaller, signal: AbortSignal): Promise<Workspace> {
-    const { id } = await this.#workspace(caller);
+    const { id } = await this.#loadWorkspace(caller);
     return this.#waitUntil(id, caller, signal, ({ latest_build }) => !TRANSITIONAL_STATUSES.has(latest_build.status));
   }
 
@@ -304,7 +303,7 @@ export class ChatToolServices implements ToolServices {
     }
   }
 
-  async #workspace(caller: UserCaller): Promise<Workspace> {
+  async #loadWorkspace(caller: UserCaller): Promise<Workspace> {
     const id = this.#scope.workspace_id;
     if (id === null) throw new ToolError("This chat is not bound to a workspace.");
     const access = await this.#ctx.store.get(findWorkspaceAccessRow({ id }));
@@ -314,21 +313,23 @@ export class ChatToolServices implements ToolServices {
     return workspace;
   }
 
-  async #caller(): Promise<UserCaller> {
-    const owner = await this.#owner();
+  async #loadCaller(): Promise<UserCaller> {
+    const owner = await this.#loadOwner();
     if (owner) return owner;
     throw new ToolError("The account of this chat's owner is suspended or was deleted.");
   }
 
-  #owner(): Promise<UserCaller | undefined> {
+  #loadOwner(): Promise<UserCaller | undefined> {
     return loadCaller(this.#ctx.store, this.#scope.owner_id);
   }
 }
 
+const getFirstAgent = ({ latest_build }: Workspace) => latest_build.resources.flatMap(({ agents }) => agents)[0];
+
 /** Returns whether the agent has disconnected, or has not connected in time. */
-const isDead = ({ latest_build }: Workspace): boolean => {
-  const agent = latest_build.resources.flatMap(({ agents }) => agents)[0];
-  return agent?.status === "disconnected" || agent?.status === "timeout";
+const isDead = (workspace: Workspace): boolean => {
+  const status = getFirstAgent(workspace)?.status;
+  return status === "disconnected" || status === "timeout";
 };
 
 async function* asStream(bytes: Uint8Array): AsyncGenerator<Uint8Array> {

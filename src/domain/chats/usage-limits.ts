@@ -28,8 +28,8 @@ import { loadOrganization } from "../organizations/find.ts";
 import { findUserInPath } from "../users/find.ts";
 
 /**
- * Rejects with 409, the spending, the limit and the time of the reset. If the spending cannot be read, nothing may be spent and this throws
- * too.
+ * Rejects with 409 when the limit is reached, with the spending, the limit and the time of the reset. If the spending cannot be read,
+ * nothing may be spent, so this throws, too.
  */
 export const checkUsageLimit = async (ctx: DomainContext, user_id: string): Promise<void> => {
   const exceeded = await findExceededLimit(ctx, user_id);
@@ -43,7 +43,7 @@ export const checkUsageLimit = async (ctx: DomainContext, user_id: string): Prom
 };
 
 /** Returns a user's limit and spending in the current period. */
-export const usageLimitStatus = async (ctx: DomainContext, user_id: string): Promise<UsageLimitStatus> => {
+export const loadUsageLimitStatus = async (ctx: DomainContext, user_id: string): Promise<UsageLimitStatus> => {
   const { period, limit, spent, from, to } = await loadSpending(ctx, user_id);
   return {
     is_limited: limit !== null,
@@ -60,7 +60,7 @@ const checkAdmin = (caller: UserCaller): void => {
 };
 
 /** Returns all limits. Rejects with 403. */
-export const usageLimits = async (
+export const loadUsageLimits = async (
   { store, modelSettings }: DomainContext,
   caller: UserCaller,
 ): Promise<UsageLimits> => {
@@ -73,12 +73,12 @@ export const usageLimits = async (
   });
   const users = (await listLimits(store, "user")).map(async ({ id, micros }) => {
     const user = await store.get(findUser({ id }));
-    const shown = user && { user_id: id, username: user.username, name: user.name, avatar_url: user.avatar_url };
-    return shown ? [{ ...shown, spend_limit_micros: micros }] : [];
+    const fields = user && { user_id: id, username: user.username, name: user.name, avatar_url: user.avatar_url };
+    return fields ? [{ ...fields, spend_limit_micros: micros }] : [];
   });
   const groups = (await listLimits(store, "group")).map(async ({ id, micros }) => {
-    const shown = await presentGroupName(store, id);
-    return shown ? [{ ...shown, spend_limit_micros: micros }] : [];
+    const fields = await presentGroupName(store, id);
+    return fields ? [{ ...fields, spend_limit_micros: micros }] : [];
   });
   return {
     ...limit,
@@ -89,7 +89,7 @@ export const usageLimits = async (
   };
 };
 
-/** An organization is shown under its own name: the limit of each of its members. */
+/** The group of all members is shown under its organization's name. */
 const presentGroupName = async (store: Store, id: string) => {
   const group = await store.get(findGroup({ id }));
   if (group && group.organization_id !== id) {
@@ -148,7 +148,7 @@ export const setLimit = async (
     owner === "user" ? await findUserTarget(store, named, caller) : await findGroupTarget(store, named, caller);
   const before = await readLimit(store, owner, id);
   if (micros === undefined && before === undefined) throw notFound();
-  const limit = (spend_limit_micros: number | undefined) =>
+  const toLimitFields = (spend_limit_micros: number | undefined) =>
     spend_limit_micros === undefined ? undefined : { spend_limit_micros };
   const base = { now: clock.now(), action: "write", resource_id: id, target: "usage_limit" } as const;
   const ownerFields =
@@ -157,7 +157,7 @@ export const setLimit = async (
       : ({ resource_type: "chat_settings", organization_id } as const);
   await store.commit([
     micros === undefined ? deleteLimit(owner, id) : upsertLimit(owner, id, micros),
-    insertAudit({ ...base, ...ownerFields, before: limit(before), after: limit(micros) }),
+    insertAudit({ ...base, ...ownerFields, before: toLimitFields(before), after: toLimitFields(micros) }),
   ]);
   await resumeLimitedChats(ctx);
 };

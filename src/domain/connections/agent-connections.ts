@@ -1,6 +1,6 @@
 // Records connections that agents report: SSH sessions, editors and terminals over the private network, and ports of Slipway's own daemon.
-// The user is identified by the peer with this address and a tunnel to this agent; an address claimed by two peers identifies no one (rule
-// CG-4).
+// A connection is attributed to the user whose network peer has the reported address and a tunnel to the agent. If two peers claim the
+// address, the user is unknown (rule CG-4).
 import type { ConnectionType } from "#schema/connections.ts";
 import type { DomainContext } from "../context.ts";
 import type { ConnectedBy } from "./log.ts";

@@ -13,10 +13,10 @@ import { hasScope } from "#schema/users/scopes.ts";
 import * as access from "../access.ts";
 
 const MAX_CHECKS = 200;
-/** The response repeats the names. */
+/** The response repeats the names, so they must be short and printable. */
 const NAME = /^[^\p{Cc}\p{Zl}\p{Zp}]{0,200}$/u;
 
-/** The relevant data of the resource: owner and organization. Without an organization, it means all of them. */
+/** What a check knows about its resource. Without an organization, the check is about all organizations. */
 type CheckedResource = {
   readonly owner: string | undefined;
   readonly organization: string | undefined;
@@ -26,15 +26,13 @@ type CheckedResource = {
 type Rule = (caller: UserCaller, resource: CheckedResource) => boolean | Promise<boolean>;
 type Rules = Readonly<Record<string, Rule>>;
 
-const NO_ORGANIZATION = "";
+const UNKNOWN_ID = "";
 
-/**
- * Returns the workspace if its ID is given. A missing one is treated as having no owner, so that the answer does not reveal which exist.
- */
+/** Returns the workspace if its ID is given. A missing one is treated as having no owner, so that the answer does not reveal which exist. */
 const resolveWorkspace = async (resource: CheckedResource): Promise<access.WorkspaceTarget | undefined> => {
-  const { store, id, owner = NO_ORGANIZATION, organization = NO_ORGANIZATION } = resource;
+  const { store, id, owner = UNKNOWN_ID, organization = UNKNOWN_ID } = resource;
   if (id !== undefined) return store.get(findWorkspace({ id }));
-  return { id: NO_ORGANIZATION, owner_id: owner, organization_id: organization, user_acl: {}, group_acl: {} };
+  return { id: UNKNOWN_ID, owner_id: owner, organization_id: organization, user_acl: {}, group_acl: {} };
 };
 
 const workspaceRule =
@@ -46,7 +44,7 @@ const workspaceRule =
 
 const organizationRule =
   (isAllowed: (caller: UserCaller, organization: string) => boolean): Rule =>
-  (caller, { organization = NO_ORGANIZATION }) =>
+  (caller, { organization = UNKNOWN_ID }) =>
     isAllowed(caller, organization);
 
 /** Checks the template if its ID is given, or else all of an organization. */
@@ -55,7 +53,7 @@ const templateRule =
     isAllowed: (caller: UserCaller, template: access.TemplateTarget) => boolean,
     isAllowedForAll: (caller: UserCaller, organization: string) => boolean,
   ): Rule =>
-  async (caller, { store, id, organization = NO_ORGANIZATION }) => {
+  async (caller, { store, id, organization = UNKNOWN_ID }) => {
     if (id === undefined) return isAllowedForAll(caller, organization);
     const template = await store.get(findTemplate({ id }));
     return template !== undefined && isAllowed(caller, template);
@@ -82,7 +80,7 @@ const forSiteOwner: Rule = (caller) => access.isOwner(caller);
 const toCrudRules = (rule: Rule): Rules => ({ create: rule, read: rule, update: rule, delete: rule });
 
 const WORKSPACE: Rules = {
-  create: (caller, { owner = NO_ORGANIZATION, organization = NO_ORGANIZATION }) =>
+  create: (caller, { owner = UNKNOWN_ID, organization = UNKNOWN_ID }) =>
     access.canCreateWorkspaceFor(caller, organization, owner || caller.user_id),
   read: workspaceRule(access.canSeeWorkspace),
   update: workspaceRule(access.canUpdateWorkspace),

@@ -59,7 +59,10 @@ const auditLink = ({ before, after }: { before?: LinkKey | undefined; after?: Li
   });
 };
 
-/** Anyone between the workspace and the host would read the token. A generic account without a base URL may have a pattern that names http. */
+/**
+ * Returns whether the URL would get the token unencrypted although the provider's own host has TLS. A generic provider without a base URL
+ * may allow this with a pattern that names http.
+ */
 const isWithoutTls = (url: string, { base_url, token_url, pattern }: Provider): boolean =>
   /^http:/i.test(url) &&
   (base_url === ""
@@ -159,10 +162,7 @@ export class Links {
     return next?.failure === "" ? this.#open(next) : undefined;
   }
 
-  /**
-   * Returns the decrypted tokens of all accounts the user has linked, and further data with them, valid or not; unreadable ones are left
-   * out.
-   */
+  /** Returns the decrypted tokens of all accounts the user has linked, valid or not. Accounts that cannot be decrypted are left out. */
   async listSecrets(user_id: string): Promise<string[]> {
     const rows = await this.#options.store.all(listLinks({ user_id }));
     return rows.flatMap((row) => {
@@ -215,7 +215,7 @@ export class Links {
   async #find(user_id: string, provider: Provider): Promise<LinkRow | undefined> {
     const row = await this.#options.store.get(findLink({ user_id, provider_id: provider.id }));
     if (!row || provider.place === undefined) return row;
-    // Links of versions without places have none.
+    // Links stored by earlier versions have no place.
     const { place = provider.place } = this.#openAll(row);
     return place === provider.place ? row : undefined;
   }
@@ -231,7 +231,7 @@ export class Links {
     if (running) return running;
     const { user_id, provider_id, version } = row;
     const refreshed = this.#options.refreshRemotely?.({ user_id, provider_id, version });
-    // The result is stored for all waiting callers: the provider no longer accepts the previous token.
+    // Not canceled with this request, because others wait for the result: the provider no longer accepts the previous token.
     const work = refreshed
       ? this.#waitForRefresh(refreshed, row, provider)
       : runOutsideRequest(() => this.#refresh(row, provider));

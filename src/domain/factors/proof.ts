@@ -40,7 +40,7 @@ export const requireOwnKey = async (
   if (key?.login_type === GRANTED) throw forbidden(`An application cannot ${action}.`);
 };
 
-/** Rejects with 403 for an application, and for a key with scopes: access that it gives to others is worth more than the key. */
+/** Rejects with 403 for an application, and for a key with scopes, because the access that it gives to others could exceed its own. */
 export const requireFullAccess = async (
   ctx: Pick<DomainContext, "store">,
   caller: UserCaller,

@@ -123,7 +123,7 @@ export class SecondFactors {
     return findStep(secret, normalizeCode(code), this.#deps.clock.now());
   }
 
-  /** `step` is that of the code that proved the app works. The batch fails as `constraint` when there is already an app. */
+  /** `step` is the time step of the code that confirmed the app. The batch fails as `constraint` when there is already an app. */
   addTotp(user: Person, secret: string, step: number): Statement[] {
     const now = this.#deps.clock.now();
     const sealed_secret = this.#deps.encryption.seal(secret, totpContext(user.id));

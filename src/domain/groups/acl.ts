@@ -9,7 +9,7 @@ import { EVERYONE } from "#schema/workspaces/acl.ts";
 /** ID to new role; an empty string removes it. */
 export type RoleChanges<R extends string> = Readonly<Record<string, R | "">>;
 
-/** Returns the requested changes with IDs in lower case; records invalid IDs and roles. */
+/** Returns the requested changes with IDs in lower case; adds invalid IDs and roles to `problems`. */
 export const readRoleChanges = <R extends string>(
   field: string,
   input: Readonly<Record<string, string>> = {},
@@ -27,7 +27,7 @@ export const readRoleChanges = <R extends string>(
   return changes;
 };
 
-/** Records IDs that should get a role but are not groups of this organization. */
+/** Adds IDs to `problems` that should get a role but are not groups of this organization. */
 export const checkGroups = async (
   store: Pick<Store, "get">,
   organization_id: string,

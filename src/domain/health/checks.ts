@@ -40,8 +40,8 @@ const checkTerraform = async (
       detail: `Terraform templates are not available: ${found}`,
     };
   }
-  const isServed = (getOwnBinary() ?? agent_binary ?? agent_binaries) !== undefined;
   // Workspaces download this program from the server.
+  const isServed = (getOwnBinary() ?? agent_binary ?? agent_binaries) !== undefined;
   const hint = isServed
     ? ""
     : "; this server runs from source, so agents have no program to fetch: `bun run build` makes one for the setting agent_binary";
@@ -107,22 +107,17 @@ export const examine = async (config: Config, clock: Clock, quick: boolean, env:
   if (!existsSync(data_dir)) return [folder, ...(await checkPorts(config, false)), checkClock(clock, 0), ...findings];
   if (folder.status === "wrong") return [folder];
   const isRunning = isInUse(data_dir);
-  const running: Finding = {
-    name: "server",
-    status: "ok",
-    detail: isRunning ? "runs on this data directory" : "does not run",
-  };
   // A node's data directory contains only copies.
   if (database_url !== undefined) return [folder, checkDiskSpace(data_dir), checkClock(clock, 0), ...findings];
   return [
-    ...[
-      folder,
-      checkDiskSpace(data_dir),
-      await checkEncryptionKey(data_dir),
-      running,
-      ...(await checkDatabase(data_dir, clock, quick)),
-    ],
-    ...[...(await checkPorts(config, isRunning)), ...checkBackups(config, clock), ...findings],
+    folder,
+    checkDiskSpace(data_dir),
+    await checkEncryptionKey(data_dir),
+    { name: "server", status: "ok", detail: isRunning ? "runs on this data directory" : "does not run" },
+    ...(await checkDatabase(data_dir, clock, quick)),
+    ...(await checkPorts(config, isRunning)),
+    ...checkBackups(config, clock),
+    ...findings,
   ];
 };
 
@@ -362,7 +357,7 @@ const checkExposure = (config: Config): Finding[] => {
   return found;
 };
 
-// Checks whether apps and ports have their own hosts: without them, most apps stay blank, and people should know before they try.
+/** Checks whether apps and ports have their own hosts. Without them, most apps stay blank, and people should know before they try. */
 const checkAppHosts = (config: Config): Finding => {
   const name = "app hosts";
   const hosts = makeAppHosts({ config, accessUrl: getAccessUrl(config, config.address.port) });

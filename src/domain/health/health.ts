@@ -28,6 +28,7 @@ const checkPrebuilds = (problems: readonly PrebuildProblem[]): Finding[] =>
   }));
 
 const REPORT_TTL_MS = 60_000;
+const MIN_INTERVAL_MS = 1_000;
 const RESPONSE_TIMEOUT_MS = 5_000;
 const READ_COUNT = 5;
 const SETTING = "health_dismissed";
@@ -48,21 +49,17 @@ export type HealthDeps = {
 export class Health {
   readonly #deps: HealthDeps;
   #measurements: Promise<Measurements> | undefined;
-  #freshUntil = 0;
+  #checkedAt = 0;
 
   constructor(deps: HealthDeps) {
     this.#deps = deps;
   }
 
-  /** `force`: checks again although the last check is recent; concurrent callers share one check. */
+  /** With `force`, checks again unless the last check began within the last second. Concurrent callers share one check. */
   async report(force: boolean): Promise<HealthReport> {
     const now = this.#deps.clock.now();
-    if (
-      this.#measurements === undefined ||
-      now >= this.#freshUntil ||
-      (force && now >= this.#freshUntil - REPORT_TTL_MS + 1_000)
-    ) {
-      this.#freshUntil = now + REPORT_TTL_MS;
+    if (this.#measurements === undefined || now - this.#checkedAt >= (force ? MIN_INTERVAL_MS : REPORT_TTL_MS)) {
+      this.#checkedAt = now;
       const measurements = this.#examine();
       this.#measurements = measurements;
       measurements.catch(() => {

@@ -63,4 +63,4 @@ export const checkHomeBackups = ({ workspaces }: HomeBackupReport): Finding[] =>
   return [{ name, status: "wrong", detail: `${named.join(" ")}${more}` }];
 };
 
-const isInside = (folder: string, url: string): boolean => `${resolve(folder)}/`.startsWith(`${resolve(url)}/`);
+const isInside = (folder: string, parent: string): boolean => `${resolve(folder)}/`.startsWith(`${resolve(parent)}/`);

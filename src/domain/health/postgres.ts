@@ -42,14 +42,15 @@ const checkNodes = ({ view, parts }: PostgresInspection): Finding[] => {
   if (!view) return [];
   if (parts) return [checkMembers(view.members, parts)];
   const silent = view.nodes.filter(({ silent_ms }) => silent_ms > SILENCE_TIMEOUT_MS).map(({ id }) => id);
-  const spares = view.nodes.length - silent.length - (view.active ? 1 : 0);
+  const standbyCount = view.nodes.length - silent.length - (view.active ? 1 : 0);
   const active: Finding = view.active
     ? { name: "active node", status: "ok", detail: `${view.active.id}, ${view.active.version}` }
     : { name: "active node", status: "warn", detail: "no node is active" };
-  const detail = [`${spares} stand by`, ...(silent.length > 0 ? [`no heartbeat from ${silent.join(", ")}`] : [])].join(
-    "; ",
-  );
-  return [active, { name: "spare nodes", status: silent.length > 0 || spares < 1 ? "warn" : "ok", detail }];
+  const detail = [
+    `${standbyCount} stand by`,
+    ...(silent.length > 0 ? [`no heartbeat from ${silent.join(", ")}`] : []),
+  ].join("; ");
+  return [active, { name: "spare nodes", status: silent.length > 0 || standbyCount < 1 ? "warn" : "ok", detail }];
 };
 
 /** When all nodes are active, none stands by. */

@@ -16,7 +16,7 @@ const NO_USAGE = { users: 0, chats: 0, ...ZERO_SPEND };
 const sumTokens = (sums: SpendFigures): number =>
   sums.input_tokens + sums.output_tokens + sums.cache_read_tokens + sums.cache_creation_tokens;
 
-const add = (a: SpendFigures, b: SpendFigures): SpendFigures => {
+const addFigures = (a: SpendFigures, b: SpendFigures): SpendFigures => {
   const names = Object.keys(ZERO_SPEND) as (keyof SpendFigures)[];
   return Object.fromEntries(names.map((name) => [name, a[name] + b[name]])) as unknown as SpendFigures;
 };
@@ -48,7 +48,7 @@ export const loadChatInsights = async (
       model,
       display_name,
       intervals,
-      ...add(found ?? ZERO_SPEND, sums),
+      ...addFigures(found ?? ZERO_SPEND, sums),
     });
   }
   return {

@@ -50,9 +50,9 @@ export const invitePeople = async (ctx: DomainContext, caller: UserCaller, input
   const { store, clock, mailer } = ctx;
   requireInviter(caller);
   await requireOwnKey(ctx, caller, "invite people");
-  const { organization, gift } = await checkRequest(ctx, caller, input);
-  requireGrantable(caller, gift);
-  if (hasRoles(gift)) await requireFullAccess(ctx, caller, "give roles");
+  const { organization, grant } = await checkRequest(ctx, caller, input);
+  requireGrantable(caller, grant);
+  if (hasRoles(grant)) await requireFullAccess(ctx, caller, "give roles");
   const now = clock.now();
   const { people, skipped, replaced } = await splitNewcomers(ctx, input.people);
   const pending = (await store.get(countInvitations()))?.count ?? 0;
@@ -66,7 +66,7 @@ export const invitePeople = async (ctx: DomainContext, caller: UserCaller, input
       email,
       name: name.trim(),
       token_hash: link.token_hash,
-      ...gift,
+      ...grant,
       invited_by: caller.user_id,
       created_at: now,
       expires_at: now + INVITATION_TTL_MS,
@@ -99,10 +99,14 @@ export const invitePeople = async (ctx: DomainContext, caller: UserCaller, input
 
 const hasRoles = ({ roles, organization_roles }: Grant): boolean => roles.length + organization_roles.length > 0;
 
-const presentNew = (ctx: DomainContext, { row, token, inviter }: Outgoing, organization: string, withLink: boolean) => {
+const presentNew = (
+  ctx: DomainContext,
+  { row, token, inviter }: Outgoing,
+  organization: string,
+  withLink: boolean,
+): NewInvitation => {
   const invitation = presentInvitation(row, { inviter, organization }, ctx.clock.now());
-  const created: NewInvitation = withLink ? { invitation, link: toLink(ctx, token) } : { invitation };
-  return created;
+  return withLink ? { invitation, link: toLink(ctx, token) } : { invitation };
 };
 
 /** Returns the validated request. Rejects with 400 and names the field. */
@@ -110,7 +114,7 @@ const checkRequest = async (
   { store }: DomainContext,
   caller: UserCaller,
   input: InviteRequest,
-): Promise<{ organization: OrganizationRow; gift: Grant }> => {
+): Promise<{ organization: OrganizationRow; grant: Grant }> => {
   const requested = input.organization_id?.toLowerCase();
   const organization =
     requested === undefined
@@ -127,13 +131,13 @@ const checkRequest = async (
       throw invalidField(`group_ids[${index}]`, "is not a group of this organization");
     }
   }
-  const gift = {
+  const grant = {
     roles: checkSiteRoles(input.roles ?? []),
     organization_id: organization.id,
     organization_roles: checkOrganizationRoles(input.organization_roles ?? []),
     group_ids,
   };
-  return { organization, gift };
+  return { organization, grant };
 };
 
 type Newcomers = {
@@ -222,7 +226,7 @@ export const resendInvitation = async (
   const row = { ...before, ...patch };
   await ctx.store.commit([
     updateInvitation(row.id, patch, { expect: 1 }),
-    writeAuditEntry(row, { now, action: "write", before: before, after: row, additional: { sent: isMailed } }),
+    writeAuditEntry(row, { now, action: "write", before, after: row, additional: { sent: isMailed } }),
   ]);
   const outgoing = { row, token, inviter: caller.username };
   if (isMailed) sendLinks(ctx, [outgoing]);
@@ -241,7 +245,6 @@ export const revokeInvitation = async (ctx: DomainContext, caller: UserCaller, i
   });
 };
 
-// Presents invitations to administrators.
 const presentInvitation = (
   row: InvitationRow,
   { inviter, organization }: { readonly inviter: string; readonly organization: string },

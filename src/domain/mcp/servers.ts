@@ -87,8 +87,8 @@ export const addServer = async (
 };
 
 /**
- * Omitted secrets are kept, unless they would go to a place they were not entered for: another origin of the server, another kind of
- * sign-in, another client or URL of it. Rejects with 400, or 404 when it no longer exists.
+ * Omitted secrets are kept only while the server's origin, its kind of sign-in, and the client and URLs of that sign-in stay the same, so
+ * that none goes to a place it was not entered for. Rejects with 400, or 404 when the server no longer exists.
  */
 export const changeServer = async (
   ctx: DomainContext,

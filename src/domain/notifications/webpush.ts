@@ -1,5 +1,5 @@
-// Web push subscriptions of users' browsers. Each belongs to the session that made it and ends with it. The URL comes from the user: only
-// https, only addresses that may be called, and only a few of them (rule NO-8).
+// Web push subscriptions of users' browsers. Each belongs to the session that made it and ends with it. The URL comes from the user, so it
+// must be https at a permitted address, and each user can have only a few (rule NO-8).
 import { toSealContext } from "#actors/notifications/push.ts";
 import { conflict, forbidden, invalidField, notFound } from "#base/errors.ts";
 import { sha256, uuid } from "#base/ids.ts";
@@ -21,8 +21,8 @@ import { isSignIn } from "../users/keys.ts";
 const MAX_SUBSCRIPTIONS = 10;
 
 /**
- * Stores a subscription. A known URL gets the new keys and belongs to this session from now on. Rejects with 403 unless the caller's key is a session, with 400
- * for an invalid target, and with 409 for too many subscriptions.
+ * Stores a subscription. A known URL gets the new keys and belongs to this session from now on. Rejects with 403 unless the caller's key is
+ * a session, with 400 for an invalid target, and with 409 for too many subscriptions.
  */
 export const subscribe = async (
   { store, clock, encryption, pushOutbound }: DomainContext,

@@ -12,8 +12,8 @@ import { listScopes } from "../users/keys.ts";
 import type { Client } from "./clients.ts";
 
 /**
- * Revokes a grant, everything opened with it, the agents' tokens that the application may have read (rule AG-28), and the codes with which the application could get another one. Does nothing if it has
- * already ended. `additional` is for the audit log.
+ * Revokes a grant and everything opened with it. Also revokes the agents' tokens that the application may have read (rule AG-28), and the
+ * codes with which it could get another grant. Does nothing if the grant has already ended. `additional` is for the audit log.
  */
 export const endGrant = async (
   { store, clock, topics }: DomainContext,

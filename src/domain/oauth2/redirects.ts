@@ -10,42 +10,14 @@ const RESERVED_SCHEMES =
  * Schemes that web sites can register for (`registerProtocolHandler`), and those whose programs send the address to a server: the code
  * would leave the user's machine.
  */
-const SHARED_SCHEMES = new Set([
-  ...["bitcoin", "cabal", "dat", "did", "doi", "dweb", "ethereum", "ftp", "ftps", "geo", "hyper", "im", "ipfs", "ipns"],
-  ...[
-    "irc",
-    "irc6",
-    "ircs",
-    "magnet",
-    "mailto",
-    "matrix",
-    "mms",
-    "mmsto",
-    "news",
-    "nntp",
-    "openpgp4fpr",
-    "sftp",
-    "sip",
-  ],
-  ...["sips", "sms", "smsto", "ssb", "ssh", "tel", "urn", "webcal", "webcals", "wtai", "xmpp"],
-  ...[
-    "afp",
-    "cifs",
-    "dav",
-    "davs",
-    "feed",
-    "git",
-    "gopher",
-    "itms",
-    "itms-services",
-    "ldap",
-    "ldaps",
-    "nfs",
-    "rdp",
-    "rsync",
-  ],
-  ...["rtmp", "rtsp", "smb", "svn", "telnet", "turn", "vnc", "webdav", "webdavs"],
-]);
+const SHARED_SCHEMES = new Set(
+  [
+    "bitcoin cabal dat did doi dweb ethereum ftp ftps geo hyper im ipfs ipns irc irc6 ircs magnet mailto matrix mms",
+    "mmsto news nntp openpgp4fpr sftp sip sips sms smsto ssb ssh tel urn webcal webcals wtai xmpp",
+    "afp cifs dav davs feed git gopher itms itms-services ldap ldaps nfs rdp rsync rtmp rtsp smb svn telnet turn vnc",
+    "webdav webdavs",
+  ].flatMap((line) => line.split(" ")),
+);
 /** Compound schemes such as `web+...` and `ext+...`, for which any site or browser extension can register, and `http+unix`. */
 const SHARED_PREFIX = /^(?:web|ext|https?|ssh|git|svn|dav|davs|feed|ftp|webcal)\+/;
 

@@ -101,7 +101,7 @@ const readRedirects = (metadata: Metadata): string[] => {
   return uris;
 };
 
-/** Uses the standard's default. */
+/** The default is the standard's. */
 const readMethod = (metadata: Metadata): AuthMethod => {
   const requested = readString(metadata, "token_endpoint_auth_method") ?? "client_secret_basic";
   const method = AUTH_METHODS.find((one) => one === requested);

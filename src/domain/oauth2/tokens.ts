@@ -74,7 +74,7 @@ const createSecrets = (
     family_hash: sha256(family),
     refresh_hash: sha256(refresh_token),
     refresh_expires_at: now + unusedSeconds * 1000,
-    keeps: updateKey(grant.key_id, patch, { expect: 1 }),
+    keyUpdate: updateKey(grant.key_id, patch, { expect: 1 }),
   };
 };
 
@@ -103,11 +103,11 @@ export const redeemCode = async (ctx: DomainContext, { app, noted }: Client, pro
     throw invalidGrant("code_verifier doesn't match.");
   }
   const user = await loadPerson(ctx, grant);
-  const { tokens, keeps, ...hashes } = createSecrets(grant, user, grant.scopes, now);
+  const { tokens, keyUpdate, ...hashes } = createSecrets(grant, user, grant.scopes, now);
   const { key_id } = grant;
   const redemption = redeemGrant({ key_id, now, ...hashes });
   await ctx.store
-    .commit([guardKey({ id: key_id, now }), redemption, keeps, ...noted])
+    .commit([guardKey({ id: key_id, now }), redemption, keyUpdate, ...noted])
     .catch((error) => (isStale(error) ? revokeReused(ctx, grant) : Promise.reject(error)));
   return tokens;
 };
@@ -127,11 +127,11 @@ export const refresh = async (ctx: DomainContext, { app, noted }: Client, proof:
   if ((grant.refresh_expires_at ?? 0) <= now) throw invalidGrant();
   const scopes = narrowScopes(proof.scope, grant.scopes);
   const user = await loadPerson(ctx, grant);
-  const { tokens, keeps, refresh_hash, refresh_expires_at } = createSecrets(grant, user, scopes, now, family);
+  const { tokens, keyUpdate, refresh_hash, refresh_expires_at } = createSecrets(grant, user, scopes, now, family);
   const { key_id } = grant;
   const rotation = rotateGrant({ key_id, now, known_hash, refresh_hash, refresh_expires_at });
   await ctx.store
-    .commit([rotation, keeps, ...noted])
+    .commit([rotation, keyUpdate, ...noted])
     .catch((error) => (isStale(error) ? revokeReused(ctx, grant) : Promise.reject(error)));
   return tokens;
 };

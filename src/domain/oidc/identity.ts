@@ -10,7 +10,7 @@ import { findMemberships, findRoles, readGroups } from "./groups.ts";
 
 const MAX_NAME_LENGTH = 128;
 
-/** What is needed of a provider once its claims have been read. */
+/** The parts of a provider that are used after its claims have been read. */
 export type Provider = Pick<OidcClient, "setting" | "name">;
 
 export type Identity = {
@@ -71,7 +71,7 @@ const toEmail = ({ setting, name }: Provider, claims: Claims): string => {
       "Ask an administrator: the scope email may be missing.",
     );
   }
-  // Prevents an address that only looks like another one from being taken for it.
+  // An address must not pass for another one that looks the same.
   if (!isEmailAddress(email) || !hasOneForm(email)) {
     throw signInForbidden(
       `${name} sent an email address that cannot be used here.`,
@@ -83,7 +83,7 @@ const toEmail = ({ setting, name }: Provider, claims: Claims): string => {
   return normalizeEmail(email);
 };
 
-/** Microsoft Entra ID and others never send the claim, which the person cannot change; the setting can. */
+/** Microsoft Entra ID and others never send the claim. The person cannot change that, so the error names the setting. */
 const emailUnverified = (name: string, { email_verified }: Claims): AppError =>
   email_verified === undefined
     ? signInForbidden(

@@ -83,8 +83,7 @@ export const changeOrganization = async (
 
 /**
  * Deletes the organization, disconnects its workers, and stops its chats and image builds. Rejects with 400 for the default organization,
- * with 403, and with 409 while it has templates or
- * workspaces.
+ * with 403, and with 409 while it has templates or workspaces.
  */
 export const removeOrganization = async (
   { store, clock, topics, workers }: DomainContext,

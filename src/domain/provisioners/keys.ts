@@ -88,7 +88,10 @@ export const requireCreatorAdmin = async (ctx: Pick<DomainContext, "store">, key
   );
 };
 
-/** Deletes the keys that this person created and could not create any more, and disconnects their workers. Call it after each loss of access. */
+/**
+ * Deletes the keys that this person created and could not create any more, and disconnects their workers. Call it after each loss of
+ * access.
+ */
 export const endProvisionerKeysCreatedBy = async (ctx: DomainContext, created_by: string): Promise<void> => {
   for (const row of await ctx.store.all(listProvisionerKeysCreatedBy({ created_by }))) {
     if (!(await isCreatorAdmin(ctx, row))) await endProvisionerKey(ctx, row);

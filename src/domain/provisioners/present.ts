@@ -83,7 +83,7 @@ const presentJob = async ({ store }: Deps, id: string, caller: UserCaller): Prom
   const { workspace_build_id, template_version_id } = job?.input ?? {};
   const build = workspace_build_id ? await store.get(findBuild({ id: workspace_build_id })) : undefined;
   const workspace = build ? await store.get(findWorkspaceAccessRow({ id: build.workspace_id })) : undefined;
-  const shown = workspace && canSeeWorkspace(caller, workspace) ? workspace : undefined;
+  const visibleWorkspace = workspace && canSeeWorkspace(caller, workspace) ? workspace : undefined;
   const version = template_version_id ? await store.get(findTemplateVersion({ id: template_version_id })) : undefined;
   const template_id = workspace?.template_id ?? version?.template_id ?? undefined;
   const template = template_id ? await store.get(findTemplate({ id: template_id })) : undefined;
@@ -91,8 +91,8 @@ const presentJob = async ({ store }: Deps, id: string, caller: UserCaller): Prom
     id,
     status: "running",
     type: job?.type ?? "workspace_build",
-    workspace_id: shown?.id ?? null,
-    workspace_name: shown?.name ?? "",
+    workspace_id: visibleWorkspace?.id ?? null,
+    workspace_name: visibleWorkspace?.name ?? "",
     template_name: template?.name ?? "",
     started_at: job?.started_at ? toRfc3339(job.started_at) : null,
   };

@@ -22,9 +22,7 @@ export const loadVisibleVersion = async (ctx: DomainContext, id: string, caller:
 const canRead = (caller: UserCaller, { version, template }: VersionView): boolean =>
   template ? canReadTemplate(caller, template) : canReadTemplates(caller, version.organization_id);
 
-/**
- * Returns whether the caller can change the version. A version without a template requires an administrator of all templates.
- */
+/** Returns whether the caller can change the version. A version without a template requires an administrator of all templates. */
 export const canManageVersion = (caller: UserCaller, { version, template }: VersionView): boolean =>
   template ? canManageTemplate(caller, template) : canManageTemplates(caller, version.organization_id);
 

@@ -1,5 +1,5 @@
-// Audit entries of trials: ways were tried, stopped, kept or discarded; prompts are never recorded. Forks, snapshots, builds and chats have entries
-// of their own.
+// Audit entries of trials: ways were tried, stopped, kept or discarded; prompts are never recorded. Forks, snapshots, builds and chats have
+// entries of their own.
 import type { Statement } from "#db/engine/sql.ts";
 import { insertAudit } from "#db/reports/audit/audit.ts";
 import type { TrialRow } from "#db/trials/trials.ts";

@@ -22,8 +22,8 @@ export const stopTrial = async (ctx: DomainContext, trial: TrialRow): Promise<Tr
 };
 
 /**
- * Starts keeping a way: the first workspace gets its files, its chat continues there, and all forks are deleted. Throws 400 for an unknown number,
- * 403 and 404 without access to the first workspace, and 409 for a way that is still working.
+ * Starts keeping a way: the first workspace gets its files, its chat continues there, and all forks are deleted. Throws 400 for an unknown
+ * number, 403 and 404 without access to the first workspace, and 409 for a way that is still working.
  */
 export const keepWay = async (
   ctx: DomainContext,

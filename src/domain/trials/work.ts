@@ -47,8 +47,8 @@ const deliver = async (ctx: DomainContext, trial: TrialRow, way: StoredWay): Pro
   const behavior = "queue" as const;
   const typed = toContent([{ type: "text", text: way.prompt }]);
   const { content, custom_prompt } = await admitUserPrompt(ctx, chat, {
-    typed,
-    asked: { type: "send", behavior },
+    content: typed,
+    command: { type: "send", behavior },
     request_key,
   });
   const { model_config_id } = way;

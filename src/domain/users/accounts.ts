@@ -40,9 +40,7 @@ export type Guesser = {
 };
 
 export type Guess = {
-  /**
-   * Returns whether the password is correct. The response to a wrong one is delayed, equally for existing and nonexistent accounts.
-   */
+  /** Returns whether the password is correct. The response to a wrong one is delayed, equally for existing and nonexistent accounts. */
   verify(password: string, hash: string | undefined): Promise<boolean>;
   /** Marks the attempt as correct. */
   right(): void;

@@ -1,5 +1,5 @@
-// Deploy keys of users: an encrypted key pair for each of their repositories, used only for that repository by the server's git and by git in their
-// workspaces (rules DK-1 to DK-4). At most 100.
+// Deploy keys of users: an encrypted key pair for each of their repositories, used only for that repository by the server's git and by git
+// in their workspaces (rules DK-1 to DK-4). At most 100.
 import { toRfc3339 } from "#base/clock.ts";
 import { conflict, invalidField, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";

@@ -155,7 +155,10 @@ export const endKeysOfFormerOwner = async (ctx: DomainContext, user_id: string):
   if (!user?.roles.includes("owner")) await endKeysCreatedBy(ctx, user_id);
 };
 
-/** Returns the updated key. Rejects with 403 for access beyond the caller's own, and for more access if the key ends later than the caller's. */
+/**
+ * Returns the updated key. Rejects with 403 for access beyond the caller's own, and for more access if the key ends later than the
+ * caller's.
+ */
 export const changeToken = async (
   ctx: DomainContext,
   key: ApiKey,

@@ -26,8 +26,7 @@ export const toNanoseconds = (seconds: number): number => seconds * NANOSECONDS;
 
 /**
  * Returns the requested lifetime in whole seconds. `secondsLeft`: the remaining seconds of the token that sends the request, which limit
- * it.
- * Throws 400.
+ * it. Throws 400.
  */
 export const parseLifetimeSeconds = (
   lifetime: number | string | undefined,

@@ -1,6 +1,6 @@
 // Spend limits (facts/agents D 60 to 62): set by administrators; each user sees their own status.
 import { t } from "elysia";
-import { setLimit, setUsageLimit, usageLimitStatus, usageLimits } from "#domain/chats/usage-limits.ts";
+import { setLimit, setUsageLimit, loadUsageLimitStatus, loadUsageLimits } from "#domain/chats/usage-limits.ts";
 import { PutLimit, PutUsageLimits, UsageLimitStatus, UsageLimits } from "#schema/chats/usage-limit.ts";
 import * as setting from "../../audit/setting-targets.ts";
 import * as target from "../../audit/targets.ts";
@@ -23,7 +23,7 @@ const groupPath = t.Object({
 export const chatUsageLimits = (ctx: ApiContext) =>
   routes({ prefix: "/usage-limits" })
     .use(callers)
-    .get("", ({ caller }) => usageLimits(ctx, caller), {
+    .get("", ({ caller }) => loadUsageLimits(ctx, caller), {
       user,
       response: { 200: UsageLimits, ...fails(401, 403) },
       detail: operation({
@@ -59,7 +59,7 @@ export const chatUsageLimits = (ctx: ApiContext) =>
         }),
       },
     )
-    .get("/status", ({ caller }) => usageLimitStatus(ctx, caller.user_id), {
+    .get("/status", ({ caller }) => loadUsageLimitStatus(ctx, caller.user_id), {
       user,
       response: { 200: UsageLimitStatus, ...fails(401) },
       detail: operation({

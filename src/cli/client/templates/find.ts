@@ -96,9 +96,7 @@ export const getTemplate = async (client: Client, name: string | undefined): Pro
   return first;
 };
 
-/**
- * Returns the ID of a preset of the active version. Throws VerbFailure if none exists, or if an explicitly given value contradicts it.
- */
+/** Returns the ID of a preset of the active version. Throws VerbFailure if none exists, or if an explicitly given value contradicts it. */
 const getPreset = async (
   client: Client,
   { active_version_id, name }: Template,
