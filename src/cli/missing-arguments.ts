@@ -46,10 +46,7 @@ export const promptIfMissing = async (
   return answer;
 };
 
-/**
- * Asks the user to type the name of the thing that the command deletes, unless `--yes` was given. Throws UsageError, or VerbFailure for
- * another name.
- */
+/** Asks the user to type the name of the thing that the command deletes. Throws VerbFailure for another name. */
 export const confirmByName = async (input: VerbInput, name: string, consequence: string): Promise<void> => {
   await using prompter = new Prompter(getStreams(input), input.printError);
   const typed = await prompter.promptLine(`${consequence} Type its name: `);

@@ -1,5 +1,7 @@
 // Extracts a command's own options (`--user NAME`, `--json`) from the arguments; the rest are settings.
 import { usageError } from "#base/usage-error.ts";
+import { toPlainLine } from "./text.ts";
+import type { VerbInput } from "./verb.ts";
 
 export type TakenOptions<Names extends string> = {
   /** The arguments before the first flag, such as `create alice`. */
@@ -45,6 +47,23 @@ export const requireOneWord = (words: readonly string[], expected: string): stri
   if (word === undefined) throw usageError("argument", `expected ${expected}`);
   if (more !== undefined) throw usageError(more, "unexpected argument");
   return word;
+};
+
+/** Reads the file that an option names. Throws UsageError if that fails. */
+export const readOptionFile = (flag: string, file: string, { readFile }: Pick<VerbInput, "readFile">): string => {
+  try {
+    return readFile(file);
+  } catch (error) {
+    throw usageError(flag, `${file} cannot be read: ${(error as Error).message}`);
+  }
+};
+
+/** Formats one row per field; leaves out fields without a value. */
+export const formatFields = (fields: readonly (readonly [name: string, value: string | undefined])[]): string => {
+  const width = Math.max(...fields.map(([name]) => name.length));
+  return fields
+    .flatMap(([name, value]) => (value === undefined ? [] : [`${name.padEnd(width)}  ${toPlainLine(value)}`]))
+    .join("\n");
 };
 
 /** Formats rows as a table with aligned columns. */

@@ -2,23 +2,16 @@
 // argument, which other users of the machine can read.
 import { keySecret } from "#base/ids.ts";
 import { usageError } from "#base/usage-error.ts";
+import { readOptionFile } from "./options.ts";
 import type { VerbInput } from "./verb.ts";
 
 export type Password = { password: string; isGenerated: boolean };
 
 /** Throws UsageError if the file cannot be read. */
-export const readPassword = (file: string | undefined, { readFile }: VerbInput): Password => {
+export const readPassword = (file: string | undefined, input: VerbInput): Password => {
   if (file === undefined) return { password: keySecret(), isGenerated: true };
-  const password = readPasswordFile(file, readFile).replace(/\r?\n$/, "");
+  const password = readOptionFile("--password-file", file, input).replace(/\r?\n$/, "");
   // Such a password could not be typed into the sign-in page.
   if (/[\r\n]/.test(password)) throw usageError("--password-file", `${file} holds more than one line`);
   return { password, isGenerated: false };
-};
-
-const readPasswordFile = (file: string, readFile: VerbInput["readFile"]): string => {
-  try {
-    return readFile(file);
-  } catch (error) {
-    throw usageError("--password-file", `${file} cannot be read: ${(error as Error).message}`);
-  }
 };

@@ -1,4 +1,5 @@
 // Loads paginated lists completely.
+import { NIL_UUID } from "#base/ids.ts";
 import type { Workspace, Workspaces } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
 
@@ -20,13 +21,10 @@ export const loadAllPages = async <T extends { id: string }, Key extends string>
   }
 };
 
-/** The cursor before the first row of a list sorted by ID. */
-const FIRST_CURSOR = "00000000-0000-0000-0000-000000000000";
-
 /** Returns every matching workspace once, even if workspaces start and stop during the request, in the order of pages by `offset`. */
 export const loadAllWorkspaces = async (client: Client, q: string): Promise<Workspace[]> => {
   const found = new Map<string, Workspace>();
-  for (let after_id = FIRST_CURSOR; ; ) {
+  for (let after_id = NIL_UUID; ; ) {
     const search = new URLSearchParams({ q, limit: String(PAGE_SIZE), after_id });
     const { workspaces } = await client.get<Workspaces>(`/api/v2/workspaces?${search}`);
     const previousCount = found.size;

@@ -3,7 +3,7 @@
 import { type Clock, keepProcessAlive } from "#base/clock.ts";
 import { loadClientConfig } from "#base/config.ts";
 import { describeNetworkError } from "#base/network/failure-words.ts";
-import { pause } from "#base/retry.ts";
+import { pause, waitForAbort } from "#base/retry.ts";
 import { UsageError } from "#base/usage-error.ts";
 import type { JobLog } from "#schema/workspaces/job.ts";
 import { ApiError, Client, type ClientSocket } from "#src/client.ts";
@@ -67,7 +67,7 @@ export const explainError = async (
       },
     });
     const code = await Promise.race([working, waitForAbort(signal)]);
-    if (code !== undefined) return code;
+    if (typeof code === "number") return code;
     working.catch(() => {});
     await interruptHandler();
     return EXIT.interrupted;
@@ -82,12 +82,6 @@ export const explainError = async (
     keepAlive.cancel();
   }
 };
-
-const waitForAbort = (signal: AbortSignal): Promise<undefined> =>
-  new Promise((resolve) => {
-    if (signal.aborted) resolve(undefined);
-    signal.addEventListener("abort", () => resolve(undefined), { once: true });
-  });
 
 /** Returns the message of an error that the user can fix; undefined for a bug in this program. */
 const formatError = (error: unknown, server: string, verb: string): string | undefined => {
@@ -133,7 +127,7 @@ export const openSocket = async (client: Client, path: string): Promise<ClientSo
 export class StreamBroken extends VerbFailure {}
 
 /** Close codes for missing access or a client error: retrying is pointless. */
-const FINAL_CODES = [1002, 1008, 1009];
+export const FINAL_CODES = [1002, 1008, 1009];
 
 /** Yields each message as JSON until the server ends the stream. Throws StreamBroken, or VerbFailure with the server's reason. */
 export async function* readMessages<T>(client: Client, path: string): AsyncGenerator<T> {

@@ -39,14 +39,13 @@ export const run: RunVerb = async (input) => {
   const unit = parseUnit(value.prefix);
   // The machine itself has no cgroup limits.
   const source = has.host ? { ...input, readFile: rejectRead } : input;
-  const isShared = !has.host && input.env[SHARES_MACHINE] === "true";
+  const isShared = !has.host && value.path === undefined && input.env[SHARES_MACHINE] === "true";
   return explainError("stat", input, async () => {
     const measurements: Partial<Record<Kind, Measurement>> = {};
     for (const kind of kinds) {
-      const ownMeasurement = isShared && value.path === undefined ? await OWN_MEASUREMENTS[kind](input) : undefined;
+      const ownMeasurement = isShared ? await OWN_MEASUREMENTS[kind](input) : undefined;
       const measurement = ownMeasurement ?? (await MEASUREMENTS[kind](source, value.path ?? input.env.HOME ?? "/"));
-      measurements[kind] =
-        isShared && !ownMeasurement && value.path === undefined ? { ...measurement, of_machine: true } : measurement;
+      measurements[kind] = isShared && !ownMeasurement ? { ...measurement, of_machine: true } : measurement;
     }
     if (has.json) input.print(JSON.stringify(measurements));
     else if (word !== undefined) input.print(formatMeasurement(measurements[parseKind(word)] as Measurement, unit));

@@ -10,8 +10,8 @@ export const createCompletionVerb =
   async (input) => {
     const [shell = "", more, ...words] = input.argv;
     if (shell === "words" && more === "--") {
-      const { formatCompletions: answer } = await import("./candidates.ts");
-      for (const line of await answer(verbs, input, words)) input.print(line);
+      const { formatCompletions } = await import("./candidates.ts");
+      for (const line of await formatCompletions(verbs, input, words)) input.print(line);
       return EXIT.ok;
     }
     const script = SCRIPTS[shell];

@@ -25,8 +25,8 @@ export const runOnMachine = async (
   try {
     const printFatal = (error: Error): void => printError(`slipway ${verb}: ${error.message}\n`);
     if (config.database_url !== undefined) {
-      const { runOnCluster: onCluster } = await import("./cluster.ts");
-      await onCluster(config.database_url, { config, clock, fatal: printFatal, mayCreate }, work);
+      const { runOnCluster } = await import("./cluster.ts");
+      await runOnCluster(config.database_url, { config, clock, fatal: printFatal, mayCreate }, work);
       return EXIT.ok;
     }
     if (!mayCreate) requireCurrentSchema(config);

@@ -42,7 +42,7 @@ export const run: RunVerb = async (input) => {
   }
 };
 
-/** Sends a request to the server with these settings; undefined unless it succeeds. Returns the response as JSON, or an empty object. */
+/** Returns the local server's response as JSON, an empty object for other text, or undefined if the request fails. */
 export const requestOwnServer = async (
   config: Config,
   path: string,

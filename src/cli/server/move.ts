@@ -28,12 +28,12 @@ export const move = async (input: VerbInput, config: Config, to: string, json: b
   const keepAlive = keepProcessAlive();
   const { CopyError } = await import("#db/pg/copied-tables.ts");
   const { UnsafeDatabaseError } = await import("#db/engine/unsafe.ts");
-  const { makeBucket: bucketOf } = await import("#db/pg/uploads.ts");
+  const { makeBucket } = await import("#db/pg/uploads.ts");
   try {
     const onTable = (table: string, rows: number): void => {
       if (!json && rows > 0) print(`${table}: ${rows}`);
     };
-    const options = { directory, url, now: clock.now(), bucket: bucketOf(config, clock), signal, onTable };
+    const options = { directory, url, now: clock.now(), bucket: makeBucket(config, clock), signal, onTable };
     let moved: { tables: number; rows: number; files: number };
     if (to === "sqlite") {
       const { copyIntoSqlite } = await import("#db/pg/copy-out.ts");

@@ -13,10 +13,11 @@ import {
 } from "#base/config.ts";
 import { armFailpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
+import { waitForAbort } from "#base/retry.ts";
 import { computeMaxConnections, openFilesLimit } from "#base/system/open-files.ts";
 import { readTls } from "#base/tls.ts";
 import { VERSION } from "#base/version.ts";
-import { localWorkspaces } from "#domain/health/local.ts";
+import { checkLocalWorkspaces } from "#domain/health/local.ts";
 import type { Membership, StandbyServices, StandingBy } from "#src/cluster/membership.ts";
 import { startLogging } from "../logging.ts";
 import { explainReason } from "../reason.ts";
@@ -215,12 +216,9 @@ const joinOthers = async (
   config: Config,
   fatal: (error: Error) => void,
 ): Promise<Membership | "stopped"> => {
-  const [{ joinActive }, { serveReads: answerReads }] = await Promise.all([
-    import("#src/cluster/active.ts"),
-    import("./reads.ts"),
-  ]);
+  const [{ joinActive }, { serveReads }] = await Promise.all([import("#src/cluster/active.ts"), import("./reads.ts")]);
   try {
-    return await joinActive({ config, clock, signal, fatal, openReads: (as) => answerReads(as, { config, clock }) });
+    return await joinActive({ config, clock, signal, fatal, openReads: (as) => serveReads(as, { config, clock }) });
   } catch (error) {
     if (signal.aborted) return "stopped";
     throw error;
@@ -240,7 +238,7 @@ const announce = async (
   input.print(`API documentation: ${address}/swagger`);
   if (metrics) input.print(`Metrics: ${metrics.href}`);
   input.print(`Data directory: ${await describeDataLocation(config)}`);
-  input.print(`Local workspaces are ${localWorkspaces(config).detail}`);
+  input.print(`Local workspaces are ${checkLocalWorkspaces(config).detail}`);
 };
 
 /** Warns if a Docker Engine is available whose containers could not reach this server. */
@@ -257,15 +255,8 @@ const warnOfContainers = async (config: Config, clock: Clock): Promise<void> => 
 const describeDataLocation = async ({ database_url, data_dir }: Config): Promise<string> => {
   if (database_url === undefined) return resolve(data_dir);
   // Loaded only here: a single server does not need it.
-  const { redactPassword: withoutPassword } = await import("#db/pg/hosts.ts");
-  return withoutPassword(database_url);
+  return (await import("#db/pg/hosts.ts")).redactPassword(database_url);
 };
-
-const waitForAbort = (signal: AbortSignal): Promise<undefined> =>
-  new Promise((done) => {
-    if (signal.aborted) done(undefined);
-    else signal.addEventListener("abort", () => done(undefined), { once: true });
-  });
 
 async function stopWithin(clock: Clock, ms: number, stopped: Promise<void>): Promise<number> {
   const { promise: timedOut, resolve: giveUp } = Promise.withResolvers<number>();

@@ -8,12 +8,11 @@ import { describeSettings } from "#base/config/describe.ts";
 import { SERVER_SETTINGS } from "#base/config/settings.ts";
 import { type Config, loadConfig } from "#base/config.ts";
 import { redact } from "#base/redact.ts";
-import { usageError } from "#base/usage-error.ts";
 import { Flow } from "#db/backup/flow.ts";
 import { packTar } from "#db/backup/tar.ts";
 import { inspectDatabase, measureTables } from "#db/engine/inspect.ts";
 import { describeProcess, formatJson } from "#domain/administration/support-bundle.ts";
-import { requireOneWord, takeOptions } from "../options.ts";
+import { readOptionFile, requireOneWord, takeOptions } from "../options.ts";
 import { EXIT, type RunVerb, takeSwitch, type VerbInput } from "../verb.ts";
 import { collectFindings } from "./doctor.ts";
 
@@ -52,17 +51,9 @@ const collectDatabaseFacts = async ({ data_dir, database_url }: Config) => {
   }
 };
 
-const readLastLines = (path: string, { readFile }: VerbInput): string => {
-  try {
-    return redact(
-      readFile(path)
-        .split("\n")
-        .slice(-LOG_LINES - 1)
-        .join("\n"),
-    );
-  } catch (error) {
-    throw usageError("--log-file", `${path} cannot be read: ${(error as Error).message}`);
-  }
+const readLastLines = (path: string, input: VerbInput): string => {
+  const lines = readOptionFile("--log-file", path, input).split("\n");
+  return redact(lines.slice(-LOG_LINES - 1).join("\n"));
 };
 
 const writeBundle = async (file: string, parts: Readonly<Record<string, string>>, flow: Flow): Promise<void> => {

@@ -22,16 +22,16 @@ export const run: RunVerb = async (input) => {
   }
   if (has.remove && url !== undefined) throw usageError("--remove", "not with a repository");
   return withServer("account dotfiles", input, value, async ({ client }) => {
+    let dotfiles: Dotfiles = NO_DOTFILES;
     if (has.remove) await client.delete(PATH);
-    const dotfiles = has.remove
-      ? NO_DOTFILES
-      : url === undefined
-        ? await client.get(PATH)
-        : await client.put(PATH, {
-            url,
-            ...(branch === undefined ? {} : { branch }),
-            ...(install_command === undefined ? {} : { install_command }),
-          });
+    else if (url === undefined) dotfiles = await client.get(PATH);
+    else {
+      dotfiles = await client.put(PATH, {
+        url,
+        ...(branch === undefined ? {} : { branch }),
+        ...(install_command === undefined ? {} : { install_command }),
+      });
+    }
     input.print(has.json ? JSON.stringify(dotfiles) : describe(dotfiles));
     return EXIT.ok;
   });

@@ -1,4 +1,5 @@
 // Finds chats and models by name or ID, and reads prompts.
+import { isUuid } from "#base/ids.ts";
 import { usageError } from "#base/usage-error.ts";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { Client } from "#src/client.ts";
@@ -9,13 +10,12 @@ import { getStreams } from "../../streams.ts";
 import { toPlainLine } from "../../text.ts";
 import type { VerbInput } from "../../verb.ts";
 
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** Number of chats searched for an ID prefix: the most recently active ones. */
 const MAX_RECENT_CHATS = 200;
 
 /** Returns the chat with this ID or ID prefix. Throws VerbFailure if none or several match. */
 export const getChat = async (client: Client, name: string): Promise<Chat> => {
-  if (UUID.test(name)) return client.get(`/api/v2/chats/${name.toLowerCase()}`);
+  if (isUuid(name)) return client.get(`/api/v2/chats/${name.toLowerCase()}`);
   const recent = await client.get(`/api/v2/chats?limit=${MAX_RECENT_CHATS}`);
   const all = recent.flatMap((chat) => [chat, ...(chat.children as Chat[])]);
   const [found, more] = all.filter(({ id }) => id.startsWith(name.toLowerCase()));

@@ -10,7 +10,7 @@ import { VerbFailure } from "../../failure.ts";
 import { getStreams } from "../../streams.ts";
 import { toPlainLine } from "../../text.ts";
 import { EXIT, type VerbInput } from "../../verb.ts";
-import { openSocket, type Remote } from "../remote.ts";
+import { FINAL_CODES, openSocket, type Remote } from "../remote.ts";
 import { PermissionDesk, type PermissionPolicy } from "./approve-calls.ts";
 import { ChatPrinter } from "./printer.ts";
 import { SubRequests } from "./sub-requests.ts";
@@ -30,8 +30,6 @@ export type FollowOptions = {
 /** How long to retry while the server is unreachable. */
 const RETRY_TIMEOUT_MS = 60_000;
 const RETRY_INTERVAL_MS = 500;
-/** Close codes for missing access or a client error: retrying is pointless. */
-const FINAL_CODES = [1002, 1008, 1009];
 
 /** Prints the chat's events. Returns 0 if the turn succeeded. Throws VerbFailure with the chat's error. */
 export const follow = async (input: VerbInput, { client }: Remote, options: FollowOptions): Promise<number> => {

@@ -3,7 +3,7 @@ import { usageError } from "#base/usage-error.ts";
 import type { Group } from "#schema/users/group.ts";
 import type { Client } from "#src/client.ts";
 import { promptIfMissing, takeOneWord } from "../../missing-arguments.ts";
-import { toPlainLine } from "../../text.ts";
+import { formatFields } from "../../options.ts";
 import { toUnknownNameError } from "../../unknown-name.ts";
 import type { VerbInput } from "../../verb.ts";
 
@@ -50,13 +50,11 @@ export const toGroupFields = (given: GroupOptions) => {
 };
 
 /** Formats a group with one row per field. */
-export const describeGroup = (group: Group): string => {
-  const rows: [string, string][] = [
+export const describeGroup = (group: Group): string =>
+  formatFields([
     ["Group", `${group.name} (${group.id})`],
     ["Display name", group.display_name || "-"],
     ["Organization", group.organization_name],
     ["Members", String(group.total_member_count)],
     ["Quota", `${group.quota_allowance} credits per day for each member`],
-  ];
-  return rows.map(([head, text]) => `${head.padEnd(12)}  ${toPlainLine(text)}`).join("\n");
-};
+  ]);

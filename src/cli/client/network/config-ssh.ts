@@ -1,6 +1,7 @@
 // `slipway config-ssh`: adds a section to OpenSSH's configuration, with which `ssh slipway.NAME`, and so scp, sftp, rsync, git and editors,
 // connect to workspaces. Only this section is changed. It contains no token, because `slipway ssh` uses the stored session (rule CN-4).
 import { getOwnCommand } from "#base/program.ts";
+import { quoteForShell } from "#base/text/shell-quote.ts";
 import { usageError } from "#base/usage-error.ts";
 import { readArguments, requireNoWords } from "../../arguments.ts";
 import { VerbFailure } from "../../failure.ts";
@@ -59,13 +60,7 @@ const readConfig = (file: string, readFile: (path: string) => string): string =>
  * otherwise the stored session's is used.
  */
 const formatProxyCommand = (url: URL, prefix: string, isExplicit: boolean): string => {
-  const words = [
-    ...getOwnCommand(),
-    "ssh",
-    "--stdio",
-    "--host-prefix",
-    prefix,
-    ...(isExplicit ? ["--url", url.href] : []),
-  ];
-  return `${words.map((word) => `'${word.replaceAll("'", "'\\''").replaceAll("%", "%%")}'`).join(" ")} %h`;
+  const urlFlag = isExplicit ? ["--url", url.href] : [];
+  const words = [...getOwnCommand(), "ssh", "--stdio", "--host-prefix", prefix, ...urlFlag];
+  return `${words.map((word) => quoteForShell(word).replaceAll("%", "%%")).join(" ")} %h`;
 };

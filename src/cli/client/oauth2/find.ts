@@ -3,7 +3,7 @@ import type { OAuth2App } from "#schema/oauth2/app.ts";
 import type { Client } from "#src/client.ts";
 import { VerbFailure } from "../../failure.ts";
 import { promptIfMissing, takeOneWord } from "../../missing-arguments.ts";
-import { toPlainLine } from "../../text.ts";
+import { formatFields } from "../../options.ts";
 import { toUnknownNameError } from "../../unknown-name.ts";
 import type { VerbInput } from "../../verb.ts";
 
@@ -50,8 +50,8 @@ export const toAppFields = ({ value: { icon }, list }: AppOptions) => ({
 });
 
 /** Formats an application with one row per field. */
-export const describeApp = (app: OAuth2App): string => {
-  const rows: [string, string][] = [
+export const describeApp = (app: OAuth2App): string =>
+  formatFields([
     ["Application", app.name],
     ["Client ID", app.id],
     ["Redirects to", app.redirect_uris.join(" ")],
@@ -59,6 +59,4 @@ export const describeApp = (app: OAuth2App): string => {
     ["Auth method", app.token_endpoint_auth_method],
     ["Authorize URL", app.endpoints.authorization],
     ["Token URL", app.endpoints.token],
-  ];
-  return rows.map(([head, text]) => `${head.padEnd(13)}  ${toPlainLine(text)}`).join("\n");
-};
+  ]);

@@ -1,7 +1,8 @@
 // `slipway schedule show WORKSPACE`: the workspace's autostart and autostop.
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { readArguments } from "../../arguments.ts";
-import { formatRelative, formatSpan, toPlainLine } from "../../text.ts";
+import { formatFields } from "../../options.ts";
+import { formatRelative, formatSpan } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { selectWorkspace } from "../workspaces/find.ts";
@@ -31,13 +32,11 @@ const toScheduleFields = ({ id, name, autostart_schedule, next_start_at, ttl_ms,
 export const describeSchedule = (
   { name, autostart_schedule, next_start_at, ttl_ms, latest_build }: Workspace,
   now: number,
-): string => {
-  const rows: [string, string][] = [
+): string =>
+  formatFields([
     ["Workspace", name],
     ["Starts", autostart_schedule ?? "off"],
     ["Next start", next_start_at ? formatRelative(next_start_at, now) : "-"],
     ["Stops", ttl_ms ? `${formatSpan(ttl_ms)} after each start` : "off"],
     ["Next stop", latest_build.deadline ? formatRelative(latest_build.deadline, now) : "-"],
-  ];
-  return rows.map(([head, text]) => `${head.padEnd(10)}  ${toPlainLine(text)}`).join("\n");
-};
+  ]);

@@ -5,6 +5,7 @@ import type { UserSecret } from "#schema/users/user-secret.ts";
 import { ApiError, type Client } from "#src/client.ts";
 import { Prompter, readAllInput } from "../../ask.ts";
 import { promptIfMissing, takeOneWord } from "../../missing-arguments.ts";
+import { readOptionFile } from "../../options.ts";
 import { getStreams } from "../../streams.ts";
 import { toUnknownNameError } from "../../unknown-name.ts";
 import type { VerbInput } from "../../verb.ts";
@@ -26,25 +27,19 @@ export const toSecretFields = ({ env, file, description }: SecretOptions) => ({
 
 /** Strips one trailing newline, which editors add. Throws UsageError if there is no value, or no terminal to prompt on. */
 export const readSecret = async (input: VerbInput, file: string | undefined): Promise<string> => {
-  const text = file === undefined ? await readValue(input) : readValueFile(input, file);
+  const text = file === undefined ? await readValue(input) : trimNewline(readOptionFile("--value-file", file, input));
   if (text === "") throw usageError("secrets", "the value is empty");
   return text;
 };
 
-const readValueFile = ({ readFile }: VerbInput, file: string): string => {
-  try {
-    return readFile(file).replace(/\r?\n$/, "");
-  } catch (error) {
-    throw usageError("--value-file", `${file} cannot be read: ${(error as Error).message}`);
-  }
-};
-
 const readValue = async (input: VerbInput): Promise<string> => {
   const streams = getStreams(input);
-  if (!streams.inputIsTerminal) return (await readAllInput(streams)).replace(/\r?\n$/, "");
+  if (!streams.inputIsTerminal) return trimNewline(await readAllInput(streams));
   await using prompter = new Prompter(streams, input.printError);
   return prompter.promptSecret("Value: ");
 };
+
+const trimNewline = (text: string): string => text.replace(/\r?\n$/, "");
 
 /** Returns the named secret, or prompts for one on a terminal. Throws UsageError before any request. */
 export const selectSecret = (input: VerbInput, words: readonly string[]): ((client: Client) => Promise<UserSecret>) => {

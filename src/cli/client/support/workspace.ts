@@ -63,7 +63,7 @@ const collectFiles = async (
     const text = await load().catch((error: Error) => `could not be read: ${error.message}`);
     files[name] = strToU8(redact(text));
   };
-  const toJson = async (value: Promise<unknown>): Promise<string> => JSON.stringify(await value, null, 2);
+  const toJson = async (value: unknown): Promise<string> => JSON.stringify(await value, null, 2);
   const formatLines = (logs: readonly { created_at: string; output: string }[]): string =>
     logs.map(({ created_at, output }) => `${created_at} ${output}\n`).join("");
   const clientInfo = {
@@ -73,10 +73,10 @@ const collectFiles = async (
     system: process.platform,
     machine: process.arch,
   };
-  await add("client.json", async () => JSON.stringify(clientInfo, null, 2));
+  await add("client.json", () => toJson(clientInfo));
   await add("server.json", () => toJson(client.get("/api/v2/buildinfo")));
   await add("network.json", () => toJson(checkNetwork(input, client)));
-  await add("workspace.json", async () => JSON.stringify(workspace, null, 2));
+  await add("workspace.json", () => toJson(workspace));
   await add("builds.json", () => toJson(client.get(`/api/v2/workspaces/${workspace.id}/builds?limit=10`)));
   await add("build.log", async () =>
     formatLines(await client.get(`/api/v2/workspacebuilds/${workspace.latest_build.id}/logs`)),

@@ -3,7 +3,7 @@ import type { Task } from "#schema/tasks/task.ts";
 import { TASK_STATE_WORDS } from "#schema/tasks/task-state-words.ts";
 import { ApiError, type Client } from "#src/client.ts";
 import { promptIfMissing, takeOneWord } from "../../missing-arguments.ts";
-import { toPlainLine } from "../../text.ts";
+import { formatFields } from "../../options.ts";
 import { toUnknownNameError } from "../../unknown-name.ts";
 import type { VerbInput } from "../../verb.ts";
 
@@ -39,8 +39,8 @@ export const formatState = ({ status, current_state }: Task): string => {
 };
 
 /** Formats a task with one row per field. */
-export const describeTask = (task: Task): string => {
-  const rows: [string, string][] = [
+export const describeTask = (task: Task): string =>
+  formatFields([
     ["Task", `${task.name} (${task.id})`],
     ["Title", task.display_name],
     ["Status", formatState(task)],
@@ -48,10 +48,8 @@ export const describeTask = (task: Task): string => {
     ["Workspace", `${task.owner_name}/${task.workspace_name} (${task.workspace_status ?? "unknown"})`],
     ["Chat", toId(task.chat_id) ?? "starts when the workspace is running"],
     ["Template", task.template_name],
-    ...(task.coding_agent === undefined ? [] : [["Agent", task.coding_agent] as [string, string]]),
-  ];
-  return rows.map(([head, text]) => `${head.padEnd(12)}  ${toPlainLine(text)}`).join("\n");
-};
+    ["Agent", task.coding_agent],
+  ]);
 
 const toId = (id: Task["chat_id"]): string | undefined => {
   if (id === null || typeof id === "string") return id ?? undefined;

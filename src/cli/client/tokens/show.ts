@@ -1,7 +1,8 @@
 // `slipway tokens show TOKEN [--user USER]`: a token's scopes, allowed addresses and expiry.
 import type { ApiKey } from "#schema/users/api-key.ts";
 import { readArguments } from "../../arguments.ts";
-import { formatRelative, toPlainLine } from "../../text.ts";
+import { formatFields } from "../../options.ts";
+import { formatRelative } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { selectToken } from "./find.ts";
@@ -21,8 +22,8 @@ export const formatLastUsed = ({ last_used, created_at }: ApiKey, now: number): 
   last_used === created_at ? "never" : formatRelative(last_used, now);
 
 /** Formats a token with one row per field. */
-export const describeToken = (token: ApiKey, now: number): string => {
-  const rows: [string, string][] = [
+export const describeToken = (token: ApiKey, now: number): string =>
+  formatFields([
     ["Token", `${token.token_name} (${token.id})`],
     ["User", token.username],
     ["Scopes", token.scopes.join(", ")],
@@ -30,6 +31,4 @@ export const describeToken = (token: ApiKey, now: number): string => {
     ["Created", formatRelative(token.created_at, now)],
     ["Last used", formatLastUsed(token, now)],
     ["Expires", formatRelative(token.expires_at, now)],
-  ];
-  return rows.map(([head, text]) => `${head.padEnd(9)}  ${toPlainLine(text)}`).join("\n");
-};
+  ]);

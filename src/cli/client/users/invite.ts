@@ -5,7 +5,7 @@ import type { Invited, InviteRequest } from "#schema/users/invitation.ts";
 import { MAX_INVITATIONS_PER_REQUEST } from "#schema/users/invitation.ts";
 import type { Client } from "#src/client.ts";
 import { readArguments } from "../../arguments.ts";
-import { formatTable } from "../../options.ts";
+import { formatTable, readOptionFile } from "../../options.ts";
 import { toPlainLine } from "../../text.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";
 import { withServer } from "../remote.ts";
@@ -34,12 +34,9 @@ export const run: RunVerb = async (input) => {
 };
 
 /** Throws UsageError for an invalid address. */
-const parsePeople = (
-  { readFile }: VerbInput,
-  words: readonly string[],
-  file: string | undefined,
-): InviteRequest["people"] => {
-  const lists = [readPeople(words.join("\n")), ...(file === undefined ? [] : [readPeople(readList(readFile, file))])];
+const parsePeople = (input: VerbInput, words: readonly string[], file: string | undefined): InviteRequest["people"] => {
+  const texts = [words.join("\n"), ...(file === undefined ? [] : [readOptionFile("--file", file, input)])];
+  const lists = texts.map((text) => readPeople(text));
   const people = lists.flatMap((one) => one.people);
   const [invalid] = lists.flatMap(({ unreadable }) => unreadable);
   if (invalid !== undefined)
@@ -52,14 +49,6 @@ const parsePeople = (
     );
   }
   return [...people];
-};
-
-const readList = (readFile: VerbInput["readFile"], file: string): string => {
-  try {
-    return readFile(file);
-  } catch (error) {
-    throw usageError("--file", `${file} cannot be read: ${(error as Error).message}`);
-  }
 };
 
 const findDestination = async (

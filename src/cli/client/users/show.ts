@@ -2,7 +2,8 @@
 import type { Organization } from "#schema/users/organization.ts";
 import type { User } from "#schema/users/user.ts";
 import { readArguments } from "../../arguments.ts";
-import { formatRelative, toPlainLine } from "../../text.ts";
+import { formatFields } from "../../options.ts";
+import { formatRelative } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { formatRoles, selectUser, toUserPath } from "./find.ts";
@@ -19,17 +20,15 @@ export const run: RunVerb = async (input) => {
   });
 };
 
-const describeUser = (user: User, organizations: readonly Organization[], now: number): string => {
-  const rows: [string, string | undefined][] = [
+const describeUser = (user: User, organizations: readonly Organization[], now: number): string =>
+  formatFields([
     ["User", user.username],
-    ["Name", user.name],
-    ["Email", user.email],
+    ["Name", user.name || undefined],
+    ["Email", user.email || undefined],
     ["Status", user.is_service_account ? `${user.status}, service account` : user.status],
     ["Sign-in", user.login_type],
     ["Roles", formatRoles(user)],
-    ["Organizations", organizations.map(({ name }) => name).join(", ")],
+    ["Organizations", organizations.map(({ name }) => name).join(", ") || undefined],
     ["Created", formatRelative(user.created_at, now)],
     ["Last seen", user.last_seen_at === undefined ? "never" : formatRelative(user.last_seen_at, now)],
-  ];
-  return rows.flatMap(([head, text]) => (text ? [`${head.padEnd(13)}  ${toPlainLine(text)}`] : [])).join("\n");
-};
+  ]);

@@ -93,16 +93,13 @@ export const finishBuild = async (
   flags: FinishOptions,
 ): Promise<number> => {
   const { name } = workspace;
-  const { doing, done } = flags.texts ?? {
-    doing: PROGRESS_TEXTS[build.transition],
-    done: RESULT_TEXTS[build.transition],
-  };
-  const ended = flags["no-wait"] ? build : await waitForBuild(input, { client, onInterrupt }, name, build, doing);
+  const { doing = PROGRESS_TEXTS[build.transition], done = RESULT_TEXTS[build.transition] } = flags.texts ?? {};
   if (flags["no-wait"]) {
-    if (flags.json) input.print(JSON.stringify({ ...workspace, latest_build: ended }));
+    if (flags.json) input.print(JSON.stringify({ ...workspace, latest_build: build }));
     else input.print(`${name} is ${doing}. \`slipway workspaces show ${name}\` shows its progress.`);
     return EXIT.ok;
   }
+  const ended = await waitForBuild(input, { client, onInterrupt }, name, build, doing);
   if (ended.job.status === "succeeded") {
     const waitsForAgents = build.transition === "start" && shouldWaitForReady(input);
     const outcome = waitsForAgents ? await waitUntilReady(input, { client, onInterrupt }, workspace) : undefined;

@@ -12,12 +12,7 @@ import { readMessages, withServer } from "../remote.ts";
 import { selectWorkspace } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
-  const {
-    words: texts,
-    value,
-    list,
-    has,
-  } = readArguments(input.argv, {
+  const { words, value, list, has } = readArguments(input.argv, {
     values: ["count"],
     lists: ["name"],
     switches: ["start", "no-chats", "no-wait"],
@@ -26,7 +21,7 @@ export const run: RunVerb = async (input) => {
   if (count !== undefined && !(Number.isInteger(count) && count >= 1 && count <= MAX_COPIES)) {
     throw usageError("workspaces fork", `--count is a number from 1 to ${MAX_COPIES}`);
   }
-  const findWorkspace = selectWorkspace(input, texts);
+  const findWorkspace = selectWorkspace(input, words);
   return withServer("workspaces fork", input, value, async ({ client }) => {
     const workspace = await findWorkspace(client);
     const created = await client.post(`/api/v2/workspaces/${workspace.id}/forks`, {

@@ -25,8 +25,8 @@ export const restartWorkspace = async (
   has: FinishOptions,
 ): Promise<number> => {
   const first = await requestRestart(remote.client, workspace, body);
-  if (first.transition === "start") return finishBuild(input, remote, workspace, first, has);
-  return finishRestart(input, remote, workspace, first, has);
+  const finish = first.transition === "start" ? finishBuild : finishRestart;
+  return finish(input, remote, workspace, first, has);
 };
 
 /** Waits for a stop and the start that follows it, unless the flags say otherwise. Returns the exit code. */

@@ -1,5 +1,6 @@
 // Wraps a command for the terminal, so that its exit code and, in a pipe, its unmodified output can be recovered. Uses marks that no
 // program prints by accident: a control character, the terminal's ID, one letter, and sometimes a number.
+import { quoteForShell } from "#base/text/shell-quote.ts";
 
 export type Marks = {
   /** The terminal is set up and accepts input. */
@@ -34,9 +35,6 @@ export const encodeBatch = (bytes: Uint8Array): string => {
   return `${[lines.length, ...lines].join("\n")}\n`;
 };
 
-/** Quotes `text` as one word of any shell. */
-export const quoteWord = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
-
 const escapeMark = (mark: string): string => mark.replaceAll(MARK, "\\036");
 
 /** The user's shell, as the daemon has determined it. */
@@ -44,8 +42,8 @@ const SHELL = `"\${SHELL:-/bin/sh}"`;
 
 /** Returns the command for an interactive terminal; undefined stands for the login shell. */
 export const toTerminalCommand = (command: string | undefined, { exit, end }: Marks): string => {
-  const program = command === undefined ? `${SHELL} -l` : `${SHELL} -c ${quoteWord(command)}`;
-  return `exec /bin/sh -c ${quoteWord(`${program}; printf '${escapeMark(exit)}%d${escapeMark(end)}' $?`)}`;
+  const program = command === undefined ? `${SHELL} -l` : `${SHELL} -c ${quoteForShell(command)}`;
+  return `exec /bin/sh -c ${quoteForShell(`${program}; printf '${escapeMark(exit)}%d${escapeMark(end)}' $?`)}`;
 };
 
 /**
@@ -54,7 +52,7 @@ export const toTerminalCommand = (command: string | undefined, { exit, end }: Ma
  * commands from the input.
  */
 export const toPipeCommand = (command: string | undefined, { ready, consumed, exit, end }: Marks): string => {
-  const program = command === undefined ? SHELL : `${SHELL} -c ${quoteWord(command)}`;
+  const program = command === undefined ? SHELL : `${SHELL} -c ${quoteForShell(command)}`;
   // A command that ends before its input leaves the loop in the middle of a batch, which is harmless.
   const lines = [
     "stty -echo -opost",
@@ -63,7 +61,7 @@ export const toPipeCommand = (command: string | undefined, { ready, consumed, ex
     `{ while read -r n && [ "$n" -gt 0 ]; do head -n "$n" | base64 -d; printf '${escapeMark(consumed)}' >&3; done; } 2>/dev/null |`,
     `{ ${program}; printf '${escapeMark(exit)}%d${escapeMark(end)}' $? >&3; }`,
   ];
-  return `exec /bin/sh -c ${quoteWord(lines.join("\n"))}`;
+  return `exec /bin/sh -c ${quoteForShell(lines.join("\n"))}`;
 };
 
 export type ReadResult = { output: Uint8Array; isReady: boolean; consumedCount: number; exit: number | undefined };

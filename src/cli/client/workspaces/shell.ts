@@ -1,7 +1,7 @@
 // `slipway workspaces shell WORKSPACE[.AGENT] [-- COMMAND…]`: a shell in the workspace. At a terminal it is interactive and reconnects
 // after a disconnect. In a pipe, the command's input and output are forwarded unmodified (rules CV-8 to CV-11).
 
-import { uuid } from "#base/ids.ts";
+import { isUuid, uuid } from "#base/ids.ts";
 import { usageError } from "#base/usage-error.ts";
 import { type Arguments, readArguments } from "../../arguments.ts";
 import { VerbFailure } from "../../failure.ts";
@@ -22,8 +22,7 @@ export const run: RunVerb = async (input) => {
   const args = readArguments(input.argv, SHAPE);
   const word = takeOneWord(input, args.words, "the workspace");
   const id = args.value.reconnect ?? uuid();
-  if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id))
-    throw usageError("--reconnect", "expected a terminal's ID");
+  if (!isUuid(id)) throw usageError("--reconnect", "expected a terminal's ID");
   if (args.afterDashes?.length === 0) throw usageError("--", "expected a command after it");
   const { inputIsTerminal, outputIsTerminal } = getStreams(input);
   return withServer("workspaces shell", input, args.value, async (remote) => {

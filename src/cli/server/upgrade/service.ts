@@ -103,20 +103,10 @@ const readUnitSettings = ({ ExecStart, Environment, EnvironmentFiles }: State): 
 const readArguments = (command: readonly string[]): string[] => command.slice(command.indexOf("serve") + 1);
 
 const readVariables = (entries: readonly string[]): Record<string, string> =>
-  Object.fromEntries(
-    entries.flatMap((entry) => {
-      const at = entry.indexOf("=");
-      const name = entry.slice(0, at).trim();
-      return RELEVANT_VARIABLES.has(name)
-        ? [
-            [
-              name,
-              entry
-                .slice(at + 1)
-                .trim()
-                .replace(/^(["'])(.*)\1$/, "$2"),
-            ] as const,
-          ]
-        : [];
-    }),
-  );
+  Object.fromEntries(entries.map(parseVariable).filter(([name]) => RELEVANT_VARIABLES.has(name)));
+
+const parseVariable = (entry: string): [name: string, value: string] => {
+  const at = entry.indexOf("=");
+  const value = entry.slice(at + 1).trim();
+  return [entry.slice(0, at).trim(), value.replace(/^(["'])(.*)\1$/, "$2")];
+};

@@ -9,6 +9,7 @@ import { armFailpoint, failpoint } from "#base/failpoint.ts";
 import { LockedError } from "#base/lock-file.ts";
 import { SignatureError } from "#base/minisign.ts";
 import { getOwnBinary } from "#base/program.ts";
+import { pause } from "#base/retry.ts";
 import { usageError } from "#base/usage-error.ts";
 import { VERSION } from "#base/version.ts";
 import { makeBackup } from "#db/backup/backup.ts";
@@ -57,7 +58,7 @@ const waitUntilReady = async ({
     if (await hasGivenUp(unit, restartsBefore)) return `its service failed; see "journalctl -u ${unit}"`;
     if (clock.now() - startedAt > START_TIMEOUT_MS)
       return `it was not ready after ${START_TIMEOUT_MS / 60_000} minutes`;
-    await new Promise<void>((done) => void clock.after(POLL_INTERVAL_MS, done));
+    await pause(clock, POLL_INTERVAL_MS);
   }
 };
 
