@@ -15,6 +15,7 @@ export const tryOr = <T>(read: () => T, otherwise: T): T => {
     return otherwise;
   }
 };
+
 /** Returns the text of a file of /proc; empty if it cannot be read. */
 export const readProc = (file: string): string => tryOr(() => readFileSync(file, "latin1"), "");
 
@@ -23,12 +24,16 @@ export const findAgent = (pid: number): string | undefined =>
   AGENT_ID_PATTERN.exec(readProc(`/proc/${pid}/environ`))?.[1];
 
 /** Returns the fields of /proc/PID/stat after the name, which is in parentheses and may contain anything. The first is the state. */
-const readStatFields = (pid: number): string[] => {
+export const readStatFields = (pid: number): string[] => {
   const stat = readProc(`/proc/${pid}/stat`);
   return stat.slice(stat.lastIndexOf(")") + 2).split(" ");
 };
 
-/** Returns true if `ancestor` is an ancestor of the process. Finds also programs that have cleared their environment. */
+/** Returns all processes of this machine; undefined without /proc. */
+export const listProcessIds = (): number[] | undefined =>
+  tryOr(() => readdirSync("/proc").flatMap((name) => (/^\d+$/.test(name) ? [Number(name)] : [])), undefined);
+
+/** Returns true if `ancestor` is an ancestor of the process, even if the program has cleared its environment. */
 export const isBelow = (pid: number, ancestor: number): boolean => {
   for (let current = pid, depth = 0; current > 1 && depth < MAX_DEPTH; depth++) {
     if (current === ancestor) return true;
@@ -58,9 +63,8 @@ export type OwnUse = {
 export const readOwnUse = (agent_id: string): OwnUse | undefined => {
   const cpu_ms = new Map<number, number>();
   let memory_bytes = 0;
-  for (const name of tryOr(() => readdirSync("/proc"), [])) {
-    if (!/^\d+$/.test(name) || findAgent(Number(name)) !== agent_id) continue;
-    const pid = Number(name);
+  for (const pid of listProcessIds() ?? []) {
+    if (findAgent(pid) !== agent_id) continue;
     const fields = readStatFields(pid);
     cpu_ms.set(pid, (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) * TICK_MS);
     memory_bytes += readResident(pid);
@@ -80,18 +84,18 @@ export type Process = {
 
 /** Returns the processes of the agent except its daemon, with their usage. */
 export const readProcesses = (agent_id: string): Process[] =>
-  tryOr(() => readdirSync("/proc"), [])
-    .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid && findAgent(Number(name)) === agent_id)
-    .map((name) => {
-      const fields = readStatFields(Number(name));
+  (listProcessIds() ?? [])
+    .filter((pid) => pid !== process.pid && findAgent(pid) === agent_id)
+    .map((pid) => {
+      const fields = readStatFields(pid);
       // utime, stime, cutime, cstime. The last two include the short-lived processes of a build.
       const ticks = [11, 12, 13, 14].reduce((sum, at) => sum + Number(fields[at] ?? 0), 0);
-      const argv = readProc(`/proc/${name}/cmdline`)
+      const argv = readProc(`/proc/${pid}/cmdline`)
         .split("\0")
         .filter((word) => word !== "");
-      const [, read = 0, written = 0] = (/^rchar: (\d+)\nwchar: (\d+)$/m.exec(readProc(`/proc/${name}/io`)) ?? []).map(
+      const [, read = 0, written = 0] = (/^rchar: (\d+)\nwchar: (\d+)$/m.exec(readProc(`/proc/${pid}/io`)) ?? []).map(
         Number,
       );
       const moved_bytes = read + written;
-      return { pid: Number(name), group: Number(fields[2] ?? 0), cpu_ms: ticks * TICK_MS, moved_bytes, argv };
+      return { pid, group: Number(fields[2] ?? 0), cpu_ms: ticks * TICK_MS, moved_bytes, argv };
     });

@@ -96,7 +96,7 @@ const removeSecretFile = (record: SecretRecord, path: string, file: string): voi
     const isLinked = stats.isSymbolicLink() && readlinkSync(path) === file;
     const isReadable = isLinked || (stats.isFile() && stats.size <= MAX_SECRET_BYTES);
     const text = isReadable ? readBytes(isLinked ? file : path) : undefined;
-    const isOurs = isLinked ? text === undefined || record.isWritten(path, text) : text && record.isWritten(path, text);
+    const isOurs = text === undefined ? isLinked : record.isWritten(path, text);
     if (isOurs) unlinkSync(path);
     else if (isLinked && text) writeSecretFile(path, text);
     if (isOurs) log("daemon").info("removed the file {path}, because its secret was deleted", { path });

@@ -56,8 +56,8 @@ export class SecretRecord {
   /** Call before writing a file. Until `end`, both the new and the old content count as written by the daemon. */
   begin(path: string, bytes: Uint8Array): void {
     if (this.isWritten(path, bytes)) return;
-    const { salt: content = "", digests = [] } = this.#files.get(path) ?? {};
-    const salt = content || linkToken();
+    const { salt: previousSalt = "", digests = [] } = this.#files.get(path) ?? {};
+    const salt = previousSalt || linkToken();
     this.#files.set(path, { salt, digests: [...digests, computeDigest(salt, bytes)] });
   }
 

@@ -130,7 +130,7 @@ export class Checkpoints {
       : { folders: [], problems: [`${this.#options.folder()}: ${IN_PREPARATION_REASON}`] };
     if (!isInTime) captured.catch(() => {});
     await this.#records.write(checkpoint, record);
-    const isCleanupDue = await this.#isDue();
+    const isCleanupDue = await this.#isCleanupDue();
     const wasPruned = await this.#records.prune(checkpoint.chat_id);
     if (isCleanupDue || wasPruned) this.#scheduleCleanup(isCleanupDue);
     const problems = [...record.problems];
@@ -323,7 +323,7 @@ export class Checkpoints {
   }
 
   /** Returns true once a day, when old checkpoints are due to be removed. */
-  async #isDue(): Promise<boolean> {
+  async #isCleanupDue(): Promise<boolean> {
     const mark = join(this.#options.state, CLEANUP_MARK);
     const now = this.#options.clock.now();
     const isFirst = !(await isOlder(mark, Number.MAX_SAFE_INTEGER));

@@ -3,7 +3,7 @@
 import { lstat, readdir, realpath } from "node:fs/promises";
 import { dirname, isAbsolute, join } from "node:path";
 import { readRegularText } from "#base/system/regular-file.ts";
-import { fileExists } from "./shadow.ts";
+import { pathExists } from "../path-exists.ts";
 
 const MAX_GITFILE_BYTES = 4_096;
 const MAX_VISITED_FOLDERS = 500;
@@ -74,9 +74,9 @@ const findGitDirectory = async (root: string): Promise<string | undefined> => {
 
 /** Returns true if the git directory has objects. A worktree uses the objects of its main repository. */
 const hasObjects = async (folder: string): Promise<boolean> => {
-  if (await fileExists(join(folder, "objects"))) return true;
+  if (await pathExists(join(folder, "objects"))) return true;
   const common = readRegularText(join(folder, "commondir"));
   if (common === undefined) return false;
   const path = common.trim();
-  return fileExists(join(isAbsolute(path) ? path : join(folder, path), "objects"));
+  return pathExists(join(isAbsolute(path) ? path : join(folder, path), "objects"));
 };

@@ -18,11 +18,12 @@ import { dirname, join } from "node:path";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import type { GitOptions } from "../git/scan.ts";
+import { pathExists } from "../path-exists.ts";
 import { isRepository, resolveGitfile } from "./folders.ts";
 import type { CheckpointFolder } from "./records.ts";
 import { BULK_TIMEOUT_MS } from "./run.ts";
 import { findOwnRepository } from "./seed.ts";
-import { fileExists, isReadable, joinNul, MAX_FILE_BYTES, type ShadowGit, splitNul } from "./shadow.ts";
+import { isReadable, joinNul, MAX_FILE_BYTES, type ShadowGit, splitNul } from "./shadow.ts";
 
 const GITLINK = "160000";
 
@@ -71,7 +72,7 @@ export class FolderRestore {
     const removed = await this.#remove(remove);
     const written = (await this.#write(files)) + (await this.#restoreModes(new Set(files)));
     for (const { path, reason } of this.#folder.skipped) {
-      if (!(await fileExists(join(root, path)))) this.#skip(path, reason);
+      if (!(await pathExists(join(root, path)))) this.#skip(path, reason);
     }
     return { restored: removed + written, left_out: this.#skipped };
   }
@@ -80,7 +81,7 @@ export class FolderRestore {
   async #restoreGitfile(): Promise<void> {
     const { root, gitfile } = this.#folder;
     const target = gitfile === undefined ? undefined : resolveGitfile(root, gitfile);
-    if (gitfile === undefined || target === undefined || !(await fileExists(target))) return;
+    if (gitfile === undefined || target === undefined || !(await pathExists(target))) return;
     if (!(await lstat(join(root, ".git")).catch(() => undefined))) await writeFile(join(root, ".git"), gitfile);
   }
 
@@ -156,7 +157,7 @@ export class FolderRestore {
     const args = ["check-ignore", "--no-index", "-z", "--stdin"];
     try {
       // Exit code 1: no path is ignored.
-      return splitNul(await this.#shadow.git(args, { input: joinNul(paths), root, fine: [1] }));
+      return splitNul(await this.#shadow.git(args, { input: joinNul(paths), root, acceptedCodes: [1] }));
     } catch (error) {
       log("daemon").warn("nothing is removed from {root}: {error}", { root, error });
       return paths;

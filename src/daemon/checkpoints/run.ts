@@ -42,7 +42,7 @@ export type CheckpointGit = GitFolders & {
   readonly borrowed?: string;
   readonly timeout_ms?: number;
   /** Exit codes other than 0 that are not failures. */
-  readonly fine?: readonly number[];
+  readonly acceptedCodes?: readonly number[];
   /** Receives the output, which may then have any size; the result is empty. */
   readonly onText?: (text: string) => void;
 };
@@ -54,14 +54,14 @@ export const runCheckpointGit = async (options: GitOptions, run: CheckpointGit):
   if (args[0] !== "init") env.GIT_WORK_TREE = root;
   if (index !== undefined) env.GIT_INDEX_FILE = index;
   if (borrowed !== undefined) env.GIT_ALTERNATE_OBJECT_DIRECTORIES = quotePath(borrowed);
-  const { timeout_ms, fine, onText } = run;
+  const { timeout_ms, acceptedCodes, onText } = run;
   // A temporary index must not leave a shared index file behind.
   const settings = index === undefined ? SAFE_SETTINGS : [...SAFE_SETTINGS, "-c", "core.splitIndex=false"];
   const command = ["git", ...settings, ...args];
-  return runGitProgram(options, { command, root, env, input, timeout_ms, fine, onText });
+  return runGitProgram(options, { command, root, env, input, timeout_ms, acceptedCodes, onText });
 };
 
-type Program = Pick<CheckpointGit, "root" | "input" | "timeout_ms" | "fine" | "onText"> & {
+type Program = Pick<CheckpointGit, "root" | "input" | "timeout_ms" | "acceptedCodes" | "onText"> & {
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string>>;
 };
@@ -72,9 +72,9 @@ export const runGitProgram = async (options: GitOptions, program: Program): Prom
     return await runOnce(options, program);
   } catch (error) {
     if (!(error instanceof AppError) || !BAD_SETTINGS_MESSAGE.test(error.message)) throw error;
-    const { command, root, env, input, timeout_ms, fine, onText } = program;
+    const { command, root, env, input, timeout_ms, acceptedCodes, onText } = program;
     const envWithoutUserSettings = { ...env, GIT_CONFIG_GLOBAL: "/dev/null" };
-    return runOnce(options, { command, root, env: envWithoutUserSettings, input, timeout_ms, fine, onText });
+    return runOnce(options, { command, root, env: envWithoutUserSettings, input, timeout_ms, acceptedCodes, onText });
   }
 };
 
@@ -82,7 +82,7 @@ export const runGitProgram = async (options: GitOptions, program: Program): Prom
 const BAD_SETTINGS_MESSAGE = /bad (numeric |boolean )?config|unable to access '.*config'/;
 
 const runOnce = async (options: GitOptions, program: Program): Promise<string> => {
-  const { command, root, env, input, timeout_ms = TIMEOUT_MS, fine = [], onText } = program;
+  const { command, root, env, input, timeout_ms = TIMEOUT_MS, acceptedCodes = [], onText } = program;
   const { clock, groups } = options;
   const chunks: Uint8Array[] = [];
   const decoder = new TextDecoder();
@@ -107,7 +107,7 @@ const runOnce = async (options: GitOptions, program: Program): Promise<string> =
     },
   });
   if (result.timed_out || size > MAX_LISTED_BYTES) throw conflict(`${root} has too many files to look through`);
-  if (result.exit_code !== 0 && !fine.includes(result.exit_code))
+  if (result.exit_code !== 0 && !acceptedCodes.includes(result.exit_code))
     throw conflict(`git: ${message.trim() || `ended with ${result.exit_code}`}`);
   return Buffer.concat(chunks).toString("utf8");
 };

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { conflict } from "#base/errors.ts";
 import { readRegularText } from "#base/system/regular-file.ts";
 import type { GitOptions } from "../git/scan.ts";
+import { pathExists } from "../path-exists.ts";
 import { ModeList } from "./modes.ts";
 import { BULK_TIMEOUT_MS, type CheckpointGit, type GitFolders, runCheckpointGit } from "./run.ts";
 import { findOwnRepository, seedIndex } from "./seed.ts";
@@ -22,7 +23,7 @@ const SEED_AFTER_CHANGES = 500;
 const PACK_AFTER_FILES = 1_000;
 const MAX_SKIPPED = 200;
 
-// Bytes are stored unchanged, regardless of attributes.
+/** Stores the bytes of files unchanged, regardless of the user's attributes. */
 const RAW_ATTRIBUTES = "* -text -filter -ident -eol -working-tree-encoding\n";
 /** Excludes in a folder that is not a repository: files that programs create rather than people. */
 const DEFAULT_EXCLUDES = "/.*/\nnode_modules/\n";
@@ -120,7 +121,7 @@ export class ShadowGit {
   async prepare(): Promise<void> {
     const { gitDirectory, objects, root } = this.#folders;
     await this.#removeStaleLock();
-    if (await fileExists(join(gitDirectory, "info", "ready"))) return;
+    if (await pathExists(join(gitDirectory, "info", "ready"))) return;
     await rm(gitDirectory, { recursive: true, force: true });
     await mkdir(gitDirectory, { recursive: true, mode: 0o700 });
     await mkdir(objects, { recursive: true, mode: 0o700 });
@@ -230,11 +231,6 @@ const escapePattern = (path: string): string => path.replaceAll(/[\\*?[\]! ]/g, 
 
 export const joinNul = (paths: readonly string[]): string => paths.map((path) => `${path}\0`).join("");
 export const splitNul = (text: string): string[] => text.split("\0").filter((part) => part !== "");
-export const fileExists = (path: string): Promise<boolean> =>
-  access(path).then(
-    () => true,
-    () => false,
-  );
 
 export const isReadable = (path: string): Promise<boolean> =>
   access(path, constants.R_OK).then(

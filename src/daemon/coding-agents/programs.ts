@@ -22,11 +22,13 @@ import { trimPartialCharacter } from "../whole-characters.ts";
 import { writeHomeFiles } from "./home-files.ts";
 import { McpRelay, McpRequests } from "./mcp-relay.ts";
 
-// Buffers the output of a coding agent until the server has it: nothing is lost when a connection breaks, and a program that writes faster
-// than the server reads has to wait (backpressure).
 const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
 const MAX_RESPONSE_BYTES = 256 * 1024;
 
+/**
+ * Buffers the output of a coding agent until the server has it: nothing is lost when a connection breaks, and a program that writes faster
+ * than the server reads has to wait (backpressure).
+ */
 class PendingOutput {
   #buffered = Buffer.alloc(0);
   /** The offset of the first buffered byte. */
@@ -107,8 +109,8 @@ type Program = {
   taken: number;
   write(bytes: Uint8Array): Promise<void>;
   isUnwanted: boolean;
-  over: Promise<void>;
-  unread: Timer | undefined;
+  ended: Promise<void>;
+  unreadTimer: Timer | undefined;
 };
 
 export class CodingAgentPrograms {
@@ -153,14 +155,14 @@ export class CodingAgentPrograms {
         throw conflict("The program is not running.");
       },
       isUnwanted: false,
-      over: Promise.resolve(),
-      unread: undefined,
+      ended: Promise.resolve(),
+      unreadTimer: undefined,
     };
     this.#programs.set(request.id, program);
     this.#watchReader(request.id, program);
-    program.over = this.#run(request, program, Promise.all(previous.map(([, one]) => one.over))).finally(() => {
+    program.ended = this.#run(request, program, Promise.all(previous.map(([, one]) => one.ended))).finally(() => {
       program.state = "ended";
-      program.unread?.cancel();
+      program.unreadTimer?.cancel();
       program.output.news.wake();
       this.#options.clock.after(OUTPUT_RETENTION_MS, () => this.#programs.delete(request.id));
     });
@@ -225,7 +227,7 @@ export class CodingAgentPrograms {
   async removeChats(chat_ids: readonly string[]): Promise<void> {
     const programs = [...this.#programs].filter(([, { chat_id }]) => chat_ids.includes(chat_id));
     for (const [id] of programs) this.end(id);
-    await finishesWithin(this.#options.clock, END_TIMEOUT_MS, Promise.all(programs.map(([, { over }]) => over)));
+    await finishesWithin(this.#options.clock, END_TIMEOUT_MS, Promise.all(programs.map(([, { ended }]) => ended)));
     for (const chat_id of chat_ids) rmSync(this.#toHome(chat_id), { recursive: true, force: true });
   }
 
@@ -246,9 +248,9 @@ export class CodingAgentPrograms {
   }
 
   #watchReader(id: string, program: Program): void {
-    program.unread?.cancel();
+    program.unreadTimer?.cancel();
     if (program.state === "ended") return;
-    program.unread = this.#options.clock.after(UNREAD_TIMEOUT_MS, () => this.end(id));
+    program.unreadTimer = this.#options.clock.after(UNREAD_TIMEOUT_MS, () => this.end(id));
   }
 
   async #run(request: StartAgentProgram, program: Program, previous: Promise<unknown>): Promise<void> {

@@ -60,20 +60,20 @@ export class AgentSession {
     this.#options = options;
     this.#token = createTokenFile(options.token.value);
     writeSecretFiles(manifest, env);
-    const programs = { ...this.#buildProgramEnv(manifest) };
-    this.#programEnv = programs;
-    writeCodexConfig(programs);
+    const programEnv = { ...this.#buildProgramEnv(manifest) };
+    this.#programEnv = programEnv;
+    writeCodexConfig(programEnv);
     this.#groups = new ProcessGroups({ clock, agent_id: toId(manifest.agentId) });
     this.#runner = new ScriptRunner({
       clock,
-      env: programs,
+      env: programEnv,
       bin: this.#bin,
       directory: resolveFolder(manifest.directory, env),
       groups: this.#groups,
       logs,
       reports,
     });
-    this.#mcp = new WorkspaceMcp({ clock, groups: this.#groups, env: programs });
+    this.#mcp = new WorkspaceMcp({ clock, groups: this.#groups, env: programEnv });
     this.#context = new WorkspaceContext({
       connection: options.connection,
       clock,
@@ -81,11 +81,11 @@ export class AgentSession {
       mcp: this.#mcp,
       directory: resolveFolder(manifest.directory, env),
       home: env.HOME || homedir(),
-      extra: listContextFolders(programs.SLIPWAY_CONTEXT_SOURCES ?? "", env),
+      extra: listContextFolders(programEnv.SLIPWAY_CONTEXT_SOURCES ?? "", env),
     });
     this.#reach = new Reach({
       ...options,
-      programs,
+      programs: programEnv,
       groups: this.#groups,
       context: this.#context,
       mcp: this.#mcp,

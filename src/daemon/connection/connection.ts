@@ -30,7 +30,7 @@ export type ConnectionOptions = {
   ending?: AbortSignal;
 };
 
-type Live = { session: YamuxSession; api: AgentApi };
+type OpenConnection = { session: YamuxSession; api: AgentApi };
 
 const PING_COUNT = 5;
 const REUSE_DELAY_MS = 2_000;
@@ -40,8 +40,8 @@ export class Connection {
   readonly #options: ConnectionOptions;
   readonly #stop = new AbortController();
   readonly #refused = Promise.withResolvers<void>();
-  #live: Live | undefined;
-  #next = Promise.withResolvers<Live>();
+  #live: OpenConnection | undefined;
+  #next = Promise.withResolvers<OpenConnection>();
 
   constructor(options: ConnectionOptions) {
     this.#options = options;
@@ -51,13 +51,12 @@ export class Connection {
   /** Connects and reconnects. Resolves after `stop`; never rejects. */
   async run(): Promise<void> {
     const { clock, random, ending } = this.#options;
-    const hurry = ending ? { hurry: ending } : {};
     await reconnect({
       failure: "not connected",
       clock,
       random,
       signal: this.#stop.signal,
-      ...hurry,
+      ...(ending ? { hurry: ending } : {}),
       once: () => this.#runOnce(),
     });
     this.#next.reject(new DaemonStopped("The daemon stops."));
@@ -152,17 +151,17 @@ export class Connection {
     }
   }
 
-  #open(live: Live): void {
+  #open(live: OpenConnection): void {
     this.#live = live;
     this.#next.resolve(live);
     log("daemon").info("connected");
   }
 
-  #end(live: Live, reason: string): void {
+  #end(live: OpenConnection, reason: string): void {
     live.session.close(reason);
     if (this.#live !== live) return;
     this.#live = undefined;
-    this.#next = Promise.withResolvers<Live>();
+    this.#next = Promise.withResolvers<OpenConnection>();
     this.#next.promise.catch(() => {});
   }
 }

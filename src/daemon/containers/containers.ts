@@ -43,11 +43,11 @@ export type ContainersOptions = {
 const POLL_INTERVAL_MS = 10_000;
 
 /** State of a devcontainer in addition to what the disk and the engine report. */
-type Memory = { doing?: DevcontainerStatus; error?: string; deleted_at?: number };
+type OperationState = { doing?: DevcontainerStatus; error?: string; deleted_at?: number };
 
 export class Containers {
   readonly #options: ContainersOptions;
-  readonly #memory = new Map<string, Memory>();
+  readonly #memory = new Map<string, OperationState>();
   readonly #watchers = new Set<(listing: string) => void>();
   #pollTimer: Timer | undefined;
   #lastListing = "";
@@ -55,7 +55,7 @@ export class Containers {
   /** IDs of the containers created by this daemon, by devcontainer ID. They are removed with the workspace. */
   readonly #createdContainers = new Map<string, string>();
   #reconcileTimer: Timer | undefined;
-  #ended = false;
+  #hasEnded = false;
 
   constructor(options: ContainersOptions) {
     this.#options = options;
@@ -76,23 +76,23 @@ export class Containers {
   /** Starts the devcontainers of the template one by one. From then on, keeps an agent in each running devcontainer. */
   async begin(): Promise<void> {
     for (const { name } of this.#options.declared()) {
-      if (this.#ended) return;
+      if (this.#hasEnded) return;
       const { devcontainers } = await this.list();
       const found = devcontainers.find((one) => one.name === name);
       if (found)
-        await this.#begin(found.id, () => "starting").then(
+        await this.#beginOperation(found.id, () => "starting").then(
           (one) => this.#start(one, false),
           () => {},
         );
     }
-    if (this.#ended || !this.#options.agents) return;
+    if (this.#hasEnded || !this.#options.agents) return;
     this.#reconcileTimer = this.#options.clock.every(POLL_INTERVAL_MS, () => void this.#reconcileAgents());
     await this.#reconcileAgents();
   }
 
   /** Ends the agents in containers. With `remove`, also removes the containers created by this daemon. Mounted files are kept. */
   async end(remove: boolean): Promise<void> {
-    this.#ended = true;
+    this.#hasEnded = true;
     this.#reconcileTimer?.cancel();
     await this.#options.agents?.endAll();
     const engine = this.#options.engine();
@@ -133,7 +133,7 @@ export class Containers {
    * with 409 while another operation runs.
    */
   async recreate(id: string): Promise<void> {
-    const found = await this.#begin(id, ({ subagent_id }) => {
+    const found = await this.#beginOperation(id, ({ subagent_id }) => {
       if (subagent_id !== null) throw new AppError("forbidden", "The template made this devcontainer.");
       return "starting";
     });
@@ -145,7 +145,7 @@ export class Containers {
    * container. Rejects with 404 or 409.
    */
   async delete(requestedId: string): Promise<void> {
-    const { id, container } = await this.#begin(requestedId, (one) =>
+    const { id, container } = await this.#beginOperation(requestedId, (one) =>
       one.container?.running ? "stopping" : "deleting",
     );
     const engine = this.#options.engine();
@@ -209,7 +209,7 @@ export class Containers {
   }
 
   /** Finds the devcontainer and records the operation that starts on it. */
-  async #begin(
+  async #beginOperation(
     id: string,
     chooseOperation: (one: FoundDevcontainer) => DevcontainerStatus,
   ): Promise<FoundDevcontainer> {
@@ -222,7 +222,7 @@ export class Containers {
     return found;
   }
 
-  #remember(id: string, memory: Memory): void {
+  #remember(id: string, memory: OperationState): void {
     this.#memory.set(id, memory);
     this.#notifyWatchers();
   }
@@ -289,8 +289,8 @@ const comparePaths = (a: DevcontainerPaths, b: DevcontainerPaths): number =>
 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-const toStatus = ({ doing, error }: Memory, container: Container | undefined): DevcontainerStatus =>
-  doing ?? (error === undefined ? (container?.running ? "running" : "stopped") : "error");
+const toStatus = ({ doing, error }: OperationState, container: Container | undefined): DevcontainerStatus =>
+  doing ?? (error !== undefined ? "error" : container?.running ? "running" : "stopped");
 
 /** Reports host ports that more than one container uses. */
 const findPortConflicts = (containers: readonly Container[]): string[] => {

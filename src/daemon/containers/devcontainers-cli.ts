@@ -127,7 +127,7 @@ class PrintedLines {
   push(text: string): void {
     const lines = (this.#partialLine + text).split("\n");
     this.#partialLine = (lines.pop() ?? "").slice(-MAX_OUTPUT_BYTES);
-    for (const line of lines) for (const printedLines of parsePrintedLines(line)) this.#emit(printedLines);
+    for (const line of lines) for (const printedLine of parsePrintedLines(line)) this.#emit(printedLine);
   }
 
   #emit(line: string): void {
@@ -140,16 +140,16 @@ class PrintedLines {
 
 const parsePrintedLines = (line: string): string[] => {
   try {
-    const { type, text: toText } = JSON.parse(line) as { readonly type?: unknown; readonly text?: unknown };
-    return type === "raw" && typeof toText === "string" ? toText.split(/\r?\n/) : [];
+    const { type, text } = JSON.parse(line) as { readonly type?: unknown; readonly text?: unknown };
+    return type === "raw" && typeof text === "string" ? text.split(/\r?\n/) : [];
   } catch {
     return [];
   }
 };
 
 /** Returns the last line that is a JSON object; earlier lines are log output. */
-const parseOutcomeLine = (toText: string): Record<string, unknown> => {
-  for (const line of toText.trim().split("\n").reverse()) {
+const parseOutcomeLine = (output: string): Record<string, unknown> => {
+  for (const line of output.trim().split("\n").reverse()) {
     try {
       const parsed: unknown = JSON.parse(line);
       if (typeof parsed === "object" && parsed !== null && "outcome" in parsed)

@@ -88,11 +88,16 @@ export class ContainerEngine {
     return (await (await this.call(method, path, body)).json()) as T;
   }
 
-  /** Throws AppError, except for the statuses in `fine`. */
-  async call(method: string, path: string, body?: unknown, fine: readonly number[] = []): Promise<Response> {
+  /** Throws AppError, except for the statuses in `acceptedStatuses`. */
+  async call(
+    method: string,
+    path: string,
+    body?: unknown,
+    acceptedStatuses: readonly number[] = [],
+  ): Promise<Response> {
     const json = { body: JSON.stringify(body), headers: { "content-type": "application/json" } };
     const response = await this.#fetch(method, (await this.prefix()) + path, body === undefined ? {} : json);
-    if (response.ok || fine.includes(response.status)) return response;
+    if (response.ok || acceptedStatuses.includes(response.status)) return response;
     throw await readRefusal(response);
   }
 
@@ -117,7 +122,6 @@ export class ContainerEngine {
     return /^\d+\.\d+$/.test(version) ? `/v${version}` : "";
   }
 
-  /** - */
   async #fetch(
     method: string,
     path: string,

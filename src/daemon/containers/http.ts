@@ -5,7 +5,7 @@ import { invalidField } from "#base/errors.ts";
 import type { SocketData, SocketHandler } from "../http/sockets.ts";
 import type { Containers } from "./containers.ts";
 
-type Request_ = Request & { params: Record<string, string> };
+type RoutedRequest = Request & { params: Record<string, string> };
 
 export const createContainerRoutes = (containers: Containers) => ({
   "/api/v0/containers": { GET: async (request: Request) => Response.json(await containers.list(parseLabels(request))) },
@@ -16,13 +16,13 @@ export const createContainerRoutes = (containers: Containers) => ({
         : Response.json({ message: "This route takes WebSockets." }, { status: 426 }),
   },
   "/api/v0/containers/devcontainers/:id": {
-    DELETE: async (request: Request_) => {
+    DELETE: async (request: RoutedRequest) => {
       await containers.delete(request.params.id ?? "");
       return new Response(null, { status: 204 });
     },
   },
   "/api/v0/containers/devcontainers/:id/recreate": {
-    POST: async (request: Request_) => {
+    POST: async (request: RoutedRequest) => {
       await containers.recreate(request.params.id ?? "");
       return Response.json({ message: "The devcontainer is being recreated." }, { status: 202 });
     },

@@ -140,8 +140,8 @@ export class SubAgents {
   }
 
   async #create(wantedName: string, created: RunningDevcontainer): Promise<Running> {
-    const { clock, engine: engineAt, program, url } = this.#options;
-    const engine = engineAt();
+    const { clock, engine: getEngine, program, url } = this.#options;
+    const engine = getEngine();
     if (!engine) throw new Error("The workspace has no container engine.");
     const { id, name, token } = await this.#register(wantedName, created.remote_folder);
     const { container_id: container, remote_user: user, remote_folder: directory } = created;

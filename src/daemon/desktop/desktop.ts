@@ -68,7 +68,7 @@ export class Desktop {
     this.env = {};
   }
 
-  /** Calls `ended` when the display has ended. */
+  /** Calls `onEnd` when the display has ended. */
   async #start(onEnd: () => void): Promise<Running> {
     const kind = findDesktopKind(this.#options.env.PATH ?? "");
     if (!kind) throw desktopUnavailable("Neither Xvnc nor Xvfb with x11vnc is installed in the workspace.");

@@ -36,26 +36,13 @@ export class RfbClient {
     const client = new RfbClient(stream, header.getUint16(0), header.getUint16(2));
     // 32 bits per pixel, 24 used, little-endian, with red in the highest byte, then green and blue.
     await stream.write(Uint8Array.of(0, 0, 0, 0, 32, 24, 0, 1, 0, 255, 0, 255, 0, 255, 16, 8, 0, 0, 0, 0));
-    await stream.write(
-      Uint8Array.of(
-        2,
-        0,
-        0,
-        3,
-        0,
-        0,
-        0,
-        RAW_ENCODING,
-        0,
-        0,
-        0,
-        COPY_RECT_ENCODING,
-        255,
-        255,
-        255,
-        256 + DESKTOP_SIZE_ENCODING,
-      ),
-    );
+    // The accepted encodings, as signed big-endian numbers.
+    const encodings = [
+      ...[0, 0, 0, RAW_ENCODING],
+      ...[0, 0, 0, COPY_RECT_ENCODING],
+      ...[255, 255, 255, 256 + DESKTOP_SIZE_ENCODING],
+    ];
+    await stream.write(Uint8Array.of(2, 0, 0, 3, ...encodings));
     return client;
   }
 

@@ -1,7 +1,8 @@
 // Finds the repositories of the paths that tools name (facts/chats 2.11, rule GS-1): the nearest folder with a `.git` at or above a path
 // and, for shell commands, the folders named in the command.
-import { access, realpath, stat } from "node:fs/promises";
+import { realpath, stat } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join } from "node:path";
+import { pathExists } from "../path-exists.ts";
 
 const MAX_WORDS = 64;
 
@@ -50,9 +51,3 @@ const findExistingAncestor = async (path: string): Promise<string> => {
     if (dirname(folder) === folder) return folder;
   }
 };
-
-const pathExists = (path: string): Promise<boolean> =>
-  access(path).then(
-    () => true,
-    () => false,
-  );

@@ -114,7 +114,7 @@ const runGit = async (
   return Buffer.concat(chunks).toString("utf8");
 };
 
-/** Runs git and passes its output to `take`, until `take` returns false. */
+/** Runs git and passes its output to `onOutput`, until `onOutput` returns false. */
 const run = async (
   { clock, groups, env }: GitOptions,
   root: string,

@@ -125,7 +125,7 @@ export const serveHttpApi = (options: HttpApiOptions): HttpApi => {
   };
 };
 
-type Request_ = Request & { params: Record<string, string> };
+type RoutedRequest = Request & { params: Record<string, string> };
 
 const createRoutes = ({
   ports,
@@ -311,7 +311,7 @@ const createRoutes = ({
     },
     "/api/v0/processes/list": { GET: () => Response.json({ processes: processes.list() }) },
     "/api/v0/processes/:id/output": {
-      GET: async (request: Request_) => {
+      GET: async (request: RoutedRequest) => {
         const query = {
           after: parseNumber(request, "after", 0),
           wait_ms: parseNumber(request, "wait_ms", 0),
@@ -322,7 +322,7 @@ const createRoutes = ({
       },
     },
     "/api/v0/processes/:id/signal": {
-      POST: async (request: Request_) => {
+      POST: async (request: RoutedRequest) => {
         processes.signal(request.params.id ?? "", await readBody(request, SignalProcess));
         return Response.json({ message: "The signal was sent." });
       },

@@ -13,8 +13,7 @@ import type { ProcessGroups } from "../scripts/groups.ts";
 import { runProcess } from "../scripts/process.ts";
 import { trimPartialCharacter } from "../whole-characters.ts";
 
-// A ring buffer of the last bytes that a process has written.
-
+/** A ring buffer of the last bytes that a process has written. */
 class OutputRing {
   readonly #bytes: Uint8Array;
   #end = 0;

@@ -1,7 +1,8 @@
 // Finds a file with a name that looks like the requested one: models write plain spaces and composed letters even if the file's name has
 // other characters.
-import { access, readdir } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { pathExists } from "../path-exists.ts";
 
 /** Returns the path if it exists, else the only path that looks the same, else the path unchanged. */
 export const resolveSimilarPath = async (path: string): Promise<string> => (await findSimilarPath(path)) ?? path;
@@ -23,9 +24,3 @@ const normalizeLook = (name: string): string =>
     .replace(/\s/gu, " ")
     .replace(/[\u2018\u2019]/g, "'")
     .replace(/[\u2010-\u2015]/g, "-");
-
-const pathExists = (path: string): Promise<boolean> =>
-  access(path).then(
-    () => true,
-    () => false,
-  );

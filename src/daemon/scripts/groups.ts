@@ -1,9 +1,9 @@
 // Tracks the process groups of all programs that the daemon has started, so that it can end all of them (rule DM-16). A group outlives its
 // first process: a script may leave a server running in the background, which is allowed until the daemon stops.
-import { readdirSync, readFileSync } from "node:fs";
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
 import { AGENT_ID_VARIABLE } from "../environment.ts";
+import { listProcessIds, readProc, readStatFields } from "../own-processes.ts";
 
 const KILL_DELAY_MS = 5_000;
 const POLL_INTERVAL_MS = 20;
@@ -82,32 +82,17 @@ export class ProcessGroups {
   }
 
   #isOurs(pid: number): boolean {
-    try {
-      return `\0${readFileSync(`/proc/${pid}/environ`, "latin1")}`.includes(`\0${this.#idVariable}\0`);
-    } catch {
-      return false;
-    }
+    return `\0${readProc(`/proc/${pid}/environ`)}`.includes(`\0${this.#idVariable}\0`);
   }
 }
 
 /** Returns the living processes of a group; undefined without /proc. */
 const listMembers = (group: number): number[] | undefined => {
-  let names: string[];
-  try {
-    names = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
-  } catch {
-    return undefined;
-  }
-  return names.length === 0 ? undefined : names.map(Number).filter((pid) => isMember(pid, group));
+  const pids = listProcessIds() ?? [];
+  return pids.length === 0 ? undefined : pids.filter((pid) => isMember(pid, group));
 };
 
 const isMember = (pid: number, group: number): boolean => {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
-    // The name in parentheses may contain anything. Next are state, parent and group.
-    const [state, , processGroup] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    return Number(processGroup) === group && state !== "Z" && state !== "X";
-  } catch {
-    return false;
-  }
+  const [state, , processGroup] = readStatFields(pid);
+  return Number(processGroup) === group && state !== "Z" && state !== "X";
 };

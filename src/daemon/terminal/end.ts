@@ -1,7 +1,7 @@
 // Ends everything in the session of a terminal, including background jobs, which have their own process groups (rule TM-8).
-import { readdirSync, readFileSync } from "node:fs";
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
+import { listProcessIds, readStatFields } from "../own-processes.ts";
 
 const KILL_DELAY_MS = 1_000;
 const POLL_INTERVAL_MS = 20;
@@ -16,15 +16,6 @@ export const endProcesses = async (listLiving: () => readonly number[], clock: C
   const deadlineMs = clock.monotonic() + KILL_DELAY_MS;
   while (listLiving().length > 0 && clock.monotonic() < deadlineMs) await pause(clock, POLL_INTERVAL_MS);
   send(listLiving(), "SIGKILL");
-};
-
-/** Returns all processes of this machine; undefined without /proc. */
-export const listProcessIds = (): number[] | undefined => {
-  try {
-    return readdirSync("/proc").flatMap((name) => (/^\d+$/.test(name) ? [Number(name)] : []));
-  } catch {
-    return undefined;
-  }
 };
 
 const send = (processes: readonly number[], signal: "SIGHUP" | "SIGKILL"): void => {
@@ -44,14 +35,8 @@ const listMembers = (session: number): number[] =>
   listProcessIds()?.filter((pid) => isMember(pid, session)) ?? (isAlive(session) ? [session] : []);
 
 const isMember = (pid: number, session: number): boolean => {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
-    // The name in parentheses may contain anything. Next are state, parent, group and session.
-    const [state, , , processSession] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    return Number(processSession) === session && state !== "Z" && state !== "X";
-  } catch {
-    return false;
-  }
+  const [state, , , processSession] = readStatFields(pid);
+  return Number(processSession) === session && state !== "Z" && state !== "X";
 };
 
 const isAlive = (pid: number): boolean => {

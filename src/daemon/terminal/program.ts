@@ -1,8 +1,9 @@
 // Programs on terminals: the interface, and programs of this machine on a local pseudo-terminal. container.ts has programs inside
 // containers.
 
-import { readFileSync, readlinkSync } from "node:fs";
+import { readlinkSync } from "node:fs";
 import type { Clock } from "#base/clock.ts";
+import { readStatFields, tryOr } from "../own-processes.ts";
 import type { ProcessGroups } from "../scripts/groups.ts";
 import { endSession } from "./end.ts";
 import { type OutputGate, spawnWithGate } from "./gate.ts";
@@ -100,21 +101,10 @@ export const startProgram = (options: LocalProgramOptions, events: ProgramEvents
 const findForegroundFolder = (leader: number): string | undefined =>
   findFolder(findForegroundLeader(leader) ?? leader) ?? findFolder(leader);
 
-/** Returns the leader of the foreground group; the name in `stat` may contain spaces and parentheses. */
+/** Returns the leader of the foreground group. */
 const findForegroundLeader = (pid: number): number | undefined => {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
-    const [, , , , , group] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    return Number(group) > 0 ? Number(group) : undefined;
-  } catch {
-    return undefined;
-  }
+  const group = Number(readStatFields(pid)[5]);
+  return group > 0 ? group : undefined;
 };
 
-const findFolder = (pid: number): string | undefined => {
-  try {
-    return readlinkSync(`/proc/${pid}/cwd`);
-  } catch {
-    return undefined;
-  }
-};
+const findFolder = (pid: number): string | undefined => tryOr(() => readlinkSync(`/proc/${pid}/cwd`), undefined);

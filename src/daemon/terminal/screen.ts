@@ -5,7 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
-import { endProcesses, listProcessIds } from "./end.ts";
+import { listProcessIds } from "../own-processes.ts";
+import { endProcesses } from "./end.ts";
 import { type LocalProgramOptions, type ProgramEvents, startProgram, type TerminalProgram } from "./program.ts";
 
 /** There is no command key, so that every key reaches the program. There are no messages, and scrollback stays in the client's history. */
