@@ -7,12 +7,11 @@ import { getAccessUrl, getAllowedHosts } from "#base/config.ts";
 import { AppError } from "#base/errors.ts";
 import "#schema/formats.ts";
 import type { Clock } from "#base/clock.ts";
-import { log } from "#base/log.ts";
+import { isTraceEnabled, log } from "#base/log.ts";
 import { MISDIRECTED, readLocally } from "#base/network/local-reads.ts";
 import { finishesWithin, pause } from "#base/retry.ts";
 import { DescriptorGuard } from "#base/system/descriptor-guard.ts";
 import { readTls, TlsError } from "#base/tls.ts";
-import { tracing } from "#base/trace.ts";
 import type { Membership } from "#src/cluster/membership.ts";
 import { AiGateway, isGatewayPath } from "./api/ai/gateway.ts";
 import { AppProxy } from "./api/applications/proxy.ts";
@@ -179,7 +178,7 @@ const makeHandler = (
       return await ctx.membership.decline(request, ctx.encryption);
     if (forwardedClient !== undefined) ctx.requests.setPeer(request, forwardedClient);
     const id = getRequestId(request);
-    const response = await (id !== undefined && tracing() ? runTraced(request, id, answer) : answer(request));
+    const response = await (id !== undefined && isTraceEnabled() ? runTraced(request, id, answer) : answer(request));
     const responseId = id ?? findMadeId(request);
     if (responseId !== undefined) response.headers.set("x-request-id", responseId);
     // A standby node forwards only one request on each connection, so the client must not reuse it. During a handover, clients must

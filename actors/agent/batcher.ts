@@ -3,7 +3,8 @@
 // with many followers.
 
 import { AppError } from "#base/errors.ts";
-import { addRequests, getCurrentRequests, runForRequests, tracing } from "#base/trace.ts";
+import { isTraceEnabled } from "#base/log.ts";
+import { addRequests, getCurrentRequests, runForRequests } from "#base/trace.ts";
 import { MAX_WAITING_MESSAGES } from "../runtime/mailbox.ts";
 
 export type Waiting<Item, Answer> = {
@@ -43,10 +44,10 @@ export class Batcher<Item, Answer> {
       return Promise.reject(new AppError("overloaded", "Too many requests are waiting for this resource."));
     }
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
-    if (tracing()) this.#waiting.push({ item, resolve, reject, requests: getCurrentRequests() });
+    if (isTraceEnabled()) this.#waiting.push({ item, resolve, reject, requests: getCurrentRequests() });
     else this.#waiting.push({ item, resolve, reject });
     // Keeps later items from being traced as part of the first item's request.
-    this.#draining ??= tracing() ? runForRequests([], () => this.#drain()) : this.#drain();
+    this.#draining ??= isTraceEnabled() ? runForRequests([], () => this.#drain()) : this.#drain();
     return promise;
   }
 

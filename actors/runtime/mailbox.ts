@@ -3,10 +3,11 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import PQueue from "p-queue";
 import { AppError } from "#base/errors.ts";
+import { isTraceEnabled } from "#base/log.ts";
 import { runOutsideRequest } from "#base/network/current-request.ts";
 import { getCurrentOrigin, withOrigin } from "#base/origin.ts";
 import { bindToSpan } from "#base/spans.ts";
-import { traceMessage, tracing } from "#base/trace.ts";
+import { traceMessage } from "#base/trace.ts";
 
 /** Maximum messages that wait for one actor. More are answered "overloaded" (docs/spec/design.md 3, rule 6). */
 export const MAX_WAITING_MESSAGES = 256;
@@ -41,7 +42,7 @@ export class Mailbox {
     if (queue.size >= MAX_WAITING_MESSAGES) {
       return Promise.reject(new AppError("overloaded", "Too many requests are waiting for this resource."));
     }
-    const work = bindToSpan(tracing() ? traceMessage(this.#owner, task) : task);
+    const work = bindToSpan(isTraceEnabled() ? traceMessage(this.#owner, task) : task);
     const origin = getCurrentOrigin();
     const currentWatcher = watcher;
     const enteredAt = currentWatcher?.entered() ?? 0;

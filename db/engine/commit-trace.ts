@@ -1,5 +1,6 @@
 // Records in the trace log which requests each commit group belongs to. Used by the writer, only while tracing is on.
-import { getCurrentRequests, logTraceStep, startStopwatch, tracing } from "#base/trace.ts";
+import { isTraceEnabled } from "#base/log.ts";
+import { getCurrentRequests, logTraceStep, startStopwatch } from "#base/trace.ts";
 
 export class CommitTrace<Batch extends object> {
   readonly #requests = new WeakMap<Batch, ReadonlySet<string>>();
@@ -12,7 +13,7 @@ export class CommitTrace<Batch extends object> {
 
   /** Starts measuring a group. Returns undefined while tracing is off. */
   begin(): (() => number) | undefined {
-    return tracing() ? startStopwatch() : undefined;
+    return isTraceEnabled() ? startStopwatch() : undefined;
   }
 
   /** Logs a line for each request in a committed group: its number, its batches, and its duration. */

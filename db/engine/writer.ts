@@ -3,8 +3,7 @@
 import type { Database, Statement as Prepared } from "bun:sqlite";
 import { keepProcessAlive, systemClock, type Timer } from "#base/clock.ts";
 import { failpoint } from "#base/failpoint.ts";
-import { log } from "#base/log.ts";
-import { tracing } from "#base/trace.ts";
+import { isTraceEnabled, log } from "#base/log.ts";
 import { CommitSpan } from "./commit-span.ts";
 import { CommitTrace } from "./commit-trace.ts";
 import { type CommitFigures, measureBatch, type Pending } from "./pending.ts";
@@ -76,7 +75,7 @@ export class Writer {
     const span = CommitSpan.begin("sqlite", batch, rows);
     const settled = new Promise<void>((resolve, reject) => {
       const pending = { batch, rows, bytes, span, resolve, reject };
-      if (tracing()) this.#trace.onSubmit(pending);
+      if (isTraceEnabled()) this.#trace.onSubmit(pending);
       this.#queue.push(pending);
       this.#queuedBytes += bytes;
       this.#schedule();

@@ -3,8 +3,8 @@
 import type { ReservedSQL } from "bun";
 import { systemClock, type Timer } from "#base/clock.ts";
 import { failpoint, isArmed } from "#base/failpoint.ts";
+import { isTraceEnabled } from "#base/log.ts";
 import { nextTurn, pause } from "#base/retry.ts";
-import { tracing } from "#base/trace.ts";
 import { CommitSpan } from "../engine/commit-span.ts";
 import { CommitTrace } from "../engine/commit-trace.ts";
 import { type CommitFigures, measureBatch, type Pending } from "../engine/pending.ts";
@@ -102,7 +102,7 @@ export class PgWriter {
         deadline: this.#toDeadline(),
       };
       this.#expireAt(pending.deadline);
-      if (tracing()) this.#trace.onSubmit(pending);
+      if (isTraceEnabled()) this.#trace.onSubmit(pending);
       this.#queue.push(pending);
       this.#queuedBytes += bytes;
       this.#running ??= this.#runGroups();

@@ -230,13 +230,20 @@ function checkTls({ tls_cert_file, tls_key_file }: Config): Problem[] {
   return [{ name, from: "not given", detail: "https needs both tls_cert_file and tls_key_file, or none of them" }];
 }
 
-/** Rejects partial settings, because an operator who sets one of them expects uploads to be stored in the bucket. */
+type BucketKey = `${"" | "home_backup_"}s3_${"bucket" | "access_key" | "secret_key" | "endpoint"}`;
+
+/** Rejects partial settings of a bucket, because an operator who sets one of them expects the bucket to be used. */
+function checkBucket(config: Config, keys: readonly BucketKey[], endpoint: BucketKey, purpose: string) {
+  const setKeys = [...keys, endpoint].filter((key) => config[key] !== undefined);
+  const missing = setKeys.length === 0 ? [] : keys.filter((key) => config[key] === undefined);
+  const detail = `${purpose} all of ${keys.join(", ")}`;
+  const problems: Problem[] = missing.map((key) => ({ name: toVariableName(key), from: "not given", detail }));
+  return { setKeys, problems };
+}
+
 function checkStorage(config: Config): Problem[] {
   const keys = ["s3_bucket", "s3_access_key", "s3_secret_key"] as const;
-  const setKeys = [...keys, "s3_endpoint" as const].filter((key) => config[key] !== undefined);
-  const missing = setKeys.length === 0 ? [] : keys.filter((key) => config[key] === undefined);
-  const detail = `object storage for uploads needs all of ${keys.join(", ")}`;
-  const problems: Problem[] = missing.map((key) => ({ name: toVariableName(key), from: "not given", detail }));
+  const { setKeys, problems } = checkBucket(config, keys, "s3_endpoint", "object storage for uploads needs");
   if (setKeys.length === 0 || config.database_url !== undefined) return problems;
   const single = "a single server stores uploads in its data directory; remove s3_bucket, or set database_url";
   return [
@@ -245,13 +252,10 @@ function checkStorage(config: Config): Problem[] {
   ];
 }
 
-/** Rejects partial settings, because an operator who sets one of them expects home backups. */
 function checkHomeBackups(config: Config): Problem[] {
   const keys = ["home_backup_s3_bucket", "home_backup_s3_access_key", "home_backup_s3_secret_key"] as const;
-  const setKeys = [...keys, "home_backup_s3_endpoint" as const].filter((key) => config[key] !== undefined);
-  const missing = setKeys.length === 0 ? [] : keys.filter((key) => config[key] === undefined);
-  const detail = `home backups in object storage need all of ${keys.join(", ")}`;
-  const problems: Problem[] = missing.map((key) => ({ name: toVariableName(key), from: "not given", detail }));
+  const endpoint = "home_backup_s3_endpoint";
+  const { setKeys, problems } = checkBucket(config, keys, endpoint, "home backups in object storage need");
   const addProblem = (key: string, from: string, problem: string): unknown =>
     problems.push({ name: toVariableName(key), from, detail: problem });
   const { home_backup_dir, home_backup_interval, home_backup_recovery_key, home_backup_engine } = config;

@@ -14,6 +14,7 @@ import {
   writeSync,
 } from "node:fs";
 import { join } from "node:path";
+import { flush } from "./system/flush.ts";
 
 const ALGORITHM = "aes-256-gcm";
 const KEY_BYTES = 32;
@@ -143,11 +144,6 @@ const makeKey = (directory: string, file: string, key: Uint8Array = randomBytes(
     closeSync(handle);
   }
   renameSync(temporary, file);
-  const folder = openSync(directory, "r");
-  try {
-    fsyncSync(folder);
-  } finally {
-    closeSync(folder);
-  }
+  flush(directory);
   return key;
 };

@@ -103,8 +103,10 @@ const formatFields = (record: LogRecord): string =>
     .map(([key, value]) => ` ${key}=${formatValue(value)}`)
     .join("");
 
-/** Control characters come from outside (names, paths, other programs' errors) and must not move the terminal's cursor. */
-/** Also replaces characters that reorder a line or begin another one. */
+/**
+ * Names, paths and other programs' errors can contain these characters, which would move the terminal's cursor, reorder a line or begin
+ * another one.
+ */
 const replaceControlCharacters = (text: string): string =>
   text.replace(/(?![\n\t])[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu, "\ufffd");
 

@@ -1,5 +1,5 @@
 // Tracks the requests that the current work is done for, so that the log can follow them through mailbox and writer (area `trace` at level
-// debug). Controlled only by the log level. If off, which is the default, callers compare `tracing()` and do nothing else.
+// debug). Controlled only by the log level. If off, which is the default, callers call `isTraceEnabled` and do nothing else.
 import { AsyncLocalStorage } from "node:async_hooks";
 import { systemClock } from "./clock.ts";
 import { isTraceEnabled, log, TRACE_AREA } from "./log.ts";
@@ -8,14 +8,11 @@ const current = new AsyncLocalStorage<Set<string>>();
 const trace = log(TRACE_AREA);
 const NO_REQUESTS: ReadonlySet<string> = new Set();
 
-/** Returns whether tracing is on. Check before creating anything for a trace line. */
-export const tracing = isTraceEnabled;
-
 /** Runs `work` for exactly these requests. */
 export const runForRequests = <T>(requests: Iterable<string>, work: () => T): T => current.run(new Set(requests), work);
 
 /** Returns the requests the current work is done for; none while tracing is off. */
-export const getCurrentRequests = (): ReadonlySet<string> => (tracing() && current.getStore()) || NO_REQUESTS;
+export const getCurrentRequests = (): ReadonlySet<string> => (isTraceEnabled() && current.getStore()) || NO_REQUESTS;
 
 /** Adds requests to the current work, when messages of several requests are handled together. */
 export const addRequests = (requests: Iterable<string>): void => {

@@ -1,7 +1,8 @@
 // Request IDs: the one sent by the caller or proxy, which is returned with the response (rule HT-12). Requests without one get one when
 // they are traced or audited. The ID is in every line of the trace.
 import { isUuid, uuid } from "#base/ids.ts";
-import { logTraceStep, runForRequests, startStopwatch, tracing } from "#base/trace.ts";
+import { isTraceEnabled } from "#base/log.ts";
+import { logTraceStep, runForRequests, startStopwatch } from "#base/trace.ts";
 import { isRouted } from "../metrics/requests.ts";
 import { getPath } from "./errors.ts";
 
@@ -12,7 +13,7 @@ const REQUEST_ID = /^[\w.:/+=-]{1,128}$/;
 export const getRequestId = (request: Request): string | undefined => {
   const id = request.headers.get("x-request-id");
   if (id !== null && REQUEST_ID.test(id)) return id;
-  return tracing() ? getRequestUuid(request) : undefined;
+  return isTraceEnabled() ? getRequestUuid(request) : undefined;
 };
 
 const generatedIds = new WeakMap<Request, string>();

@@ -102,7 +102,7 @@ export class Watch {
   #recheck(caller: UserCaller): void {
     this.#check(caller).then(
       (reason) => reason && this.#revoke(reason),
-      () => this.#access && this.#revoke(this.#access.lost),
+      () => this.#access && this.#revoke(this.#access.lossReason),
     );
   }
 
@@ -118,7 +118,7 @@ export class Watch {
     }
     if (!this.#access) return undefined;
     const currentCaller = { ...caller, roles: key.roles, ...(await readMemberships(store, caller.user_id)) };
-    return (await this.#access.holds(currentCaller)) ? undefined : this.#access.lost;
+    return (await this.#access.isStillAllowed(currentCaller)) ? undefined : this.#access.lossReason;
   }
 
   #revoke(reason: string): void {

@@ -1,9 +1,9 @@
 // Counts requests by route template, such as `/api/v2/workspaces/:workspace`, and never by path, which a client can choose freely. Nothing
 // is counted when metrics are disabled.
 import { Elysia } from "elysia";
+import { isTraceEnabled } from "#base/log.ts";
 import type { Metrics } from "#base/metrics.ts";
 import { adoptSpan, beginSpan, isTraced, runInSpan } from "#base/spans.ts";
-import { tracing } from "#base/trace.ts";
 
 type Handle = (request: Request) => Promise<Response>;
 
@@ -16,7 +16,7 @@ const routes = new WeakMap<Request, string>();
 /** Records which route a request has reached, if metrics are enabled. Must be used before the routes. */
 export const rememberRoute = (metrics: Metrics | undefined) =>
   new Elysia().onTransform({ as: "global" }, ({ request, route }) => {
-    if (metrics || tracing() || isTraced()) routes.set(request, route);
+    if (metrics || isTraceEnabled() || isTraced()) routes.set(request, route);
   });
 
 /** Returns whether the request has reached a route; recorded while requests are counted or traced. */

@@ -1,7 +1,7 @@
 // Settings of external account providers such as git hosts (rule EA-4): the setting `external_auth`, a list of providers, and the
 // non-public addresses the server may call. Secrets are never shown.
 import { networks } from "./kinds.ts";
-import { listOfMappings } from "./list-of-mappings.ts";
+import { isMapping, isText, isTextList, listOfMappings } from "./list-of-mappings.ts";
 import { setting } from "./setting.ts";
 
 export const PROVIDER_TYPES = ["github", "gitlab", "bitbucket-cloud", "bitbucket-server", "gitea", "generic"] as const;
@@ -36,8 +36,6 @@ const TEXTS = ["client_secret", "regex", "display_name", "display_icon"] as cons
 const FLAGS = ["device_flow", "no_refresh"] as const;
 const KNOWN_KEYS = new Set<string>(["id", "type", "client_id", "scopes", ...URLS, ...TEXTS, ...FLAGS]);
 
-const isText = (value: unknown): value is string => typeof value === "string" && value !== "" && value.length <= 4096;
-
 const isUrl = (value: unknown): boolean =>
   isText(value) && URL.canParse(value) && /^https?:$/.test(new URL(value).protocol) && new URL(value).username === "";
 
@@ -52,33 +50,31 @@ const isPattern = (value: unknown): boolean => {
 
 /** Returns what is wrong with an entry. Never includes values, because one of them is a secret. */
 const findMistake = (entry: unknown): string | undefined => {
-  if (typeof entry !== "object" || entry === null || Array.isArray(entry)) return "must be a mapping";
-  const fields = entry as Record<string, unknown>;
-  const unknown = Object.keys(fields).find((key) => !KNOWN_KEYS.has(key));
+  if (!isMapping(entry)) return "must be a mapping";
+  const unknown = Object.keys(entry).find((key) => !KNOWN_KEYS.has(key));
   if (unknown !== undefined) return `has the unknown key ${unknown}`;
-  if (!isText(fields.id) || !/^[a-z0-9][a-z0-9_-]{0,63}$/.test(fields.id)) return "needs an id of a-z, 0-9, _ and -";
-  if (!PROVIDER_TYPES.some((type) => type === fields.type)) return `needs a type: ${PROVIDER_TYPES.join(", ")}`;
-  if (!isText(fields.client_id)) return "needs a client_id";
+  if (!isText(entry.id) || !/^[a-z0-9][a-z0-9_-]{0,63}$/.test(entry.id)) return "needs an id of a-z, 0-9, _ and -";
+  if (!PROVIDER_TYPES.some((type) => type === entry.type)) return `needs a type: ${PROVIDER_TYPES.join(", ")}`;
+  if (!isText(entry.client_id)) return "needs a client_id";
   for (const key of URLS)
-    if (fields[key] !== undefined && !isUrl(fields[key])) return `${key} must be an http or https URL`;
-  for (const key of TEXTS) if (fields[key] !== undefined && !isText(fields[key])) return `${key} must be text`;
+    if (entry[key] !== undefined && !isUrl(entry[key])) return `${key} must be an http or https URL`;
+  for (const key of TEXTS) if (entry[key] !== undefined && !isText(entry[key])) return `${key} must be text`;
   for (const key of FLAGS)
-    if (fields[key] !== undefined && typeof fields[key] !== "boolean") return `${key} must be true or false`;
-  if (fields.regex !== undefined && !isPattern(fields.regex)) return "regex must be a regular expression";
-  if (fields.scopes !== undefined && !(Array.isArray(fields.scopes) && fields.scopes.every(isText)))
-    return "scopes must be a list of strings";
-  if (fields.type === "generic") {
-    const needed = fields.device_flow === true ? ["device_code_url", "token_url"] : ["auth_url", "token_url"];
-    const missing = needed.find((key) => fields[key] === undefined);
+    if (entry[key] !== undefined && typeof entry[key] !== "boolean") return `${key} must be true or false`;
+  if (entry.regex !== undefined && !isPattern(entry.regex)) return "regex must be a regular expression";
+  if (entry.scopes !== undefined && !isTextList(entry.scopes)) return "scopes must be a list of strings";
+  if (entry.type === "generic") {
+    const needed = entry.device_flow === true ? ["device_code_url", "token_url"] : ["auth_url", "token_url"];
+    const missing = needed.find((key) => entry[key] === undefined);
     if (missing !== undefined) return `of type generic needs ${missing}`;
   }
-  if (fields.type === "bitbucket-server" && fields.base_url === undefined)
+  if (entry.type === "bitbucket-server" && entry.base_url === undefined)
     return "of type bitbucket-server needs base_url";
   if (
-    fields.device_flow === true &&
-    fields.device_code_url === undefined &&
-    fields.type !== "github" &&
-    fields.type !== "gitlab"
+    entry.device_flow === true &&
+    entry.device_code_url === undefined &&
+    entry.type !== "github" &&
+    entry.type !== "gitlab"
   ) {
     return "with device_flow needs device_code_url";
   }

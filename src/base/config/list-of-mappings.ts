@@ -1,6 +1,14 @@
 // A setting that is a list of mappings, each with its own ID: YAML in the settings file, JSON elsewhere.
 import type { Kind } from "./kinds.ts";
 
+export const isText = (value: unknown): value is string =>
+  typeof value === "string" && value !== "" && value.length <= 4096;
+
+export const isTextList = (value: unknown): boolean => Array.isArray(value) && value.every(isText);
+
+export const isMapping = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
 const parseList = (text: string): unknown => {
   if (text.trim() === "") return [];
   try {

@@ -1,6 +1,6 @@
 // OpenID Connect sign-in providers: the setting `oidc_providers`. Secrets are never shown. Unknown keys are rejected, because these
 // settings decide who can sign in (rule OI-1).
-import { listOfMappings } from "./list-of-mappings.ts";
+import { isMapping, isText, isTextList, listOfMappings } from "./list-of-mappings.ts";
 import { setting } from "./setting.ts";
 
 type Mapping<T> = Readonly<Record<string, T>>;
@@ -53,10 +53,6 @@ const ORGANIZATION_ROLES = [
   "organization-workspace-creation-ban",
 ];
 
-const isText = (value: unknown): value is string => typeof value === "string" && value !== "" && value.length <= 4096;
-const isList = (value: unknown): boolean => Array.isArray(value) && value.every(isText);
-const isMapping = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 const hasOnlyRoles = (roles: readonly string[], value: unknown): boolean =>
   Array.isArray(value) && value.every((role) => roles.includes(role));
 
@@ -77,7 +73,8 @@ const findMistake = (one: unknown): string | undefined => {
   if (!isIssuer(one.issuer)) return "needs an issuer: an https URL, or http on this machine";
   if (!isText(one.client_id)) return "needs a client_id";
   for (const key of TEXTS) if (one[key] !== undefined && !isText(one[key])) return `${key} must be text`;
-  for (const key of LISTS) if (one[key] !== undefined && !isList(one[key])) return `${key} must be a list of strings`;
+  for (const key of LISTS)
+    if (one[key] !== undefined && !isTextList(one[key])) return `${key} must be a list of strings`;
   for (const key of FLAGS) {
     if (one[key] !== undefined && typeof one[key] !== "boolean") return `${key} must be true or false`;
   }

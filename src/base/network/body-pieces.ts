@@ -61,7 +61,7 @@ export class ProgressWatch {
   readonly #onSlow: () => void;
   #timer: Timer;
   #bytes = 0;
-  #waited_ms = 0;
+  #waitedMs = 0;
   #waitingSince: number | undefined;
 
   /** `onSlow` is called after each interval that was mostly spent waiting for less than a kilobyte per second. */
@@ -89,15 +89,15 @@ export class ProgressWatch {
     const isWaiting = this.#waitingSince !== undefined;
     this.#endWait();
     if (isWaiting) this.#waitingSince = this.#clock.monotonic();
-    const isSlow = this.#waited_ms >= PROGRESS_INTERVAL_MS / 2 && this.#bytes < MIN_PROGRESS_BYTES;
+    const isSlow = this.#waitedMs >= PROGRESS_INTERVAL_MS / 2 && this.#bytes < MIN_PROGRESS_BYTES;
     this.#bytes = 0;
-    this.#waited_ms = 0;
+    this.#waitedMs = 0;
     this.#timer = this.#clock.after(PROGRESS_INTERVAL_MS, this.#check);
     if (isSlow) this.#onSlow();
   };
 
   #endWait(): void {
-    if (this.#waitingSince !== undefined) this.#waited_ms += this.#clock.monotonic() - this.#waitingSince;
+    if (this.#waitingSince !== undefined) this.#waitedMs += this.#clock.monotonic() - this.#waitingSince;
     this.#waitingSince = undefined;
   }
 }

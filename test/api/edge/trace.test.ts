@@ -1,7 +1,7 @@
 // The log entries of a request, its actor's mailbox and its commit group.
 import { afterEach, expect } from "bun:test";
-import { configureLogging, resetLogging } from "#base/log.ts";
-import { getCurrentRequests, runForRequests, tracing } from "#base/trace.ts";
+import { configureLogging, isTraceEnabled, resetLogging } from "#base/log.ts";
+import { getCurrentRequests, runForRequests } from "#base/trace.ts";
 import { Client } from "#src/client.ts";
 import { testInProcess } from "#test/support/in-process.ts";
 import { seedAgent } from "#test/support/seed.ts";
@@ -30,7 +30,7 @@ testInProcess("[CF-13] logs each request's steps with its ID if trace=debug, and
 
   configureLogging({ level: "debug", format: "json", write });
   configureLogging({ level: { level: "debug", areas: { trace: "info" } }, format: "json", write });
-  expect(tracing()).toBe(false);
+  expect(isTraceEnabled()).toBe(false);
   expect(await send()).toBeNull();
   expect(runForRequests(["r-0"], getCurrentRequests).size).toBe(0);
   expect(lines.filter(({ area }) => area === "trace")).toEqual([]);
