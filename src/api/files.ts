@@ -4,7 +4,7 @@ import { t } from "elysia";
 import { AppError, forbidden, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { PieceCounter, ProgressWatch } from "#base/network/body-pieces.ts";
-import { canUpload, fileAt, remember } from "#domain/templates/uploads.ts";
+import { canUpload, findOrInsertFile, loadReadableFile } from "#domain/templates/uploads.ts";
 import { ARCHIVE_TYPES, type ArchiveType, UploadedFile } from "#schema/templates/file.ts";
 import { streamZip } from "#src/provisioners/archive-convert.ts";
 import { ArchiveError } from "#src/provisioners/archive-entry.ts";
@@ -70,7 +70,7 @@ const upload = async (ctx: ApiContext, request: Request): Promise<{ id: string; 
   const blob = await ctx.blobs.put(receiveFile(ctx, request, MAX_UPLOAD_BYTES));
   if (blob.size === 0) throw new AppError("invalid", "The request body is empty.");
   const caller = await requireUploader(ctx, request);
-  return remember(ctx.store, {
+  return findOrInsertFile(ctx.store, {
     id: uuid(),
     hash: blob.hash,
     size: blob.size,
@@ -151,7 +151,7 @@ export async function* receiveFile(ctx: ApiContext, request: Request, limit: num
 
 const download = async (ctx: ApiContext, caller: UserCaller, id: string, format: string | undefined) => {
   if (format !== undefined && format !== "" && format !== "zip") throw invalidField("format", "must be zip or absent");
-  const file = await fileAt(ctx.store, id, caller);
+  const file = await loadReadableFile(ctx.store, id, caller);
   const path = await ctx.blobs.getPath(file.hash);
   const convertsToZip = format === "zip" && file.mimetype === "application/x-tar";
   const type = convertsToZip ? "application/zip" : file.mimetype;

@@ -10,21 +10,21 @@ export type Access = {
   /** The ID of the `access_changed` topic. */
   readonly topic: string;
   /** Returns whether the caller still has access, with their current roles and memberships. */
-  readonly holds: (caller: UserCaller) => Promise<boolean>;
+  readonly isStillAllowed: (caller: UserCaller) => Promise<boolean>;
   /** The reason to report when access is lost. */
-  readonly lost: string;
+  readonly lossReason: string;
 };
 
 /** Returns the access to see (`canSeeWorkspace`) or use (`canUseWorkspace`) a workspace. */
-export const workspaceAccess = (
+export const makeWorkspaceAccess = (
   { store }: Pick<DomainContext, "store">,
   workspace_id: string,
   may: (caller: UserCaller, workspace: WorkspaceTarget) => boolean,
 ): Access => ({
   key: `${may.name} ${workspace_id}`,
   topic: workspace_id,
-  lost: "you no longer have access to the workspace",
-  holds: async (caller) => {
+  lossReason: "you no longer have access to the workspace",
+  isStillAllowed: async (caller) => {
     const workspace = await store.get(findWorkspaceAccessRow({ id: workspace_id }));
     return workspace !== undefined && may(caller, workspace);
   },

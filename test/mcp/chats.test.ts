@@ -294,12 +294,12 @@ test("[MC-8] a call that started before a server moved does not use tokens for i
   const { id: user_id } = await world.owner.get<{ id: string }>("/api/v2/users/me");
   const tokens = { access_token: "a", refresh_token: "r", token_extra: {}, expires_in: 3_600 };
   await links.put(user_id, newProvider, tokens);
-  expect(await links.live(user_id, newProvider)).toMatchObject({ access_token: "a" });
+  expect(await links.getLiveToken(user_id, newProvider)).toMatchObject({ access_token: "a" });
   expect(await links.renew(user_id, oldProvider, "refused")).toBeUndefined();
-  expect(await links.live(user_id, oldProvider)).toBeUndefined();
+  expect(await links.getLiveToken(user_id, oldProvider)).toBeUndefined();
   // An expired token is not refreshed at the old URL either.
   await links.put(user_id, newProvider, { ...tokens, expires_in: 1 });
-  expect(await links.live(user_id, oldProvider)).toBeUndefined();
+  expect(await links.getLiveToken(user_id, oldProvider)).toBeUndefined();
 });
 
 test("[MC-9] refreshes a token that the server refuses early, once, and repeats the call", async () => {

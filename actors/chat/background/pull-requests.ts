@@ -32,7 +32,7 @@ export type GitAccounts = {
   readonly providers: ReadonlyMap<string, Provider>;
   providerFor(url: string): Provider | undefined;
   /** Returns undefined when the user has no working linked account. */
-  live(user_id: string, provider: Provider): Promise<{ readonly access_token: string } | undefined>;
+  getLiveToken(user_id: string, provider: Provider): Promise<{ readonly access_token: string } | undefined>;
 };
 
 type Deps = ReachDeps & {
@@ -213,7 +213,7 @@ export class PullRequestTracker implements Service {
     const until = this.#rateLimitedUntil.get(key) ?? 0;
     if (until > clock.now())
       throw new PullError("limited", "The git host is rate limiting requests. Slipway retries later.", until);
-    const account = await accounts.live(chat.owner_id, provider);
+    const account = await accounts.getLiveToken(chat.owner_id, provider);
     if (!account) throw new PullError("denied", "The chat's owner has not linked an account at the git host.");
     const http = new PullHttp({
       outbound,

@@ -43,8 +43,8 @@ export const openOwnersFeed = (ctx: ApiContext, caller: UserCaller, request: Req
 const toOwnerAccess = ({ user_id }: UserCaller): Access => ({
   key: "owner",
   topic: user_id,
-  lost: "you are no longer an owner",
-  holds: async ({ roles }) => roles.includes("owner"),
+  lossReason: "you are no longer an owner",
+  isStillAllowed: async ({ roles }) => roles.includes("owner"),
 });
 
 class FeedSocket implements SocketHandler {

@@ -5,7 +5,7 @@ import { invalidField } from "#base/errors.ts";
 import { canUseWorkspace } from "#domain/access.ts";
 import { presentListing, requestContainers } from "#domain/agents/containers.ts";
 import { loadUsableAgent } from "#domain/agents/find.ts";
-import { workspaceAccess } from "#domain/live-access.ts";
+import { makeWorkspaceAccess } from "#domain/live-access.ts";
 import { ContainerListing } from "#schema/workspaces/container.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
@@ -62,7 +62,7 @@ export const agentContainers = (ctx: ApiContext) =>
       async ({ caller, params, request }) => {
         const { agent_id, workspace_id } = await loadUsableAgent(ctx.store, params.workspaceagent, caller);
         const watch = await ContainerWatch.begin(ctx, agent_id, caller);
-        const access = workspaceAccess(ctx, workspace_id, canUseWorkspace);
+        const access = makeWorkspaceAccess(ctx, workspace_id, canUseWorkspace);
         try {
           return ctx.sockets.upgrade(request, closeWhenAccessLost(ctx, caller, access, watch), { who: caller.user_id });
         } catch (error) {

@@ -95,7 +95,7 @@ const loadToken = async (
   { owner_id }: AgentCaller,
   provider: Provider,
 ): Promise<AgentExternalAuth | undefined> => {
-  const link = await links.live(owner_id, provider);
+  const link = await links.getLiveToken(owner_id, provider);
   if (!link) return undefined;
   const { access_token, token_extra, expires_at } = link;
   const credential = toGitCredential(provider.type, access_token);

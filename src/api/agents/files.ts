@@ -4,7 +4,7 @@ import { canUseWorkspace } from "#domain/access.ts";
 import { listAgentFolder, readAgentFile } from "#domain/agents/files.ts";
 import { loadUsableAgent } from "#domain/agents/find.ts";
 import { formatDisposition } from "#domain/chats/file-name.ts";
-import { workspaceAccess } from "#domain/live-access.ts";
+import { makeWorkspaceAccess } from "#domain/live-access.ts";
 import { DirectoryListing } from "#schema/agents/agent-files.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
@@ -55,7 +55,7 @@ export const agentFiles = (ctx: ApiContext) =>
       async ({ caller, params, query }) => {
         const { agent_id, workspace_id } = await loadUsableAgent(ctx.store, params.workspaceagent, caller);
         const { size, bytes } = await readAgentFile(ctx, agent_id, query.path, query.limit);
-        const access = workspaceAccess(ctx, workspace_id, canUseWorkspace);
+        const access = makeWorkspaceAccess(ctx, workspace_id, canUseWorkspace);
         const watch = (end: () => void) => watchAccess(ctx, caller, access, end);
         return new Response(toStream(bytes, watch), {
           headers: {

@@ -2,7 +2,7 @@
 import { t } from "elysia";
 import { canSeeWorkspace } from "#domain/access.ts";
 import { loadAgent } from "#domain/agents/find.ts";
-import { workspaceAccess } from "#domain/live-access.ts";
+import { makeWorkspaceAccess } from "#domain/live-access.ts";
 import { AgentLog } from "#schema/agents/agent-log.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
@@ -29,7 +29,7 @@ export const agentLogs = (ctx: ApiContext) => {
         const requested = parseLogRequest(query);
         const agent = await loadAgent(ctx.store, params.workspaceagent, caller);
         if (!requested.follow) return await readLogs(followers.pages, agent, requested, caller.compat);
-        const access = workspaceAccess(ctx, agent.workspace_id, canSeeWorkspace);
+        const access = makeWorkspaceAccess(ctx, agent.workspace_id, canSeeWorkspace);
         const follower = closeWhenAccessLost(ctx, caller, access, new LogFollower(ctx, followers, agent, requested));
         return ctx.sockets.upgrade(request, follower, { who: caller.user_id, compressed: requested.compress });
       },

@@ -2,7 +2,7 @@
 import { t } from "elysia";
 import { canSeeWorkspace } from "#domain/access.ts";
 import { loadAgent } from "#domain/agents/find.ts";
-import { workspaceAccess } from "#domain/live-access.ts";
+import { makeWorkspaceAccess } from "#domain/live-access.ts";
 import { AgentMetadata, MetadataFrame } from "#schema/agents/agent.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
@@ -22,7 +22,7 @@ export const agentMetadata = (ctx: ApiContext) => {
   const watchers = new MetadataWatchers(ctx);
   const findWatchable = async (id: string, caller: UserCaller) => {
     const { agent_id, workspace_id } = await loadAgent(ctx.store, id, caller);
-    return { agent_id, access: workspaceAccess(ctx, workspace_id, canSeeWorkspace) };
+    return { agent_id, access: makeWorkspaceAccess(ctx, workspace_id, canSeeWorkspace) };
   };
   return routes()
     .use(callers)

@@ -5,7 +5,7 @@ import { canUseWorkspace } from "#domain/access.ts";
 import { loadUsableAgent } from "#domain/agents/find.ts";
 import { trackUse } from "#domain/agents/use.ts";
 import type { End } from "#domain/connections/log.ts";
-import { workspaceAccess } from "#domain/live-access.ts";
+import { makeWorkspaceAccess } from "#domain/live-access.ts";
 import { toActivityUser } from "#domain/workspaces/find.ts";
 import { MAX_SIDE, type TerminalRequest } from "#src/wire/index.ts";
 import type { ApiContext } from "../context.ts";
@@ -57,7 +57,7 @@ export const agentTerminal = (ctx: ApiContext) =>
           onActivity,
           onOpened,
         });
-        const access = workspaceAccess(ctx, workspace_id, canUseWorkspace);
+        const access = makeWorkspaceAccess(ctx, workspace_id, canUseWorkspace);
         const guardedSocket = closeWhenAccessLost(ctx, caller, access, bridge);
         return ctx.sockets.upgrade(request, guardedSocket, { who: caller.user_id });
       },

@@ -189,8 +189,8 @@ const TOKEN_ENDED = refuseToken(
 const toMembershipAccess = (user_id: string): Access => ({
   key: "any membership",
   topic: user_id,
-  holds: async ({ organizations }) => Object.keys(organizations).length > 0,
-  lost: ENDED,
+  isStillAllowed: async ({ organizations }) => Object.keys(organizations).length > 0,
+  lossReason: ENDED,
 });
 
 const identifyPerson = async (token: string, request: Request, deps: CallerDeps): Promise<GatewayCaller | Refusal> => {

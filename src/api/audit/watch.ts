@@ -20,8 +20,8 @@ export const auditAccess = (
 ): Access => ({
   key: `audit ${roles.join()} ${initialOrganizations?.join() ?? ""}`,
   topic: user_id,
-  lost: "you may no longer read this part of the audit log",
-  holds: async (caller) => {
+  lossReason: "you may no longer read this part of the audit log",
+  isStillAllowed: async (caller) => {
     try {
       const current = listAuditedOrganizations(caller);
       return current === undefined || initialOrganizations?.every((id) => current.includes(id)) === true;

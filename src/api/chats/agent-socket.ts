@@ -7,8 +7,8 @@ import { listAgentsOfBuild } from "#db/agents/agents.ts";
 import type { ChatAccessRow } from "#db/chats/chats.ts";
 import { findWorkspace } from "#db/workspaces/workspaces.ts";
 import { canUseWorkspace } from "#domain/access.ts";
-import { chatAccess } from "#domain/chats/find.ts";
-import { workspaceAccess } from "#domain/live-access.ts";
+import { makeChatAccess } from "#domain/chats/find.ts";
+import { makeWorkspaceAccess } from "#domain/live-access.ts";
 import type { ApiContext } from "../context.ts";
 import type { UserCaller } from "../http/caller.ts";
 import { closeWhenAccessLost } from "../http/revocation.ts";
@@ -54,11 +54,11 @@ export const closeWhenChatUnusable = (
   chat: ChatAccessRow,
   handler: SocketHandler,
 ): SocketHandler => {
-  const workspaceUse = workspaceAccess(ctx, chat.workspace_id ?? "", canUseWorkspace);
+  const workspaceUse = makeWorkspaceAccess(ctx, chat.workspace_id ?? "", canUseWorkspace);
   return closeWhenAccessLost(
     ctx,
     caller,
-    chatAccess(ctx, chat),
+    makeChatAccess(ctx, chat),
     closeWhenAccessLost(ctx, caller, workspaceUse, handler),
   );
 };

@@ -8,7 +8,7 @@ import { NIL_UUID } from "#base/ids.ts";
 import { type ChatAccessRow, findChat } from "#db/chats/chats.ts";
 import { resolveWorkspace } from "#domain/chats/create.ts";
 import { findChangeableChat, loadOwnChat, readChat } from "#domain/chats/find.ts";
-import { IDEMPOTENCY_HEADERS, isRepeated, requestKey } from "#domain/chats/idempotency.ts";
+import { IDEMPOTENCY_HEADERS, isRepeated, parseRequestKey } from "#domain/chats/idempotency.ts";
 import { checkModes, parsePlanMode, parseTitle, toLabels } from "#domain/chats/input.ts";
 import { toPermissions } from "#domain/chats/permission-rules.ts";
 import { shouldAskIn } from "#domain/chats/starting-permissions.ts";
@@ -221,7 +221,7 @@ export const changeChat = (ctx: ApiContext) =>
     .post(
       "/:chat/tool-results",
       async ({ caller, params, body, request, set }) => {
-        const request_key = requestKey(request, "results", body);
+        const request_key = parseRequestKey(request, "results", body);
         const { id, key } = await loadOwnChat(ctx, params.chat, caller);
         const results = body.results.map(({ is_error = false, ...result }) => ({ ...result, is_error }));
         const messages = (await isRepeated(ctx, key, request_key)) ? [] : await loadHookMessages(ctx, id, results);

@@ -3,7 +3,7 @@ import { AppError, forbidden, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { canCreateChat, canDriveChat } from "#domain/access.ts";
 import { findVisibleChat, readChat } from "#domain/chats/find.ts";
-import { IDEMPOTENCY_HEADERS, isCreatedByRequest, requestKey, toChatId } from "#domain/chats/idempotency.ts";
+import { IDEMPOTENCY_HEADERS, isCreatedByRequest, parseRequestKey, toChatId } from "#domain/chats/idempotency.ts";
 import { parseTitle } from "#domain/chats/input.ts";
 import { Chat, ForkChat } from "#schema/chats/chat.ts";
 import type { ApiContext } from "../context.ts";
@@ -26,7 +26,7 @@ export const forkChat = (ctx: ApiContext) =>
         const { message_id } = body;
         if (message_id !== undefined && message_id < 1) throw invalidField("message_id", "must be positive");
         const title = body.title === undefined ? undefined : parseTitle(body.title);
-        const key = requestKey(request, `fork ${chat.id}`, body);
+        const key = parseRequestKey(request, `fork ${chat.id}`, body);
         const id = key === undefined ? uuid() : toChatId(caller.user_id, key.key);
         if (!(await isCreatedByRequest(ctx, id, key))) {
           // The new chat is in its owner's shard.

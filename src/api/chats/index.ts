@@ -5,7 +5,7 @@ import { isUuid } from "#base/ids.ts";
 import { listChatsOfWorkspaces } from "#db/chats/views.ts";
 import { createChat } from "#domain/chats/create.ts";
 import { findVisibleChat, readChat } from "#domain/chats/find.ts";
-import { IDEMPOTENCY_HEADERS, requestKey } from "#domain/chats/idempotency.ts";
+import { IDEMPOTENCY_HEADERS, parseRequestKey } from "#domain/chats/idempotency.ts";
 import { Chat, CreateChat } from "#schema/chats/chat.ts";
 import { LimitReached } from "#schema/chats/usage-limit.ts";
 import type { ApiContext } from "../context.ts";
@@ -85,7 +85,7 @@ export const chats = (ctx: ApiContext) =>
       "",
       async ({ caller, body, request, set }) => {
         set.status = 201;
-        return createChat(ctx, caller, body, requestKey(request, "create", body));
+        return createChat(ctx, caller, body, parseRequestKey(request, "create", body));
       },
       {
         user: true,

@@ -8,7 +8,7 @@ import { admitUserPrompt } from "#domain/chats/admission.ts";
 import { loadAttachables } from "#domain/chats/attachments.ts";
 import { chooseModel } from "#domain/chats/create.ts";
 import { findVisibleChat, loadOwnChat } from "#domain/chats/find.ts";
-import { IDEMPOTENCY_HEADERS, requestKey } from "#domain/chats/idempotency.ts";
+import { IDEMPOTENCY_HEADERS, parseRequestKey } from "#domain/chats/idempotency.ts";
 import { parseBehavior, parseEffort, parsePlanMode, toContent } from "#domain/chats/input.ts";
 import { chooseServers } from "#domain/chats/mcp-choice.ts";
 import { presentMessage, presentQueued } from "#domain/chats/present.ts";
@@ -56,7 +56,7 @@ export const chatMessages = (ctx: ApiContext) =>
     .post(
       "/:chat/messages",
       async ({ caller, params, body, request }) => {
-        const request_key = requestKey(request, "send", body);
+        const request_key = parseRequestKey(request, "send", body);
         const chat = await loadOwnChat(ctx, params.chat, caller);
         const { id } = chat;
         if (caller.is_application) await requireNotLoosened(ctx, id, { plan_mode: body.plan_mode });

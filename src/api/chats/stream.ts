@@ -5,7 +5,7 @@ import type { Timer } from "#base/clock.ts";
 import { invalidField } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import type { ChatAccessRow } from "#db/chats/chats.ts";
-import { chatAccess, findVisibleChat } from "#domain/chats/find.ts";
+import { findVisibleChat, makeChatAccess } from "#domain/chats/find.ts";
 import { ChatEvent } from "#schema/chats/chat-event.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
@@ -33,7 +33,7 @@ export const chatStream = (ctx: ApiContext) =>
         const { compat } = caller;
         if (after_id < 0) throw invalidField("after_id", "must be 0 or more");
         const chat = await findVisibleChat(ctx, params.chat, caller);
-        const access = chatAccess(ctx, chat);
+        const access = makeChatAccess(ctx, chat);
         const onSeen = () => markRead(ctx, chat, caller);
         if (!request.headers.get("accept")?.includes("text/event-stream")) {
           const handler = closeWhenAccessLost(

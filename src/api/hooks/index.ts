@@ -10,7 +10,7 @@ import {
   listHookDispatchesOfChat,
 } from "#db/hook-dispatches.ts";
 import { isOwner } from "#domain/access.ts";
-import { hookConsumer, tryHookConsumer } from "#domain/administration/hook-consumer.ts";
+import { presentHookConsumer, tryHookConsumer } from "#domain/administration/hook-consumer.ts";
 import { HookConsumer, type HookDispatch, HookDispatches, TriedHookConsumer } from "#schema/chats/hook-dispatch.ts";
 import { DECISIONS, FAILURES, HOOK_EVENTS } from "#src/hooks/protocol.ts";
 import type { ApiContext } from "../context.ts";
@@ -71,7 +71,7 @@ const consumerRoutes = (ctx: ApiContext) =>
       "/consumer",
       ({ caller }) => {
         if (!isOwner(caller)) throw forbidden("Only the site's owner may see it.");
-        return hookConsumer(ctx);
+        return presentHookConsumer(ctx);
       },
       {
         user: true,

@@ -4,7 +4,7 @@ import { t } from "elysia";
 import { presentJobLog } from "#actors/job/logs.ts";
 import { findJob, JOB_LOG_PAGE, type JobLogRow, listJobLogs } from "#db/workspaces/jobs.ts";
 import { canSeeWorkspace } from "#domain/access.ts";
-import { workspaceAccess } from "#domain/live-access.ts";
+import { makeWorkspaceAccess } from "#domain/live-access.ts";
 import { JobLog } from "#schema/workspaces/job.ts";
 import { LogQuery, type LogRequest } from "../agents/log-query.ts";
 import type { ApiContext } from "../context.ts";
@@ -70,7 +70,7 @@ export const jobLogs = async (
 ): Promise<JobLog[] | Response> => {
   if (requested.follow) {
     const follower = new JobLogFollower(ctx, job, requested);
-    const access = workspace_id === undefined ? undefined : workspaceAccess(ctx, workspace_id, canSeeWorkspace);
+    const access = workspace_id === undefined ? undefined : makeWorkspaceAccess(ctx, workspace_id, canSeeWorkspace);
     if (request.headers.get("accept")?.includes("text/event-stream")) {
       return eventStream(ctx, request, (stream) => {
         const end = () => stream.end();

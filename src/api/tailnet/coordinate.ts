@@ -3,7 +3,7 @@
 import { t } from "elysia";
 import { canUseWorkspace } from "#domain/access.ts";
 import { loadUsableAgent } from "#domain/agents/find.ts";
-import { workspaceAccess } from "#domain/live-access.ts";
+import { makeWorkspaceAccess } from "#domain/live-access.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
@@ -36,7 +36,7 @@ export const agentCoordinate = (ctx: ApiContext) =>
         const guardedSocket = closeWhenAccessLost(
           ctx,
           caller,
-          workspaceAccess(ctx, workspace_id, canUseWorkspace),
+          makeWorkspaceAccess(ctx, workspace_id, canUseWorkspace),
           connection,
         );
         return ctx.sockets.upgrade(request, guardedSocket, { who: caller.user_id });

@@ -51,8 +51,8 @@ export const tailnetService = (ctx: ApiContext, caller: TailnetCaller): TailnetH
     const access = {
       key: `follow ${owner_id}`,
       topic: owner_id,
-      lost: "you may no longer follow these workspaces",
-      holds: async (user: UserCaller) => mayFollow(user),
+      lossReason: "you may no longer follow these workspaces",
+      isStillAllowed: async (user: UserCaller) => mayFollow(user),
     };
     const stop = watchAccess(ctx, follower, access, () => lost.abort());
     try {

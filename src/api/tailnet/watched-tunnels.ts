@@ -2,7 +2,7 @@
 // invalid. A client that disconnects uncleanly keeps its tunnels for some time, so its access is watched for as long. [TL-12] [TL-28]
 import { canUseWorkspace } from "#domain/access.ts";
 import { findAgentById, toWorkspace } from "#domain/agents/find.ts";
-import { workspaceAccess } from "#domain/live-access.ts";
+import { makeWorkspaceAccess } from "#domain/live-access.ts";
 import { createClientRules, LOST_TTL_MS, type Peer, type PeerOptions } from "#src/tailnet/index.ts";
 import type { ApiContext } from "../context.ts";
 import type { UserCaller } from "../http/caller.ts";
@@ -64,7 +64,7 @@ export class WatchedTunnels {
     const agent = await findAgentById(this.#ctx.store, agent_id);
     if (!agent || agent.deleted || !canUseWorkspace(this.#caller, toWorkspace(agent))) return ACCESS_DENIED;
     if (this.#isOver || this.#watches.has(agent_id)) return undefined;
-    const access = workspaceAccess(this.#ctx, agent.workspace_id, canUseWorkspace);
+    const access = makeWorkspaceAccess(this.#ctx, agent.workspace_id, canUseWorkspace);
     const stop = watchAccess(this.#ctx, this.#caller, access, () => {
       this.#watches.delete(agent_id);
       this.#peer?.closeTunnel(agent_id);

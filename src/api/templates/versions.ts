@@ -3,7 +3,7 @@ import { t } from "elysia";
 import { notFound, toErrorKind } from "#base/errors.ts";
 import { findVersionByName, listUnusedVersions, listVersionIds, listVersionsById } from "#db/templates/versions.ts";
 import { presentVersion } from "#domain/template-versions/present.ts";
-import { canPromote } from "#domain/template-versions/promote.ts";
+import { requirePromotable } from "#domain/template-versions/promote.ts";
 import { loadManagedTemplate, loadTemplate, templatePath } from "#domain/templates/find.ts";
 import { Generic } from "#schema/generic.ts";
 import { TemplateVersion } from "#schema/templates/template-version.ts";
@@ -131,7 +131,7 @@ export const templateVersionRoutes = (ctx: ApiContext) =>
       "",
       async ({ caller, params, body }) => {
         const { template } = await loadManagedTemplate(ctx, params.template, caller);
-        await canPromote(ctx, caller, body.id.toLowerCase());
+        await requirePromotable(ctx, caller, body.id.toLowerCase());
         await ctx.versions.ask(body.id.toLowerCase(), "activate", { template_id: template.id });
         return { message: "The version is active: new workspaces are made from it." };
       },

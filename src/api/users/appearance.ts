@@ -1,6 +1,6 @@
 // A user's theme, terminal font, and last values of template parameters.
 import { t } from "elysia";
-import { findSelf, loadLastParameters, setLooks } from "#domain/users/appearance.ts";
+import { findSelf, loadLastParameters, setAppearance } from "#domain/users/appearance.ts";
 import { userPath } from "#domain/users/find.ts";
 import { TERMINAL_FONTS } from "#schema/deployment/appearance.ts";
 import { oneOf } from "#schema/one-of.ts";
@@ -51,7 +51,7 @@ export const userAppearance = (ctx: ApiContext) =>
     .put(
       "/:user/appearance",
       async ({ caller, params, body }) => {
-        await setLooks(ctx, await findSelf(ctx, params.user, caller), body);
+        await setAppearance(ctx, await findSelf(ctx, params.user, caller), body);
         return body;
       },
       {

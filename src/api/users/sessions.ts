@@ -3,7 +3,7 @@ import { t } from "elysia";
 import { toRfc3339 } from "#base/clock.ts";
 import { notFound } from "#base/errors.ts";
 import { type ApiKey, listSessions } from "#db/users/api-keys.ts";
-import { keyAt, loadKeysOwner } from "#domain/users/api-key.ts";
+import { loadKeysOwner, loadUserKey } from "#domain/users/api-key.ts";
 import { parseDevice } from "#domain/users/device.ts";
 import { userPath as params } from "#domain/users/find.ts";
 import { isSignIn } from "#domain/users/keys.ts";
@@ -84,7 +84,7 @@ export const sessions = (ctx: ApiContext) =>
       "/:user/sessions/:session",
       async ({ caller, params, status }) => {
         const owner = await loadKeysOwner(ctx, params.user, caller);
-        const key = await keyAt(ctx, owner, params.session);
+        const key = await loadUserKey(ctx, owner, params.session);
         if (!isSignIn(key)) throw notFound();
         await removeKey(ctx, key, caller);
         return status(204, undefined);

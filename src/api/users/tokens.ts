@@ -4,7 +4,7 @@ import { t } from "elysia";
 import { notFound } from "#base/errors.ts";
 import { findKeyByName, listAllTokens, listTokens } from "#db/users/api-keys.ts";
 import { isOwner } from "#domain/access.ts";
-import { keyAt, loadKeysOwner, presentApiKey } from "#domain/users/api-key.ts";
+import { loadKeysOwner, loadUserKey, presentApiKey } from "#domain/users/api-key.ts";
 import { userPath as params } from "#domain/users/find.ts";
 import { changeToken, createSessionKey, createToken, expireKey, removeKey } from "#domain/users/keys-change.ts";
 import { getMaxSeconds, toNanoseconds } from "#domain/users/lifetime.ts";
@@ -173,7 +173,7 @@ export const tokens = (ctx: ApiContext) =>
       "/:user/keys/:key",
       async ({ caller, params }) => {
         const owner = await loadKeysOwner(ctx, params.user, caller);
-        return presentApiKey(await keyAt(ctx, owner, params.key), owner.username);
+        return presentApiKey(await loadUserKey(ctx, owner, params.key), owner.username);
       },
       {
         user,
@@ -192,7 +192,7 @@ export const tokens = (ctx: ApiContext) =>
       "/:user/keys/:key/expire",
       async ({ caller, params, status }) => {
         const owner = await loadKeysOwner(ctx, params.user, caller);
-        await expireKey(ctx, await keyAt(ctx, owner, params.key), caller);
+        await expireKey(ctx, await loadUserKey(ctx, owner, params.key), caller);
         return status(204, undefined);
       },
       {
@@ -215,7 +215,7 @@ export const tokens = (ctx: ApiContext) =>
       "/:user/keys/:key",
       async ({ caller, params, status }) => {
         const owner = await loadKeysOwner(ctx, params.user, caller);
-        await removeKey(ctx, await keyAt(ctx, owner, params.key), caller);
+        await removeKey(ctx, await loadUserKey(ctx, owner, params.key), caller);
         return status(204, undefined);
       },
       {

@@ -1,7 +1,7 @@
 // Watches one workspace, as server-sent events or over a WebSocket (facts/platform 5.1 and 5.2).
 import { t } from "elysia";
 import { canSeeWorkspace } from "#domain/access.ts";
-import { workspaceAccess } from "#domain/live-access.ts";
+import { makeWorkspaceAccess } from "#domain/live-access.ts";
 import { loadWorkspace, workspaceGone } from "#domain/workspaces/find.ts";
 import { Workspace } from "#schema/workspaces/workspace.ts";
 import { WorkspaceFrame } from "#schema/workspaces/workspace-watch.ts";
@@ -43,7 +43,7 @@ export const watch = (ctx: ApiContext) => {
             onData: (json) => stream.send("data", json),
             onError: () => stream.send("error", UNREADABLE),
           });
-          const access = workspaceAccess(ctx, id, canSeeWorkspace);
+          const access = makeWorkspaceAccess(ctx, id, canSeeWorkspace);
           const unwatchAccess = watchAccess(ctx, caller, access, () => stream.end());
           return () => {
             unwatchWorkspace();
@@ -122,7 +122,7 @@ class WorkspaceSocket implements SocketHandler {
     socket.send(PING);
     this.#cleanups = [
       this.#heartbeat.join(() => socket.send(PING)),
-      watchAccess(this.#ctx, this.#caller, workspaceAccess(this.#ctx, this.#id, canSeeWorkspace), (reason) =>
+      watchAccess(this.#ctx, this.#caller, makeWorkspaceAccess(this.#ctx, this.#id, canSeeWorkspace), (reason) =>
         socket.close(CLOSE.policy, reason),
       ),
       this.#watchers.watch(this.#id, {

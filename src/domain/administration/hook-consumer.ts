@@ -5,7 +5,7 @@ import type { HookConsumer, TriedHookConsumer } from "#schema/chats/hook-dispatc
 import { probeConsumer } from "#src/hooks/probe.ts";
 import type { DomainContext } from "../context.ts";
 
-export const hookConsumer = ({ config }: Pick<DomainContext, "config">): HookConsumer => ({
+export const presentHookConsumer = ({ config }: Pick<DomainContext, "config">): HookConsumer => ({
   configured: makeConsumer(config) !== undefined,
   enabled: config.hook_enabled,
   mode: config.hook_mode,

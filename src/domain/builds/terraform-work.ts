@@ -18,7 +18,7 @@ import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import { ProvisionError, type ProvisionRequest } from "#src/provisioners/provisioner.ts";
 import type { TemplateArchive, TerraformOwner, TerraformWork } from "#src/provisioners/terraform/work.ts";
 import type { DomainContext } from "../context.ts";
-import { groupsById } from "../groups/acl.ts";
+import { loadGroupsById } from "../groups/acl.ts";
 import { openGitSshKey, readGitSshKey } from "../users/git-ssh-key.ts";
 import { createKey } from "../users/keys.ts";
 
@@ -98,7 +98,7 @@ export const loadOwner = async (
   if (!user) throw new ProvisionError("The workspace's owner was deleted.");
   const { organizations, groups } = await readMemberships(store, user_id);
   const organizationRoles = organizations[organization_id] ?? [];
-  const namedGroups = [...(await groupsById(store, groups)).values()].filter(
+  const namedGroups = [...(await loadGroupsById(store, groups)).values()].filter(
     (group) => group.organization_id === organization_id && group.id !== organization_id,
   );
   return {
@@ -184,7 +184,7 @@ const loadAccounts = async ({ links }: Deps, user_id: string, manifest: Manifest
   const tokens: Record<string, string> = {};
   for (const { id } of manifest.external_auth ?? []) {
     const provider = links.providers.get(id);
-    const link = provider && (await links.live(user_id, provider));
+    const link = provider && (await links.getLiveToken(user_id, provider));
     if (link) tokens[id] = link.access_token;
   }
   return tokens;

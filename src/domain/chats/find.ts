@@ -35,11 +35,11 @@ export const findVisibleChat = async (ctx: DomainContext, id: string, caller: Us
  * Returns the access that a stream of the chat depends on: the stream ends when the caller can no longer see the chat or it is deleted
  * (rule CS-5).
  */
-export const chatAccess = (ctx: DomainContext, chat: ChatAccessRow): Access => ({
+export const makeChatAccess = (ctx: DomainContext, chat: ChatAccessRow): Access => ({
   key: `chat ${chat.id}`,
   topic: getRootId(chat),
-  lost: "you no longer have access to the chat",
-  holds: async (caller) => {
+  lossReason: "you no longer have access to the chat",
+  isStillAllowed: async (caller) => {
     const current = await ctx.store.get(findChatAccessRow({ id: chat.id }));
     return current !== undefined && canSeeChat(ctx, caller, current);
   },

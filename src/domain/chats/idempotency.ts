@@ -17,7 +17,7 @@ export const IDEMPOTENCY_HEADERS = {
 } as const;
 
 /** Returns the key of a request with this body; undefined if the request has none. `what` separates the keys of different routes. */
-export const requestKey = (request: Request, what: string, body: unknown): RequestKey | undefined => {
+export const parseRequestKey = (request: Request, what: string, body: unknown): RequestKey | undefined => {
   const key = request.headers.get("idempotency-key") ?? "";
   if (key.length > MAX_KEY_CHARS)
     throw invalidField("Idempotency-Key", `must have at most ${MAX_KEY_CHARS} characters`);

@@ -138,7 +138,7 @@ export class Links {
    * Returns a valid token; undefined means that the user must link (again). Rejects with 503 when it has expired and the provider cannot be
    * reached for a new one.
    */
-  async live(user_id: string, provider: Provider): Promise<LiveToken | undefined> {
+  async getLiveToken(user_id: string, provider: Provider): Promise<LiveToken | undefined> {
     let row = await this.#find(user_id, provider);
     if (row?.failure === "" && this.#isDue(row)) row = await this.#refreshOnce(row, provider);
     if (row?.failure !== "") return undefined;
@@ -178,7 +178,7 @@ export class Links {
 
   /** Returns what the provider currently reports about the link; undefined if there is no working link. */
   async account(user_id: string, provider: Provider): Promise<Validity | undefined> {
-    if (!(await this.live(user_id, provider))) return undefined;
+    if (!(await this.getLiveToken(user_id, provider))) return undefined;
     const row = await this.#find(user_id, provider);
     return row && this.client.validate(provider, this.#open(row).access_token);
   }

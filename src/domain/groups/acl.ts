@@ -48,7 +48,7 @@ export type GroupsById = ReadonlyMap<string, GroupRow>;
 
 const NO_GROUPS: GroupsById = new Map();
 
-export const groupsById = async (store: Pick<Store, "all">, ids: readonly string[]): Promise<GroupsById> => {
+export const loadGroupsById = async (store: Pick<Store, "all">, ids: readonly string[]): Promise<GroupsById> => {
   if (ids.length === 0) return NO_GROUPS;
   const rows = await store.all(listGroups({ ids: JSON.stringify([...new Set(ids)]) }));
   return new Map(rows.map((row) => [row.id, row]));
@@ -64,7 +64,7 @@ export const presentGroupRoles = async <R extends string>(
   organization: OrganizationRow,
   roles: Readonly<Record<string, R>>,
 ) => {
-  const groups = await groupsById(store, Object.keys(roles));
+  const groups = await loadGroupsById(store, Object.keys(roles));
   return Object.entries(roles)
     .flatMap(([id, role]) => {
       const name = findGroupName(groups, organization.id, id);

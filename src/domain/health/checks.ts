@@ -23,8 +23,8 @@ import { findProgram } from "#src/provisioners/terraform/program.ts";
 import { makeAppHosts } from "../applications/names.ts";
 import type { Finding } from "./finding.ts";
 import { checkHomeBackupTarget } from "./home-backups.ts";
-import { localWorkspaces, localWorkspaceUser } from "./local.ts";
-import { postgres } from "./postgres.ts";
+import { checkLocalWorkspaces, checkLocalWorkspaceUser } from "./local.ts";
+import { checkPostgres } from "./postgres.ts";
 
 /** A configured program that is missing is a mistake; a machine without one is not. */
 const checkTerraform = async (
@@ -95,14 +95,14 @@ export const examine = async (config: Config, clock: Clock, quick: boolean, env:
     ...checkExposure(config),
     checkAppHosts(config),
   ];
-  findings.push(localWorkspaces(config), ...localWorkspaceUser(config), await checkDocker(config, clock));
+  findings.push(checkLocalWorkspaces(config), ...checkLocalWorkspaceUser(config), await checkDocker(config, clock));
   findings.push(...(await checkImageRegistry(config, clock)));
   findings.push(await checkTerraform(config, env), ...(await checkHookConsumer(config, clock)));
   findings.push(await checkHomeBackupTarget(config, env, clock));
   const { database_url } = config;
   if (database_url !== undefined) {
     const cluster = { ...config, database_url };
-    findings.push(...(await Promise.all([postgres(cluster), checkBucket(cluster)])).flat());
+    findings.push(...(await Promise.all([checkPostgres(cluster), checkBucket(cluster)])).flat());
   }
   if (!existsSync(data_dir)) return [folder, ...(await checkPorts(config, false)), checkClock(clock, 0), ...findings];
   if (folder.status === "wrong") return [folder];

@@ -10,7 +10,7 @@ const name = "local workspaces";
  * Returns whether local workspaces are available, to whom, and the consequences; a warning when people beyond this machine's get the
  * server's access.
  */
-export const localWorkspaces = (config: Config): Finding => {
+export const checkLocalWorkspaces = (config: Config): Finding => {
   if (config.database_url !== undefined) {
     return {
       name,
@@ -32,7 +32,7 @@ export const localWorkspaces = (config: Config): Finding => {
 };
 
 /** Checks that the user that local workspaces run as exists, can access its folder, and cannot read the server's files. */
-export const localWorkspaceUser = (config: Config): Finding[] => {
+export const checkLocalWorkspaceUser = (config: Config): Finding[] => {
   const { local_workspace_user, data_dir } = config;
   if (local_workspace_user === undefined) return [];
   const title = "local workspace user";

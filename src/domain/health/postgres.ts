@@ -9,7 +9,7 @@ import type { Finding } from "./finding.ts";
 const SILENCE_TIMEOUT_MS = 30_000;
 
 /** Returns findings about the database that replace those about the file in the data directory. */
-export const postgres = async (config: Config & { database_url: string }): Promise<Finding[]> => {
+export const checkPostgres = async (config: Config & { database_url: string }): Promise<Finding[]> => {
   // Imported lazily, because a single server does not need it.
   const [{ inspectPostgres }, { isStandbyMissing }] = await Promise.all([
     import("#db/pg/inspect.ts"),

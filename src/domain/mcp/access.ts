@@ -94,7 +94,7 @@ const loadHeaders = async (
   if (auth_type === "none") return {};
   const provider = toOAuthProvider(encryption, server);
   if (provider) {
-    const token = await links.live(user_id, provider);
+    const token = await links.getLiveToken(user_id, provider);
     return token && toBearer(token.access_token);
   }
   const { api_key = "", custom_headers = {} } = openSecrets(encryption, server);

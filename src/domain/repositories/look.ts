@@ -99,7 +99,7 @@ const findAccount = async (
 ): Promise<RepositoryFound["account"]> => {
   const provider = links.providerFor(parseRepositoryAddress(url)?.url ?? "");
   if (!provider) return undefined;
-  const linked = (await links.live(user_id, provider).catch(() => undefined)) !== undefined;
+  const linked = (await links.getLiveToken(user_id, provider).catch(() => undefined)) !== undefined;
   return { id: provider.id, display_name: provider.display_name, linked };
 };
 

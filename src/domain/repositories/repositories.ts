@@ -47,7 +47,7 @@ const READS = { total: 4, each: 2, waiting: 64, waiting_each: 16, wait_ms: 60_00
 const CONTEXT_TIMEOUT_MS = 10 * 60_000;
 const MAX_CONTEXT = 1024 * 1024 * 1024;
 
-/** The requested repository, and its place in the request for errors. */
+/** The requested repository, and the field of the request that errors name. */
 type Request = { readonly requested: RepositoryAsked; readonly field: string };
 
 export class Repositories implements RepositorySources {
@@ -130,7 +130,7 @@ export class Repositories implements RepositorySources {
     const deploy_key = await this.#deps.deployKey(user_id, url);
     if (deploy_key) return { deploy_key };
     const provider = this.providerFor(url);
-    const link = provider && (await this.#deps.links.live(user_id, provider));
+    const link = provider && (await this.#deps.links.getLiveToken(user_id, provider));
     return { credential: link && toGitCredential(provider.type, link.access_token) };
   }
 }

@@ -1,11 +1,12 @@
 // Clients of other nodes whose connection was lost, while agents here still keep them. Their own node watches their access and confirms that
-// it still does. If it stops confirming, it may have ended, and a revocation would not be reported: the agents drop the client. [CP-66]
+// it still does. If the confirmations stop, that node may have ended and could not report a revocation, so the agents drop the client.
+// [CP-66]
 import type { Clock } from "#base/clock.ts";
 import { type Coordinator, LOST_TTL_MS } from "#src/tailnet/index.ts";
 
 /** Interval at which a node confirms that it watches its lost clients. */
 export const CONFIRM_INTERVAL_MS = 20_000;
-/** How long agents keep a lost client without a confirmation, as long as partners that are not named after a reconnect. */
+/** How long agents keep a lost client without a confirmation. As long as partners that a reconnected client does not name again. */
 const UNCONFIRMED_TIMEOUT_MS = 2 * 60_000;
 
 export class LostGuests {

@@ -8,11 +8,11 @@ import { findOwnedWorkspace } from "#db/agents/tailnet-views.ts";
 import type { Store } from "#db/engine/store.ts";
 import { Coordinator, type PeerSummary, Relay } from "#src/tailnet/index.ts";
 
-// Notifies streams of changed workspaces by owner. Each change costs one lookup however many streams listen, and none without listeners.
 type ChangesDeps = { readonly store: Store; readonly topics: Topics<Events> };
 
 type Listener = (workspace_id: string) => void;
 
+/** Notifies streams of changed workspaces by owner. Each change costs one lookup however many streams listen, and none without listeners. */
 class WorkspaceChanges {
   readonly #store: Store;
   readonly #listeners = new Map<string, Set<Listener>>();
@@ -61,9 +61,9 @@ export class Network {
   /** Returns the views of other nodes, if any. */
   others: () => Promise<readonly NetworkView[]> = async () => [];
 
-  constructor(parts: ChangesDeps & { readonly clock: Clock }) {
-    this.relay = new Relay(parts.clock);
-    this.changes = new WorkspaceChanges(parts);
+  constructor(deps: ChangesDeps & { readonly clock: Clock }) {
+    this.relay = new Relay(deps.clock);
+    this.changes = new WorkspaceChanges(deps);
   }
 
   /** Returns this node's view. A client connected to another node is counted there. */

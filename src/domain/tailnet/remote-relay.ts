@@ -8,8 +8,8 @@ import { PacketQueue, type Relay } from "#src/tailnet/index.ts";
 const KEY_BYTES = 32;
 const KEYS_INTERVAL_MS = 2_000;
 /** Maximum bytes of packets in one message, and maximum messages in flight to one node. */
-const MAX_BUFFERED_BYTES = 512 * 1024;
-const MAX_CONCURRENT = 4;
+const MAX_MESSAGE_BYTES = 512 * 1024;
+const MAX_IN_FLIGHT = 4;
 /** Maximum keys per node. */
 const MAX_KEYS = 1_000;
 
@@ -20,10 +20,10 @@ export type RemoteRelayDeps = {
   readonly clock: Clock;
   readonly shards: Shards;
   readonly relay: Relay;
-  send(node: OtherNode, words: RelayMessage): Promise<unknown>;
+  send(node: OtherNode, message: RelayMessage): Promise<unknown>;
 };
 
-type NodeQueue = { readonly queue: PacketQueue; underWay: number; isDue: boolean };
+type NodeQueue = { readonly queue: PacketQueue; inFlight: number; isDue: boolean };
 
 export class RemoteRelay {
   readonly #deps: RemoteRelayDeps;
@@ -48,7 +48,7 @@ export class RemoteRelay {
     const { shards } = this.#deps;
     const id = shards.isFirst ? this.#nodes.get(address) : shards.nodeOf(FIRST_SHARD)?.id;
     if (id === undefined) return false;
-    const nodeQueue = this.#queues.get(id) ?? { queue: new PacketQueue(), underWay: 0, isDue: false };
+    const nodeQueue = this.#queues.get(id) ?? { queue: new PacketQueue(), inFlight: 0, isDue: false };
     this.#queues.set(id, nodeQueue);
     // Copied, because the packet is a view of the input buffer.
     nodeQueue.queue.put("packet", Buffer.concat([from, Buffer.from(address, "hex"), packet]));
@@ -85,18 +85,18 @@ export class RemoteRelay {
       this.#queues.delete(id);
       return;
     }
-    while (nodeQueue.underWay < MAX_CONCURRENT) {
+    while (nodeQueue.inFlight < MAX_IN_FLIGHT) {
       const packets: string[] = [];
-      for (let bytes = 0; bytes < MAX_BUFFERED_BYTES; ) {
+      for (let bytes = 0; bytes < MAX_MESSAGE_BYTES; ) {
         const packet = nodeQueue.queue.take();
         if (!packet) break;
         bytes += packet.byteLength;
         packets.push(Buffer.from(packet).toString("base64"));
       }
       if (packets.length === 0) return;
-      nodeQueue.underWay += 1;
+      nodeQueue.inFlight += 1;
       void this.#sendTo(node, packets).finally(() => {
-        nodeQueue.underWay -= 1;
+        nodeQueue.inFlight -= 1;
         this.#send(id, nodeQueue);
       });
     }

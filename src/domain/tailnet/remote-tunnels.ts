@@ -116,7 +116,7 @@ export class RemoteTunnels implements RemoteCoordinators {
 class ClientTunnels {
   readonly #deps: RemoteTunnelsDeps;
   readonly #peer: Peer;
-  /** Includes agents of this node, whose shards may move. Undefined until the shard is known. */
+  /** The shards of the client's agents; undefined until known. Includes agents of this node, whose shards may move. */
   readonly #shards = new Map<string, number | undefined>();
   readonly #nodeTunnels = new Map<string, NodeTunnels>();
   #hasEnded = false;

@@ -61,7 +61,7 @@ export const sendToTask = async (
     );
   if (chat.archived) throw conflict("The chat is archived. Unarchive it first.");
   const behavior = "queue" as const;
-  const admitted = await admitUserPrompt(ctx, chat, { content: content, command: { type: "send", behavior } });
+  const admitted = await admitUserPrompt(ctx, chat, { content, command: { type: "send", behavior } });
   await ctx.chats.ask(chat.id, "send", {
     content: admitted.content,
     custom_prompt: admitted.custom_prompt,

@@ -22,8 +22,8 @@ import { createWorkspace } from "../workspaces/create.ts";
 import { auditTask } from "./audit.ts";
 import { presentTask } from "./present.ts";
 
-// Default names of tasks. The name appears in the audit log, in URLs and in the workspace's name, where others see it, so it contains
-// nothing of the prompt. The title, visible only to users who can see the task, is the prompt's first line. Pure.
+// The name of a task appears in the audit log, in URLs and in the workspace's name, where others see it, so it contains nothing of the
+// prompt. The title, visible only to users who can see the task, is the prompt's first line.
 const SALT_CHARS = 8;
 const MAX_TITLE_LENGTH = 64;
 
@@ -53,8 +53,8 @@ export const createTask = async (
   const now = clock.now();
   const name = body.name || toName(id);
   const { template_id, template_version_id, template_version_preset_id, rich_parameter_values, repository } = body;
-  const created = { template_id, template_version_id, template_version_preset_id, rich_parameter_values };
-  const workspace = { name, ...created, ...(repository ? { repository } : {}) };
+  const templateFields = { template_id, template_version_id, template_version_preset_id, rich_parameter_values };
+  const workspace = { name, ...templateFields, ...(repository ? { repository } : {}) };
   let task: TaskRow | undefined;
   await createWorkspace(ctx, {
     caller,

@@ -11,7 +11,7 @@ import type { Task, TaskState, TaskStatus } from "#schema/tasks/task.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { DomainContext } from "../context.ts";
-import { presentWorkspaces } from "../workspaces/present.ts";
+import { isTopLevel, presentWorkspaces } from "../workspaces/present.ts";
 
 /** Presents tasks in the given order; tasks whose workspace no longer exists are left out. */
 export const presentTasks = async (
@@ -72,9 +72,6 @@ const toTask = (task: TaskRow, workspace: Workspace, chat: ChatOutcome | undefin
     updated_at: toRfc3339(Math.max(task.updated_at, chat?.updated_at ?? 0)),
   };
 };
-
-const isTopLevel = ({ parent_id }: WorkspaceAgent): boolean =>
-  parent_id === null || (typeof parent_id === "object" && !parent_id.valid);
 
 type Delivery = Pick<TaskRow, "delivered_at" | "problem">;
 

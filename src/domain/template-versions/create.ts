@@ -13,7 +13,7 @@ import { readTerraformSource } from "#src/provisioners/terraform/source.ts";
 import { EXAMPLES } from "#src/starter/examples.ts";
 import { canManageTemplate, canManageTemplates } from "../access.ts";
 import type { DomainContext } from "../context.ts";
-import { canReadFile, remember } from "../templates/uploads.ts";
+import { canReadFile, findOrInsertFile } from "../templates/uploads.ts";
 
 // Generates a name for a version without one, such as eager_otter7: easy to say and unlikely to be taken.
 const ADJECTIVE_LIST =
@@ -138,18 +138,19 @@ export const storeExample = async (
   return storeArchive(ctx, example.archive(), user_id);
 };
 
-/** Returns the upload of a zip created by the server, for this user. */
+/** Returns the upload of an archive created by the server, for this user. */
 export const storeArchive = async (
   ctx: Pick<DomainContext, "blobs" | "store" | "clock">,
   bytes: Uint8Array,
   user_id: string,
+  mimetype = "application/zip",
 ): Promise<string> => {
   const { hash, size } = await ctx.blobs.put(streamBytes(bytes));
-  const { id } = await remember(ctx.store, {
+  const { id } = await findOrInsertFile(ctx.store, {
     id: uuid(),
     hash,
     size,
-    mimetype: "application/zip",
+    mimetype,
     created_by: user_id,
     created_at: ctx.clock.now(),
   });

@@ -104,7 +104,7 @@ export const pickApplicable = (
   );
 };
 
-/** `faulty`: parameters that the plan has omitted, without the rejected values. */
+/** A plan's answer. `faulty` has the definitions of the parameters that the plan omitted because their values were rejected. */
 type Answer = FormAnswer & { readonly faulty: readonly ManifestParameter[] };
 
 /** A diagnostic without an index is about the first parameter whose indexed address matches. */

@@ -9,7 +9,7 @@ import type { DomainContext } from "../context.ts";
  * Rejects with 403 when the version runs on the server's machine and its starts would be rejected because of the settings, its author or
  * the caller.
  */
-export const canPromote = async (
+export const requirePromotable = async (
   { store, config }: Pick<DomainContext, "store" | "config">,
   { user_id }: UserCaller,
   id: string,

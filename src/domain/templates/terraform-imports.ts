@@ -1,11 +1,10 @@
 // Dependencies of Terraform imports.
 import type { TerraformImports } from "#actors/template-version/import-terraform.ts";
-import { uuid } from "#base/ids.ts";
 import { ExternalProvisioner } from "#src/provisioners/external/external.ts";
 import { ProvisionError } from "#src/provisioners/provisioner.ts";
 import { TerraformProvisioner } from "#src/provisioners/terraform/terraform.ts";
 import type { DomainContext } from "../context.ts";
-import { remember } from "./uploads.ts";
+import { storeArchive } from "../template-versions/create.ts";
 
 type Deps = Pick<DomainContext, "store" | "clock" | "blobs" | "links" | "provisioners" | "accessUrl" | "jobs">;
 
@@ -22,15 +21,6 @@ export const terraformImports = (ctx: Deps): TerraformImports | undefined => {
     },
     accessUrl: () => ctx.accessUrl,
     accounts: () => [...ctx.links.providers.keys()],
-    async keep(bytes, user_id) {
-      const { hash, size } = await ctx.blobs.put(streamBytes(bytes));
-      const mimetype = "application/x-tar";
-      const row = { id: uuid(), hash, size, mimetype, created_by: user_id, created_at: ctx.clock.now() };
-      return (await remember(ctx.store, row)).id;
-    },
+    keep: (bytes, user_id) => storeArchive(ctx, bytes, user_id, "application/x-tar"),
   };
 };
-
-async function* streamBytes(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield bytes;
-}

@@ -15,7 +15,7 @@ import type { UserCaller } from "#schema/users/caller.ts";
 import { canManageTemplate, canManageTemplates } from "../access.ts";
 
 /** Returns the ID under which the user has this content; the row is stored. */
-export const remember = async (store: Store, row: FileRow): Promise<{ id: string; isNew: boolean }> => {
+export const findOrInsertFile = async (store: Store, row: FileRow): Promise<{ id: string; isNew: boolean }> => {
   const { created_by, hash, mimetype } = row;
   const find = () => store.get(findFileByHash({ created_by, hash, mimetype }));
   const existing = await find();
@@ -36,7 +36,7 @@ export const remember = async (store: Store, row: FileRow): Promise<{ id: string
 };
 
 /** Returns the upload with this ID if the caller can read it. Rejects with 404 otherwise. */
-export const fileAt = async (store: Store, id: string, caller: UserCaller): Promise<FileRow> => {
+export const loadReadableFile = async (store: Store, id: string, caller: UserCaller): Promise<FileRow> => {
   const file = await store.get(findFile({ id: id.toLowerCase() }));
   if (!file || !(await canReadFile(store, caller, file))) throw notFound();
   return file;

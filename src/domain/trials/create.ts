@@ -86,7 +86,7 @@ export const createTrial = async (
       },
     ],
     rows: (fork) => {
-      row = makeRow({ id, chat, body, fork, asked: requested, now: clock.now() });
+      row = makeRow({ id, chat, body, fork, requested, now: clock.now() });
       const guard = guardOpenWays({ id, owner_id: caller.user_id });
       return [
         insertTrial(row),
@@ -145,11 +145,11 @@ type NewTrial = {
   readonly chat: ChatRow;
   readonly body: CreateTrial;
   readonly fork: ForkRow;
-  readonly asked: readonly RequestedWay[];
+  readonly requested: readonly RequestedWay[];
   readonly now: number;
 };
 
-const makeRow = ({ id, chat, body, fork, asked, now }: NewTrial): TrialRow => ({
+const makeRow = ({ id, chat, body, fork, requested, now }: NewTrial): TrialRow => ({
   id,
   chat_id: chat.id,
   workspace_id: fork.workspace_id,
@@ -160,7 +160,7 @@ const makeRow = ({ id, chat, body, fork, asked, now }: NewTrial): TrialRow => ({
   error: "",
   check_command: body.check_command?.trim() ?? "",
   check_timeout_seconds: body.check_timeout_seconds ?? CHECK_SECONDS,
-  ways: asked.map((way, index) => ({
+  ways: requested.map((way, index) => ({
     ...way,
     number: index + 1,
     workspace_id: fork.copies[index]?.workspace_id ?? "",
@@ -179,7 +179,7 @@ const makeRow = ({ id, chat, body, fork, asked, now }: NewTrial): TrialRow => ({
     gone: false,
   })),
   keep: null,
-  open_ways: asked.length,
+  open_ways: requested.length,
   revision: 0,
   created_at: now,
   updated_at: now,

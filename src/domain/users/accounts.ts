@@ -32,10 +32,7 @@ export type Guesser = {
   readonly account: string;
   /** This address has signed in to this account before. Its attempts are counted separately from everyone else's. */
   readonly isKnown: boolean;
-  /**
-   * The request has a session or token of the account. Attempts of all of them, from all unknown addresses, are counted together: one may
-   * be stolen.
-   */
+  /** The request has a session or token of the account, which may be stolen: all such attempts from unknown addresses count together. */
   readonly isSignedIn?: boolean;
 };
 
@@ -43,9 +40,9 @@ export type Guess = {
   /** Returns whether the password is correct. The response to a wrong one is delayed, equally for existing and nonexistent accounts. */
   verify(password: string, hash: string | undefined): Promise<boolean>;
   /** Marks the attempt as correct. */
-  right(): void;
+  markCorrect(): void;
   /** Marks the attempt as wrong: resolves when the response may be sent. */
-  wrong(): Promise<void>;
+  markWrong(): Promise<void>;
 };
 
 export class Accounts {
@@ -87,7 +84,10 @@ export class Accounts {
       throw error;
     }
     const isTrusted = isKnown || isSignedIn;
-    const asker = { keys: isTrusted ? [guessKey] : [`address ${network}`, `account ${account}`], isKnown: isTrusted };
+    const requester = {
+      keys: isTrusted ? [guessKey] : [`address ${network}`, `account ${account}`],
+      isKnown: isTrusted,
+    };
     const right = (): void => {
       this.#wrong.forgive(network);
       this.#guesses.forgive(guessKey);
@@ -95,7 +95,7 @@ export class Accounts {
     const wrong = (): Promise<void> =>
       this.#delay(Math.max(this.#guesses.getDelay(guessKey), this.passwords.waiting * DELAY_PER_WAITING_MS));
     const verify = async (password: string, hash: string | undefined): Promise<boolean> => {
-      const isRight = await this.passwords.verify(password, hash, asker).catch(async (error) => {
+      const isRight = await this.passwords.verify(password, hash, requester).catch(async (error) => {
         // The password was not checked, so the attempt is not counted. The rejection is delayed, or the caller could retry immediately.
         right();
         await this.#delay(MAX_DELAY_MS);
@@ -105,7 +105,7 @@ export class Accounts {
       else await wrong();
       return isRight;
     };
-    return { verify, right, wrong };
+    return { verify, markCorrect: right, markWrong: wrong };
   }
 
   async #delay(ms: number): Promise<void> {

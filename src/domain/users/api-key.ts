@@ -12,7 +12,7 @@ import { findUserInPath, type KnownUser } from "./find.ts";
 import { PREBUILDS_USER_ID } from "./first-user.ts";
 import { GRANTED, isSignIn, listScopes } from "./keys.ts";
 
-/** Returns the user of the path: 404 when not visible, 403 when the caller may not manage their keys. */
+/** Returns the user in the path. Rejects with 404 when not visible, and with 403 when the caller may not manage their keys. */
 export const loadKeysOwner = async (ctx: DomainContext, text: string, caller: UserCaller): Promise<KnownUser> => {
   const user = await findUserInPath(ctx.store, text, caller);
   if (!canManageKeys(caller, user.id) || user.id === PREBUILDS_USER_ID) {
@@ -21,8 +21,8 @@ export const loadKeysOwner = async (ctx: DomainContext, text: string, caller: Us
   return user;
 };
 
-/** Returns a key of this user; another user's key does not exist here. */
-export const keyAt = async (ctx: DomainContext, user: KnownUser, id: string): Promise<ApiKeyRow> => {
+/** Returns a key of this user. Rejects with 404, also for another user's key. */
+export const loadUserKey = async (ctx: DomainContext, user: KnownUser, id: string): Promise<ApiKeyRow> => {
   const key = await ctx.store.get(findKey({ id }));
   if (!key || key.user_id !== user.id) throw notFound();
   return key;
@@ -95,8 +95,8 @@ export const computeSecondsLeft = async (
 };
 
 /**
- * Rejects with 403 if the key ends later than what the caller's token may create: more access of the key would outlive the token (rule
- * ID-22).
+ * Rejects with 403 if the key to change ends later than keys that the caller's token may create: its new access would outlive the token
+ * (rule ID-22).
  */
 export const requireNotOutlived = async (
   ctx: Pick<DomainContext, "store" | "clock">,

@@ -15,13 +15,13 @@ export const findSelf = async ({ store }: DomainContext, text: string, caller: U
   return user;
 };
 
-export type Looks = { readonly theme_preference: string; readonly terminal_font: string };
+export type AppearanceSettings = { readonly theme_preference: string; readonly terminal_font: string };
 
-export const setLooks = async (
+export const setAppearance = async (
   { store, clock }: DomainContext,
   { id }: Pick<KnownUser, "id">,
-  { theme_preference, terminal_font }: Looks,
-): Promise<Looks> => {
+  { theme_preference, terminal_font }: AppearanceSettings,
+): Promise<AppearanceSettings> => {
   await store.commit([updateUser(id, { theme_preference, terminal_font, updated_at: clock.now() }, { expect: 1 })]);
   return { theme_preference, terminal_font };
 };

@@ -11,7 +11,7 @@ export const auditUserChanged = (user: User, patch: Partial<User>, now: number):
 
 type NewUser = Pick<User, "id" | "username"> & Partial<User>;
 
-/** `by` names how users created their own account, such as `the setup link`. Otherwise the user who is signed in did, or the server. */
+/** `by` names how users created their own account, such as `the setup link`. Without it, the user who is signed in or the server did. */
 export const auditUserCreated = (user: NewUser, now: number, by?: string): Statement =>
   insertAudit({
     ...toAuditTarget(user, now),

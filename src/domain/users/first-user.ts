@@ -59,7 +59,7 @@ export const createFirstUser = async ({ store, clock, passwords }: Deps, user: F
   };
   try {
     await store.commit([
-      // The unique key of this row decides a race between two first users.
+      // The unique key of this row lets only one of two concurrent first users succeed.
       insertSetting({ key: "first_user", value: id }),
       insertUser(row),
       insertMember({ organization_id: organization.id, user_id: id, roles: [], ...times }),
@@ -74,8 +74,8 @@ export const createFirstUser = async ({ store, clock, passwords }: Deps, user: F
 };
 
 /** Creates what a fresh data directory lacks; returns true when the first user must still be created through the setup link. */
-export const prepareIdentity = async (parts: Deps, config: Config): Promise<boolean> => {
-  const { store, clock } = parts;
+export const prepareIdentity = async (deps: Deps, config: Config): Promise<boolean> => {
+  const { store, clock } = deps;
   const now = clock.now();
   const times = { created_at: now, updated_at: now };
   if (!(await store.get(findDefaultOrganization()))) {
@@ -99,8 +99,8 @@ export const prepareIdentity = async (parts: Deps, config: Config): Promise<bool
   if (await hasAnyUser(store)) return false;
   const { admin_email: email, admin_username: username, admin_password: password } = config;
   if (!email || !username || !password) return true;
-  const weakness = await parts.passwords.problem(password, { email, username });
+  const weakness = await deps.passwords.problem(password, { email, username });
   if (weakness) throw new UsageError([{ name: "admin_password", from: "settings", detail: weakness }]);
-  await createFirstUser(parts, { email, username, name: "", password });
+  await createFirstUser(deps, { email, username, name: "", password });
   return false;
 };

@@ -22,7 +22,7 @@ export type HashCaller = {
   readonly isKnown: boolean;
 };
 
-type Waiting<T> = { readonly item: T; readonly asker: HashCaller; readonly since: number };
+type Waiting<T> = { readonly item: T; readonly caller: HashCaller; readonly since: number };
 
 /** Tracks how much each key has used recently. */
 class RecentUse {
@@ -77,10 +77,10 @@ export class HashQueue<T> {
   /**
    * Adds a request. Returns the one that is dropped when the queue is full: the latest request of the caller with the highest recent use.
    */
-  add(item: T, asker: HashCaller): T | undefined {
-    this.#waiting.push({ item, asker, since: this.#clock.monotonic() });
+  add(item: T, caller: HashCaller): T | undefined {
+    this.#waiting.push({ item, caller, since: this.#clock.monotonic() });
     if (this.#waiting.length <= this.#limit) return undefined;
-    const ranks = this.#waiting.map((one) => this.#rank(one.asker));
+    const ranks = this.#waiting.map((one) => this.#rank(one.caller));
     return this.#removeAt(ranks.lastIndexOf(Math.max(...ranks)));
   }
 
@@ -89,13 +89,13 @@ export class HashQueue<T> {
     const oldest = this.#clock.monotonic() - this.#longestWaitMs;
     const late = this.#waiting.filter(({ since }) => since < oldest).map(({ item }) => item);
     if (late.length > 0) this.#waiting = this.#waiting.filter(({ since }) => since >= oldest);
-    const ranks = this.#waiting.map((one) => this.#rank(one.asker));
+    const ranks = this.#waiting.map((one) => this.#rank(one.caller));
     const lowest = Math.min(...ranks);
     const index = ranks.length <= MAX_FIFO_WAITING ? ranks.indexOf(lowest) : ranks.lastIndexOf(lowest);
     return { next: this.#removeAt(index), late };
   }
 
-  /** Records use when work for this asker starts; it affects later requests with one of its keys. */
+  /** Records use when work for this caller starts; it affects later requests with one of its keys. */
   recordUse({ keys }: HashCaller): void {
     for (const key of keys) this.#use.add(key, 1);
   }

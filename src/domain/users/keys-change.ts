@@ -108,7 +108,7 @@ export const createToken = async (
   return token;
 };
 
-/** Returns who creates the key for the user; also if that is done with a key that was created for the user. */
+/** Returns the person who creates the key for the user. A key that is created with such a key has the same creator. */
 const findCreator = async (
   { store }: DomainContext,
   owner: KnownUser,
@@ -134,7 +134,7 @@ const notifyOwner = (owner: KnownUser, caller: UserCaller, { id, token_name, cre
       ];
 
 /**
- * Revokes the keys that an owner of the deployment has created for people, because the owner may do so no longer. Keys of service accounts
+ * Revokes the keys that an owner of the deployment has created for people, because they may no longer create them. Keys of service accounts
  * stay: the deployment's programs use them. Also revokes worker keys that the person could not create any more.
  */
 export const endKeysCreatedBy = async (ctx: DomainContext, created_by: string): Promise<void> => {
@@ -212,7 +212,7 @@ export const removeKey = async (
   caller: UserCaller,
 ): Promise<void> => {
   const now = clock.now();
-  // Tokens are not renewed when a client signs out with its own key, because its user continues to use the workspaces.
+  // Agents' tokens are not renewed when a client signs out with its own key, because its user continues to use the workspaces.
   const losses = key.id === caller.key_id ? [] : recordLoss(key, now);
   await store.commit([...losses, deleteKey(key.id), auditKeyChanged(key, { before: key }, now)]);
   topics.publish("key_gone", key.id, {});

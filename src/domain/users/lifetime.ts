@@ -25,8 +25,8 @@ export const getMaxSeconds = (roles: readonly string[]): number =>
 export const toNanoseconds = (seconds: number): number => seconds * NANOSECONDS;
 
 /**
- * Returns the requested lifetime in whole seconds. `secondsLeft`: the remaining seconds of the token that sends the request, which limit
- * it. Throws 400.
+ * Returns the requested lifetime in whole seconds. It may not exceed `secondsLeft`, the remaining seconds of the token that sends the
+ * request. Throws 400.
  */
 export const parseLifetimeSeconds = (
   lifetime: number | string | undefined,

@@ -23,7 +23,7 @@ const MAX_WAITING = 512;
 const MAX_WAIT_MS = 25_000;
 
 /** Callers on the command line, or signed-in callers who may set passwords. */
-const TRUSTED_ASKER: HashCaller = { keys: [], isKnown: true };
+const TRUSTED_CALLER: HashCaller = { keys: [], isKnown: true };
 
 type Turn = { go(): void; refuse(): void };
 
@@ -45,25 +45,25 @@ export class Passwords {
     return this.#queue.size;
   }
 
-  hash(password: string, asker: HashCaller = TRUSTED_ASKER): Promise<string> {
-    return this.#runInTurn(asker, () => Bun.password.hash(password, this.#cost));
+  hash(password: string, caller: HashCaller = TRUSTED_CALLER): Promise<string> {
+    return this.#runInTurn(caller, () => Bun.password.hash(password, this.#cost));
   }
 
   /** Returns false without a hash too, after the same work. */
-  async verify(password: string, hash: string | undefined, asker: HashCaller = TRUSTED_ASKER): Promise<boolean> {
+  async verify(password: string, hash: string | undefined, caller: HashCaller = TRUSTED_CALLER): Promise<boolean> {
     const isRight = await this.#runInTurn(
-      asker,
+      caller,
       async () => (await Bun.password.verify(password, hash || DUMMY_HASH)) && Boolean(hash),
     );
-    if (isRight) this.#queue.forgive(asker);
+    if (isRight) this.#queue.forgive(caller);
     return isRight;
   }
 
   /** Returns the problem with a new password, for people; empty if it is acceptable. Queued like hashing, because it takes as long. */
-  async problem(password: string, owner: PasswordOwner, asker: HashCaller = TRUSTED_ASKER): Promise<string> {
+  async problem(password: string, owner: PasswordOwner, caller: HashCaller = TRUSTED_CALLER): Promise<string> {
     const problem = findShapeProblem(password, owner);
     if (problem) return problem;
-    return findStrengthProblem(password, await this.#runInTurn(asker, () => estimateGuesses(this.#clock, password)));
+    return findStrengthProblem(password, await this.#runInTurn(caller, () => estimateGuesses(this.#clock, password)));
   }
 
   /** Throws 400 for an unacceptable new password. */
@@ -72,11 +72,11 @@ export class Passwords {
     if (problem) throw invalidField("password", problem);
   }
 
-  async #runInTurn<T>(asker: HashCaller, work: () => Promise<T>): Promise<T> {
+  async #runInTurn<T>(caller: HashCaller, work: () => Promise<T>): Promise<T> {
     if (this.#running < MAX_CONCURRENT) this.#running++;
     // A finished request passes its slot on, so the count is unchanged.
-    else await new Promise<void>((go, reject) => this.#enqueue(asker, { go, refuse: () => reject(tooManySignIns()) }));
-    this.#queue.recordUse(asker);
+    else await new Promise<void>((go, reject) => this.#enqueue(caller, { go, refuse: () => reject(tooManySignIns()) }));
+    this.#queue.recordUse(caller);
     try {
       return await work();
     } finally {
@@ -87,8 +87,8 @@ export class Passwords {
     }
   }
 
-  #enqueue(asker: HashCaller, turn: Turn): void {
-    this.#queue.add(turn, asker)?.refuse();
+  #enqueue(caller: HashCaller, turn: Turn): void {
+    this.#queue.add(turn, caller)?.refuse();
   }
 }
 

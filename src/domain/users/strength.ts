@@ -16,7 +16,7 @@ const waiting = new Map<number, Waiting>();
 /** Returns the number of guesses as a power of ten. */
 export const estimateGuesses = async (clock: Clock, password: string): Promise<number> => {
   idleTimer?.cancel();
-  worker ??= start();
+  worker ??= startWorker();
   const id = ++lastId;
   try {
     return await new Promise<number>((resolve, reject) => {
@@ -29,23 +29,23 @@ export const estimateGuesses = async (clock: Clock, password: string): Promise<n
     waiting.delete(id);
     if (waiting.size === 0) {
       worker?.unref();
-      idleTimer = clock.after(IDLE_TIMEOUT_MS, stop);
+      idleTimer = clock.after(IDLE_TIMEOUT_MS, stopWorker);
     }
   }
 };
 
-const start = (): Worker => {
+const startWorker = (): Worker => {
   const started = new Worker(new URL("./strength.worker.ts", import.meta.url).href);
   started.onmessage = ({ data }: MessageEvent<{ id: number; guesses: number }>) =>
     waiting.get(data.id)?.resolve(data.guesses);
   started.onerror = (event) => {
-    stop();
+    stopWorker();
     for (const { reject } of waiting.values()) reject(new Error(`password strength: ${event.message}`));
   };
   return started;
 };
 
-const stop = (): void => {
+const stopWorker = (): void => {
   worker?.terminate();
   worker = undefined;
 };

@@ -29,7 +29,7 @@ export const claimPrebuild = async (
   const claim = { owner_id, name, autostart_schedule, ttl_ms, automatic_updates, task_id, build };
   const { consumed, budget } = await computeQuota(store, workspace);
   for (const { id, daily_cost } of await store.all(listReadyPrebuilds({ version_id, preset_id }))) {
-    // A claimed workspace runs already, so its build would be too late to refuse it.
+    // A claimed workspace already runs, so its first build could no longer reject the cost.
     if (budget >= 0 && consumed + daily_cost > budget) continue;
     // Another claim was faster; try the next one.
     if ((await workspaces.ask(id, "claim", { ...claim, beside: makeExtraWrites(id) })) === "done") return id;

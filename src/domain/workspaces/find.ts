@@ -53,8 +53,8 @@ export const findChangeableWorkspace = async (
 };
 
 /**
- * Like `findChangeableWorkspace`, for changes that make a workspace do less, which an owner who was removed from the organization may also
- * make.
+ * Like `findChangeableWorkspace`, for changes that only reduce what a workspace does. An owner who was removed from the organization may make
+ * these, too.
  */
 export const loadStoppableWorkspace = async (
   ctx: DomainContext,

@@ -61,13 +61,13 @@ export const createFork = async (
   caller: UserCaller,
 ): Promise<Fork> => presentFork(ctx, await beginFork(ctx, workspace, body, caller));
 
-/** The purpose of a fork that was not requested as such. */
-type ForkFor = {
-  /** Suffix of the copies' names, numbered from 1. */
+/** Options of a fork that is created for another purpose, such as a trial. */
+type ForkOptions = {
+  /** Returns the suffix of a copy's name; copies are numbered from 1. */
   readonly ending?: (number: number) => string;
-  /** The chats of each copy, by its number from 0; by default the caller's newest. */
+  /** Returns the chats of the copy at this index; by default the caller's newest. */
   readonly chats?: (index: number) => readonly PlannedChat[];
-  /** Statements for the batch of the fork. */
+  /** Returns statements for the batch of the fork. */
   readonly rows?: (fork: ForkRow) => readonly Statement[];
 };
 
@@ -77,7 +77,7 @@ export const beginFork = async (
   workspace: WorkspaceAccessRow,
   body: CreateFork,
   caller: UserCaller,
-  { ending = toForkSuffix, chats: planned, rows: makeRows = () => [] }: ForkFor = {},
+  { ending = toForkSuffix, chats: planned, rows: makeRows = () => [] }: ForkOptions = {},
 ): Promise<ForkRow> => {
   const { store, clock } = ctx;
   // A fork gives access to all files of the workspace.
@@ -170,7 +170,7 @@ const planBuild = async (
 const chooseNames = async (
   { store }: DomainContext,
   source: WorkspaceRow,
-  { count, names, ending }: CreateFork & Required<Pick<ForkFor, "ending">>,
+  { count, names, ending }: CreateFork & Required<Pick<ForkOptions, "ending">>,
   owner_id: string,
 ): Promise<readonly string[]> => {
   const isTaken = async (name: string): Promise<boolean> => {

@@ -92,7 +92,7 @@ const toHealth = (agents: readonly WorkspaceAgent[]): Workspace["health"] => {
   return { healthy: failing.length === 0, failing_agents: failing };
 };
 
-const isTopLevel = ({ parent_id }: WorkspaceAgent): boolean =>
+export const isTopLevel = ({ parent_id }: WorkspaceAgent): boolean =>
   parent_id === null || (typeof parent_id === "object" && !parent_id.valid);
 
 /** Returns the newest status of all apps; null when none exists. */

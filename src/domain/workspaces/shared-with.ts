@@ -4,7 +4,7 @@ import { listMinimalUsers } from "#db/users/users.ts";
 import type { MinimalUser } from "#schema/users/user.ts";
 import type { Acl } from "#schema/workspaces/acl.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
-import { findGroupName, type GroupsById, groupsById } from "../groups/acl.ts";
+import { findGroupName, type GroupsById, loadGroupsById } from "../groups/acl.ts";
 
 /** Users by ID, in the order of their names. */
 export type People = ReadonlyMap<string, MinimalUser>;
@@ -33,7 +33,7 @@ export const loadSubjects = async (
     store,
     workspaces.map(({ user_acl }) => user_acl),
   ),
-  groups: await groupsById(
+  groups: await loadGroupsById(
     store,
     workspaces.flatMap(({ group_acl }) => Object.keys(group_acl)),
   ),
@@ -44,16 +44,16 @@ export const listSharedWith = (
   { organization_id, user_acl, group_acl }: ShareLists,
   { people, groups }: Subjects,
 ): Workspace["shared_with"] => {
-  const users = [...people.values()].flatMap(({ id, username, avatar_url }) => {
+  const userShares = [...people.values()].flatMap(({ id, username, avatar_url }) => {
     const role = user_acl[id];
     if (role === undefined) return [];
     return [{ id, actor_type: "user" as const, name: username, avatar_url: avatar_url || undefined, roles: [role] }];
   });
-  const shown = Object.entries(group_acl).flatMap(([id, role]) => {
+  const groupShares = Object.entries(group_acl).flatMap(([id, role]) => {
     const name = findGroupName(groups, organization_id, id);
     if (name === undefined) return [];
     const avatar_url = groups.get(id)?.avatar_url || undefined;
     return [{ id, actor_type: "group" as const, name, avatar_url, roles: [role] }];
   });
-  return [...users, ...shown];
+  return [...userShares, ...groupShares];
 };

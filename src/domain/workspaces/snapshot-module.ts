@@ -21,14 +21,14 @@ type Deps = Pick<DomainContext, "store" | "encryption" | "blobs">;
 
 /** Returns the dependencies for creating and removing snapshots. */
 export const makeModuleLoads = (deps: Deps): ModuleLoads => ({
-  load: (ref) => load(deps, ref),
+  load: (ref) => loadWork(deps, ref),
   async loadMade(ref) {
     const row = await deps.store.get(findSnapshot({ id: ref.snapshot_id }));
-    return row === undefined || row.sealed_state === "" ? undefined : (await load(deps, ref)).work;
+    return row === undefined || row.sealed_state === "" ? undefined : (await loadWork(deps, ref)).work;
   },
 });
 
-const load = async (deps: Deps, { workspace_id, snapshot_id }: SnapshotRef): ReturnType<ModuleLoads["load"]> => {
+const loadWork = async (deps: Deps, { workspace_id, snapshot_id }: SnapshotRef): ReturnType<ModuleLoads["load"]> => {
   const { store, encryption } = deps;
   const row = await store.get(findSnapshot({ id: snapshot_id }));
   const created = row && openModuleState(encryption, snapshot_id, row.sealed_state);
@@ -49,7 +49,7 @@ const load = async (deps: Deps, { workspace_id, snapshot_id }: SnapshotRef): Ret
   };
 };
 
-/** The module does not know the template's defaults. An empty text means null for other types. */
+/** Returns the template's defaults, which the module does not know. For variables with a declared type, an empty default means null. */
 const readDefaults = (declared: readonly ManifestVariable[]): Record<string, string> =>
   Object.fromEntries(
     declared.flatMap(({ name, declared_type, default: given }) =>
@@ -91,7 +91,7 @@ const deleteRetained = async (
   if (isSame && storedSerial.serial >= retainedSerial.serial) return module.releaseState(ref);
   if (state !== undefined && created && !isSame) {
     // Another node has created the snapshot in the meantime.
-    const { work } = await load(deps, ref);
+    const { work } = await loadWork(deps, ref);
     await module.remove(ref, { ...work, state }, new AbortController().signal);
     return module.releaseState(ref);
   }

@@ -65,7 +65,7 @@ test("[ID-5] limits wrong passwords from one address for all accounts together, 
   const tryPassword = (address: string, account: string, isRight = false): boolean => {
     try {
       const guess = accounts.countGuess({ address, account: `${account}@example.com`, isKnown: false });
-      if (isRight) guess.right();
+      if (isRight) guess.markCorrect();
       return true;
     } catch (error) {
       expect((error as AppError).kind).toBe("too_many_requests");

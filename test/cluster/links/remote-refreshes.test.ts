@@ -60,10 +60,10 @@ const openLinkWorld = async (provider: FakeProvider) => {
     providers: [...providers.values()],
   });
   const fetchTokens = (count: number) =>
-    Promise.all(Array.from({ length: count }, (_, i) => (i % 2 === 0 ? links : second).live(user_id, git))).then(
-      (accounts) => new Set(accounts.map((account) => account?.access_token)),
-    );
-  return { clock, known, nodeRef: a.nodeRef, fetchTokens, second: () => second.live(user_id, git), server };
+    Promise.all(
+      Array.from({ length: count }, (_, i) => (i % 2 === 0 ? links : second).getLiveToken(user_id, git)),
+    ).then((accounts) => new Set(accounts.map((account) => account?.access_token)));
+  return { clock, known, nodeRef: a.nodeRef, fetchTokens, second: () => second.getLiveToken(user_id, git), server };
 };
 
 testInProcess("[CP-67] a token is refreshed once, whichever nodes need it, and each has the new one", async () => {
