@@ -6,7 +6,7 @@ import { readArguments } from "../arguments.ts";
 import { VerbFailure } from "../failure.ts";
 import { promptIfMissing, requireConfirmable, requireConfirmation, takeOneWord } from "../missing-arguments.ts";
 import { toPlainLine } from "../text.ts";
-import { EXIT, type RunVerb, type VerbInput } from "../verb.ts";
+import type { RunVerb, VerbInput } from "../verb.ts";
 import { linkDotfiles, renameToBackup } from "./dotfile-links.ts";
 import { explainError } from "./remote.ts";
 
@@ -57,7 +57,6 @@ export const run: RunVerb = async (input) => {
       input.print(
         linked.length > 0 ? `Linked ${linked.map(toPlainLine).join(", ")}.` : "Everything is already linked.",
       );
-    return EXIT.ok;
   });
 };
 

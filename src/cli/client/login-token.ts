@@ -1,6 +1,6 @@
 // `slipway login token`: prints the token of the stored session, for programs that need one.
 import { readArguments, requireNoWords } from "../arguments.ts";
-import { EXIT, type RunVerb } from "../verb.ts";
+import type { RunVerb } from "../verb.ts";
 import { explainError, makeClient } from "./remote.ts";
 
 export const run: RunVerb = async (input) => {
@@ -9,6 +9,5 @@ export const run: RunVerb = async (input) => {
   return explainError("login token", input, async () => {
     const { token = "", url } = makeClient(input, value);
     input.print(has.json ? JSON.stringify({ url: url.href, token }) : token);
-    return EXIT.ok;
   });
 };

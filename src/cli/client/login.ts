@@ -8,7 +8,7 @@ import { Prompter, readAllInput } from "../ask.ts";
 import { VerbFailure } from "../failure.ts";
 import { getStreams } from "../streams.ts";
 import { toPlainLine } from "../text.ts";
-import { EXIT, type RunVerb, type VerbInput } from "../verb.ts";
+import type { RunVerb, VerbInput } from "../verb.ts";
 import { explainError } from "./remote.ts";
 import { readSession, writeSession } from "./session.ts";
 
@@ -32,7 +32,6 @@ export const run: RunVerb = async (input) => {
     const file = writeSession(input, { url: url.href, token: client.token ?? "", username });
     const summary = { url: url.href, username, email, file };
     input.print(args.has.json ? JSON.stringify(summary) : `Signed in to ${url.origin} as ${toPlainLine(username)}.`);
-    return EXIT.ok;
   });
 };
 

@@ -3,7 +3,7 @@
 import { Client } from "#src/client.ts";
 import { readArguments, requireNoWords } from "../arguments.ts";
 import { toPlainLine } from "../text.ts";
-import { EXIT, type RunVerb, type VerbInput } from "../verb.ts";
+import type { RunVerb, VerbInput } from "../verb.ts";
 import { explainError } from "./remote.ts";
 import { deleteSession, readSession, type Session } from "./session.ts";
 
@@ -15,7 +15,7 @@ export const run: RunVerb = async (input) => {
     const session = readSession(input);
     if (!session) {
       input.print(has.json ? JSON.stringify({ ended: false }) : "Not signed in.");
-      return EXIT.ok;
+      return;
     }
     const problem = await signOutAtServer(session, input).catch((error: Error) => error.message);
     // The local session is removed even if the server fails.
@@ -24,7 +24,6 @@ export const run: RunVerb = async (input) => {
       input.printError(`Could not revoke the session on the server: ${toPlainLine(problem)}\n`);
     const { url, username } = session;
     input.print(has.json ? JSON.stringify({ ended: true, url, username }) : `Signed out of ${new URL(url).origin}.`);
-    return EXIT.ok;
   });
 };
 

@@ -8,7 +8,7 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
 import { readArguments } from "../arguments.ts";
 import { toPlainLines } from "../text.ts";
-import { EXIT, type RunVerb } from "../verb.ts";
+import type { RunVerb } from "../verb.ts";
 import { readMessages, withServer } from "./remote.ts";
 import { listAgents, selectWorkspace } from "./workspaces/find.ts";
 
@@ -27,7 +27,6 @@ export const run: RunVerb = async (input) => {
       else input.print(text);
     };
     await (has.follow ? followLogs(client, workspace, print) : printLogs(client, workspace, print));
-    return EXIT.ok;
   });
 };
 

@@ -35,13 +35,11 @@ export const makeClient = (input: VerbInput, flags: Flags): Client => {
   return new Client(url, token, input.headers);
 };
 
+/** What a command does. Returns its exit code; undefined means success. */
+type Work<Context> = (context: Context) => Promise<number | undefined>;
+
 /** Runs `work` with a signed-in client and returns the exit code. */
-export const withServer = (
-  verb: string,
-  input: VerbInput,
-  flags: Flags,
-  work: (remote: Remote) => Promise<number>,
-): Promise<number> =>
+export const withServer = (verb: string, input: VerbInput, flags: Flags, work: Work<Remote>): Promise<number> =>
   explainError(verb, input, (remote) => {
     const client = makeClient(input, flags);
     remote.setServer(client.url);
@@ -52,7 +50,7 @@ export const withServer = (
 export const explainError = async (
   verb: string,
   { signal, printError }: Pick<VerbInput, "signal" | "printError">,
-  work: (remote: Omit<Remote, "client">) => Promise<number>,
+  work: Work<Omit<Remote, "client">>,
 ): Promise<number> => {
   const keepAlive = keepProcessAlive();
   let interruptHandler: () => Promise<void> | void = () => {};
@@ -66,8 +64,8 @@ export const explainError = async (
         server = url.origin;
       },
     });
-    const code = await Promise.race([working, waitForAbort(signal)]);
-    if (typeof code === "number") return code;
+    const code = await Promise.race([working.then((given) => given ?? EXIT.ok), waitForAbort(signal)]);
+    if (code !== undefined) return code;
     working.catch(() => {});
     await interruptHandler();
     return EXIT.interrupted;

@@ -12,7 +12,7 @@ import { readOwnUse } from "#src/daemon/own-processes.ts";
 import { readArguments, requireNoWords } from "../arguments.ts";
 import { VerbFailure } from "../failure.ts";
 import { formatTable } from "../options.ts";
-import { EXIT, type RunVerb, type VerbInput } from "../verb.ts";
+import type { RunVerb, VerbInput } from "../verb.ts";
 import { explainError } from "./remote.ts";
 
 type Measurement = {
@@ -56,7 +56,6 @@ export const run: RunVerb = async (input) => {
           kinds.map((kind) => [kind, formatMeasurement(measurements[kind] as Measurement, unit)]),
         ),
       );
-    return EXIT.ok;
   });
 };
 

@@ -1,7 +1,7 @@
 // `slipway whoami`: the signed-in user and the server's address.
 import { readArguments, requireNoWords } from "../arguments.ts";
 import { toPlainLine } from "../text.ts";
-import { EXIT, type RunVerb } from "../verb.ts";
+import type { RunVerb } from "../verb.ts";
 import { withServer } from "./remote.ts";
 
 export const run: RunVerb = async (input) => {
@@ -15,6 +15,5 @@ export const run: RunVerb = async (input) => {
       const extra = names.length > 0 ? `, ${names.join(", ")}` : "";
       input.print(`${toPlainLine(username)} (${toPlainLine(email)}${extra}) at ${client.url.origin}`);
     }
-    return EXIT.ok;
   });
 };

@@ -8,7 +8,7 @@ import { VerbFailure } from "../../failure.ts";
 import { promptIfMissing, takeOneWord } from "../../missing-arguments.ts";
 import { formatTable } from "../../options.ts";
 import { formatRelative, toPlainLine } from "../../text.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 
 const PATH = "/api/v2/users/me/deploy-keys";
@@ -28,7 +28,6 @@ export const list: RunVerb = async (input) => {
     else if (rows.length === 0)
       input.print("No deploy keys. Create one with `slipway account deploy-keys create REPOSITORY`.");
     else input.print(formatTable(["REPOSITORY", "CREATED", "PUBLIC KEY"], rows));
-    return EXIT.ok;
   });
 };
 
@@ -39,7 +38,6 @@ export const create: RunVerb = async (input) => {
     const url = await promptIfMissing(input, word, "Repository");
     const key = await client.post(PATH, { url });
     input.print(has.json ? JSON.stringify(key) : describe(key));
-    return EXIT.ok;
   });
 };
 
@@ -51,7 +49,6 @@ export const revoke: RunVerb = async (input) => {
     await client.delete(`/api/v2/users/me/deploy-keys/${key.id}`);
     const message = `The deploy key for ${toPlainLine(key.url)} is revoked. Also remove its public key from the repository's settings.`;
     input.print(has.json ? JSON.stringify(key) : message);
-    return EXIT.ok;
   });
 };
 

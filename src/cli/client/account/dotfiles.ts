@@ -3,7 +3,7 @@ import { usageError } from "#base/usage-error.ts";
 import type { Dotfiles } from "#schema/users/dotfiles.ts";
 import { readArguments } from "../../arguments.ts";
 import { toPlainLine } from "../../text.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 
 const PATH = "/api/v2/users/me/dotfiles";
@@ -33,7 +33,6 @@ export const run: RunVerb = async (input) => {
       });
     }
     input.print(has.json ? JSON.stringify(dotfiles) : describe(dotfiles));
-    return EXIT.ok;
   });
 };
 

@@ -3,7 +3,7 @@ import { formatAmount, formatBudgetTitle } from "#schema/ai/budget-words.ts";
 import { readArguments, requireNoWords } from "../../arguments.ts";
 import { formatTable } from "../../options.ts";
 import { toPlainLine } from "../../text.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 
 export const run: RunVerb = async (input) => {
@@ -18,6 +18,5 @@ export const run: RunVerb = async (input) => {
       one.resets_at.slice(0, 10),
     ]);
     input.print(has.json ? JSON.stringify(budgets) : formatTable(["BUDGET", "USED", "AMOUNT", "RESETS"], rows));
-    return EXIT.ok;
   });
 };

@@ -8,7 +8,7 @@ import type { Client } from "#src/client.ts";
 import { readArguments } from "../../arguments.ts";
 import { VerbFailure } from "../../failure.ts";
 import { toUnknownNameError } from "../../unknown-name.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { getGroup } from "../groups/find.ts";
 import { withServer } from "../remote.ts";
 import { getUser } from "../users/find.ts";
@@ -66,7 +66,7 @@ export const run: RunVerb = async (input) => {
       const budget = await client.put("/api/v2/ai/budgets", { scope, ...scopeFields, period, unit, amount });
       const summary = `${formatBudgetTitle(budget)} is ${formatAmount(unit, budget.amount)}.`;
       input.print(has.json ? JSON.stringify(budget) : summary);
-      return EXIT.ok;
+      return;
     }
     const found = (await client.get("/api/v2/ai/budgets")).find(
       (one) =>
@@ -78,6 +78,5 @@ export const run: RunVerb = async (input) => {
     if (!found) throw new VerbFailure("This budget doesn't exist. `slipway budgets list` lists budgets.");
     await client.delete(`/api/v2/ai/budgets/${found.id}`);
     input.print(has.json ? JSON.stringify(found) : `Removed ${formatBudgetTitle(found).replace(/^The/, "the")}.`);
-    return EXIT.ok;
   });
 };

@@ -5,7 +5,7 @@ import { readArguments } from "../../arguments.ts";
 import { VerbFailure } from "../../failure.ts";
 import { requireConfirmable, requireConfirmation } from "../../missing-arguments.ts";
 import { toPlainLine } from "../../text.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { getChat } from "./find.ts";
 import { describeTrial, followTrial, getNewestTrial } from "./trial.ts";
@@ -39,6 +39,5 @@ export const run: RunVerb = async (input) => {
       input.print(`Kept way ${kept.number}. Its chat is ${kept.chat_id.slice(0, 8)}.`);
     } else input.print(describeTrial(trial));
     if (trial.status === "ready") throw new VerbFailure(`the way was not kept: ${toPlainLine(trial.error)}`);
-    return EXIT.ok;
   });
 };

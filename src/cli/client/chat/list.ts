@@ -3,7 +3,7 @@ import { CHAT_STATUS_LABELS } from "#schema/chats/chat-status-words.ts";
 import { readArguments, requireNoWords } from "../../arguments.ts";
 import { formatTable } from "../../options.ts";
 import { formatRelative, toPlainLine } from "../../text.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 
 const ID_LENGTH = 8;
@@ -24,6 +24,5 @@ export const run: RunVerb = async (input) => {
     if (has.json) input.print(JSON.stringify(chats));
     else if (rows.length === 0) input.print("No chats. Start one with `slipway chat new TEXT`.");
     else input.print(formatTable(["CHAT", "STATUS", "CHANGED", "TITLE"], rows));
-    return EXIT.ok;
   });
 };

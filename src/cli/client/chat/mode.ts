@@ -2,7 +2,7 @@
 import { usageError } from "#base/usage-error.ts";
 import { PERMISSION_MODES, type PermissionMode } from "#schema/chats/chat-permissions.ts";
 import { readArguments } from "../../arguments.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { selectChat } from "./find.ts";
 
@@ -16,7 +16,6 @@ export const run: RunVerb = async (input) => {
     if (permission_mode !== undefined) await client.patch(`/api/v2/chats/${id}`, { permission_mode });
     const chat = await client.get(`/api/v2/chats/${id}`);
     input.print(has.json ? JSON.stringify(chat) : chat.permission_mode);
-    return EXIT.ok;
   });
 };
 

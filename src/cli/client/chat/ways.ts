@@ -3,7 +3,7 @@ import { usageError } from "#base/usage-error.ts";
 import { readArguments } from "../../arguments.ts";
 import { takeOneWord } from "../../missing-arguments.ts";
 import { toPlainLines } from "../../text.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { selectChat } from "./find.ts";
 import { describeTrial, getNewestTrial } from "./trial.ts";
@@ -21,10 +21,9 @@ export const run: RunVerb = async (input) => {
       const diff = await client.get(`${path}/ways/${way}/diff`);
       const texts = diff.folders.map(({ root, unified_diff }) => `# ${root}\n${unified_diff}`);
       input.print(has.json ? JSON.stringify(diff) : toPlainLines(texts.join("\n")).trimEnd() || "No changes.");
-      return EXIT.ok;
+      return;
     }
     const shown = has.stop ? await client.post(`${path}/stop`) : trial;
     input.print(has.json ? JSON.stringify(shown) : describeTrial(shown));
-    return EXIT.ok;
   });
 };

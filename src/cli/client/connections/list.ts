@@ -4,7 +4,7 @@ import type { ConnectionLog } from "#schema/connections.ts";
 import { readArguments } from "../../arguments.ts";
 import { formatTable } from "../../options.ts";
 import { formatRelative, formatSpan, toPlainLine } from "../../text.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 
 const DEFAULT_LIMIT = "50";
@@ -26,7 +26,6 @@ export const run: RunVerb = async (input) => {
           connection_logs.map((one) => toRow(one, now)),
         ),
       );
-    return EXIT.ok;
   });
 };
 

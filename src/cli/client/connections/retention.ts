@@ -1,7 +1,7 @@
 // `slipway connections retention [DAYS]`: shows or sets how long the connection log is kept.
 import { usageError } from "#base/usage-error.ts";
 import { readArguments } from "../../arguments.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 
 const PATH = "/api/v2/connectionlog/retention";
@@ -16,6 +16,5 @@ export const run: RunVerb = async (input) => {
     const retention = days === undefined ? await client.get(PATH) : await client.put(PATH, { days: Number(days) });
     const period = retention.days === 0 ? "forever" : `for ${retention.days} day${retention.days === 1 ? "" : "s"}`;
     input.print(has.json ? JSON.stringify(retention) : `Connections are kept ${period}.`);
-    return EXIT.ok;
   });
 };

@@ -1,7 +1,7 @@
 // `slipway groups create NAME [--display-name TEXT] [--quota N]`: creates an empty group.
 import { readArguments } from "../../arguments.ts";
 import { promptIfMissing, takeOneWord } from "../../missing-arguments.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { GROUP_OPTIONS, toGroupFields, toGroupsPath } from "./find.ts";
 
@@ -14,6 +14,5 @@ export const run: RunVerb = async (input) => {
     const group = await client.post(toGroupsPath(value.organization), { name, ...fields });
     const next = `\`slipway groups members ${group.name} --add USER\` adds members`;
     input.print(has.json ? JSON.stringify(group) : `Created ${group.name}; ${next}.`);
-    return EXIT.ok;
   });
 };

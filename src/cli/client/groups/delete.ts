@@ -1,7 +1,7 @@
 // `slipway groups delete GROUP [--yes]`: deletes a group after confirmation; its members lose access to what was shared with it.
 import { readArguments } from "../../arguments.ts";
 import { confirmByName, requireConfirmable } from "../../missing-arguments.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { selectGroup } from "./find.ts";
 
@@ -19,6 +19,5 @@ export const run: RunVerb = async (input) => {
       );
     await client.delete(`/api/v2/groups/${group.id}`);
     input.print(has.json ? JSON.stringify(group) : `${group.name} is deleted.`);
-    return EXIT.ok;
   });
 };

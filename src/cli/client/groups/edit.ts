@@ -1,7 +1,7 @@
 // `slipway groups edit GROUP [--name NAME] [--display-name TEXT] [--quota N]`: changes a group; omitted options are unchanged.
 import { usageError } from "#base/usage-error.ts";
 import { readArguments } from "../../arguments.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { describeGroup, GROUP_OPTIONS, selectGroup, toGroupFields } from "./find.ts";
 
@@ -16,6 +16,5 @@ export const run: RunVerb = async (input) => {
     const { id } = await findGroup(client);
     const group = await client.patch(`/api/v2/groups/${id}`, body);
     input.print(has.json ? JSON.stringify(group) : describeGroup(group));
-    return EXIT.ok;
   });
 };

@@ -2,7 +2,7 @@
 import { readArguments, requireNoWords } from "../../arguments.ts";
 import { formatTable } from "../../options.ts";
 import { toPlainLine } from "../../text.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { toGroupsPath } from "./find.ts";
 
@@ -18,6 +18,5 @@ export const run: RunVerb = async (input) => {
       String(one.quota_allowance),
     ]);
     input.print(has.json ? JSON.stringify(groups) : formatTable(["GROUP", "DISPLAY NAME", "MEMBERS", "QUOTA"], rows));
-    return EXIT.ok;
   });
 };

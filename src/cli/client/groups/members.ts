@@ -5,7 +5,7 @@ import type { Client } from "#src/client.ts";
 import { readArguments } from "../../arguments.ts";
 import { formatTable } from "../../options.ts";
 import { toPlainLine } from "../../text.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { getUser } from "../users/find.ts";
 import { selectGroup } from "./find.ts";
@@ -28,7 +28,6 @@ export const run: RunVerb = async (input) => {
     if (has.json) input.print(JSON.stringify(members));
     else if (rows.length === 0) input.print("No members.");
     else input.print(formatTable(["USERNAME", "NAME", "EMAIL", "STATUS"], rows));
-    return EXIT.ok;
   });
 };
 

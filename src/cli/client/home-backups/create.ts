@@ -3,7 +3,7 @@ import { formatSize } from "#base/format-size.ts";
 import { readArguments } from "../../arguments.ts";
 import { VerbFailure } from "../../failure.ts";
 import { toPlainLine } from "../../text.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { selectWorkspace } from "../workspaces/find.ts";
 import { waitForHomeBackup } from "./find.ts";
@@ -22,6 +22,5 @@ export const run: RunVerb = async (input) => {
         ? `Backup ${name} is in ${toPlainLine(backup.location)}: ${formatSize(backup.bytes)}, of which ${formatSize(backup.added_bytes)} new.`
         : `Backup ${name} is being created.`;
     input.print(has.json ? JSON.stringify(backup) : state);
-    return EXIT.ok;
   });
 };

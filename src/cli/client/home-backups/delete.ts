@@ -2,7 +2,7 @@
 import { usageError } from "#base/usage-error.ts";
 import { readArguments } from "../../arguments.ts";
 import { requireConfirmable, requireConfirmation } from "../../missing-arguments.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { getWorkspace } from "../workspaces/find.ts";
 import { findHomeBackup } from "./find.ts";
@@ -21,6 +21,5 @@ export const run: RunVerb = async (input) => {
     if (!has.yes) await requireConfirmation(input, question);
     await client.delete(`/api/v2/workspaces/${workspace.id}/home-backups/${backup.id}`);
     input.print(has.json ? JSON.stringify(backup) : `Backup ${backup.id.slice(0, 8)} is deleted.`);
-    return EXIT.ok;
   });
 };

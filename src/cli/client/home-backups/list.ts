@@ -4,7 +4,7 @@ import type { HomeBackups } from "#schema/workspaces/home-backup.ts";
 import { readArguments } from "../../arguments.ts";
 import { formatTable } from "../../options.ts";
 import { toPlainLine } from "../../text.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { selectWorkspace } from "../workspaces/find.ts";
 import { listHomeBackups } from "./find.ts";
@@ -15,7 +15,6 @@ export const run: RunVerb = async (input) => {
   return withServer("home-backups list", input, value, async ({ client }) => {
     const found = await listHomeBackups(client, await findWorkspace(client));
     input.print(has.json ? JSON.stringify(found) : formatHomeBackups(found));
-    return EXIT.ok;
   });
 };
 

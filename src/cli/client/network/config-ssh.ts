@@ -5,7 +5,7 @@ import { quoteForShell } from "#base/text/shell-quote.ts";
 import { usageError } from "#base/usage-error.ts";
 import { readArguments, requireNoWords } from "../../arguments.ts";
 import { VerbFailure } from "../../failure.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { explainError, makeClient } from "../remote.ts";
 import { DEFAULT_PREFIX } from "./host-names.ts";
 import { addSection, getConfigPath, removeSection, writeConfig } from "./ssh-config.ts";
@@ -34,7 +34,7 @@ export const run: RunVerb = async (input) => {
     }
     if (has["dry-run"]) {
       input.print(after.trimEnd());
-      return EXIT.ok;
+      return;
     }
     if (after !== before) writeConfig(file, after);
     input.print(
@@ -42,7 +42,6 @@ export const run: RunVerb = async (input) => {
         ? `${file} no longer has a Slipway section`
         : `${file} is ready: \`ssh ${prefix}NAME\` opens the workspace NAME`,
     );
-    return EXIT.ok;
   });
 };
 

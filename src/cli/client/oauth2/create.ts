@@ -3,7 +3,7 @@ import { usageError } from "#base/usage-error.ts";
 import { AUTH_METHODS, type CreateOAuth2App } from "#schema/oauth2/app.ts";
 import { readArguments } from "../../arguments.ts";
 import { canPrompt, promptIfMissing, takeOneWord } from "../../missing-arguments.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { APPS_PATH, describeApp, LISTS, toAppFields, VALUES } from "./find.ts";
 
@@ -26,7 +26,6 @@ export const run: RunVerb = async (input) => {
         ? ""
         : `\n\`slipway oauth2 apps secrets ${app.id} --create\` creates its client secret.`;
     input.print(has.json ? JSON.stringify(app) : `${describeApp(app)}${next}`);
-    return EXIT.ok;
   });
 };
 

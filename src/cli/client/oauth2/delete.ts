@@ -2,7 +2,7 @@
 import { readArguments } from "../../arguments.ts";
 import { confirmByName, requireConfirmable } from "../../missing-arguments.ts";
 import { toPlainLine } from "../../text.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { selectApp, toAppPath } from "./find.ts";
 
@@ -17,6 +17,5 @@ export const run: RunVerb = async (input) => {
       await confirmByName(input, app.name, `This deletes the application ${name} and revokes all of its grants.`);
     await client.delete(toAppPath(app));
     input.print(has.json ? JSON.stringify(app) : `${name} is deleted.`);
-    return EXIT.ok;
   });
 };

@@ -2,7 +2,7 @@
 import { usageError } from "#base/usage-error.ts";
 import type { UpdateOAuth2App } from "#schema/oauth2/app.ts";
 import { readArguments } from "../../arguments.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { describeApp, LISTS, selectApp, toAppFields, toAppPath, VALUES } from "./find.ts";
 
@@ -21,6 +21,5 @@ export const run: RunVerb = async (input) => {
   return withServer("oauth2 apps edit", input, value, async ({ client }) => {
     const app = await client.put(toAppPath(await findApp(client)), body);
     input.print(has.json ? JSON.stringify(app) : describeApp(app));
-    return EXIT.ok;
   });
 };

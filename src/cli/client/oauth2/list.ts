@@ -2,7 +2,7 @@
 import { readArguments, requireNoWords } from "../../arguments.ts";
 import { formatTable } from "../../options.ts";
 import { formatRelative, toPlainLine } from "../../text.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { APPS_PATH } from "./find.ts";
 
@@ -22,6 +22,5 @@ export const run: RunVerb = async (input) => {
     if (has.json) input.print(JSON.stringify(apps));
     else if (rows.length === 0) input.print("No applications. Create one with `slipway oauth2 apps create NAME`.");
     else input.print(formatTable(["APPLICATION", "CLIENT ID", "ORIGIN", "REDIRECTS TO", "USED"], rows));
-    return EXIT.ok;
   });
 };

@@ -4,7 +4,7 @@ import { readArguments } from "../../arguments.ts";
 import { VerbFailure } from "../../failure.ts";
 import { formatTable } from "../../options.ts";
 import { formatRelative } from "../../text.ts";
-import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";
+import type { RunVerb, VerbInput } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { selectApp, toAppPath } from "./find.ts";
 
@@ -20,7 +20,6 @@ export const run: RunVerb = async (input) => {
     for (const id of ids) await client.delete(`${path}/${id}`);
     if (created) input.print(has.json ? JSON.stringify(created) : created.client_secret_full);
     else printSecrets(input, await client.get(path), has.json);
-    return EXIT.ok;
   });
 };
 

@@ -4,7 +4,7 @@ import { readArguments, requireNoWords } from "../../arguments.ts";
 import { VerbFailure } from "../../failure.ts";
 import { promptIfMissing, requireConfirmable, requireConfirmation, takeOneWord } from "../../missing-arguments.ts";
 import { toPlainLine } from "../../text.ts";
-import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";
+import type { RunVerb, VerbInput } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { getWorkspace, listAgents, listOwnWorkspaces, splitName, toAppUrl } from "../workspaces/find.ts";
 import { openInBrowser } from "./browse.ts";
@@ -45,7 +45,6 @@ export const run: RunVerb = async (input) => {
       if (!isTrusted && !has.yes) await confirmProgram(input, link);
       await openInBrowser(link);
     }
-    return EXIT.ok;
   });
 };
 

@@ -5,7 +5,7 @@ import { EDITORS, type EditorTarget, formatEditorLink, formatGatewayLink } from 
 import type { Client } from "#src/client.ts";
 import { readArguments, requireNoWords } from "../../arguments.ts";
 import { promptIfMissing, takeOneWord } from "../../missing-arguments.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { getAgent, getWorkspace, listOwnWorkspaces, splitName } from "../workspaces/find.ts";
 import { openInBrowser } from "./browse.ts";
@@ -33,7 +33,6 @@ const createVerb =
       if (has.json) input.print(JSON.stringify({ link }));
       else if (has.print) input.print(link);
       else await openInBrowser(link, formatLink({ ...target, token: undefined }));
-      return EXIT.ok;
     });
   };
 

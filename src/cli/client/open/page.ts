@@ -1,6 +1,6 @@
 // `slipway open WORKSPACE`: opens a workspace's page in the browser.
 import { readArguments } from "../../arguments.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { selectWorkspace } from "../workspaces/find.ts";
 import { openInBrowser } from "./browse.ts";
@@ -14,6 +14,5 @@ export const run: RunVerb = async (input) => {
     if (has.json) input.print(JSON.stringify({ link }));
     else if (has.print) input.print(link);
     else await openInBrowser(link);
-    return EXIT.ok;
   });
 };

@@ -1,6 +1,6 @@
 // `slipway prebuilds status|pause|resume`: enables or pauses all prebuilt workspaces.
 import { readArguments, requireNoWords } from "../../arguments.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 
 const PATH = "/api/v2/prebuilds/settings";
@@ -19,7 +19,6 @@ const makeVerb =
         ? "Prebuilt workspaces are paused."
         : "Prebuilt workspaces are active.";
       input.print(has.json ? JSON.stringify(settings) : message);
-      return EXIT.ok;
     });
   };
 

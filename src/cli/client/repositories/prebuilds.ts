@@ -6,7 +6,7 @@ import { readArguments, requireNoWords } from "../../arguments.ts";
 import { VerbFailure } from "../../failure.ts";
 import { formatTable } from "../../options.ts";
 import { toPlainLine } from "../../text.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 
 const PATH = "/api/v2/repositories/prebuilds";
@@ -17,7 +17,6 @@ export const list: RunVerb = async (input) => {
   return withServer("repositories list", input, value, async ({ client }) => {
     const prebuilds = await client.get<RepositoryPrebuild[]>(PATH);
     input.print(has.json ? JSON.stringify(prebuilds) : formatPrebuilds(prebuilds));
-    return EXIT.ok;
   });
 };
 
@@ -38,7 +37,6 @@ export const add: RunVerb = async (input) => {
       `Secret (not shown again): ${secret}`,
     ];
     input.print(has.json ? JSON.stringify(created) : lines.join("\n"));
-    return EXIT.ok;
   });
 };
 
@@ -65,7 +63,6 @@ const withPrebuild = (
     const found = getPrebuild(await client.get<RepositoryPrebuild[]>(PATH), wanted);
     const message = await act(client, found);
     input.print(has.json ? JSON.stringify(found) : message);
-    return EXIT.ok;
   });
 };
 

@@ -5,7 +5,7 @@ import { usageError } from "#base/usage-error.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
 import { readArguments } from "../../arguments.ts";
-import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";
+import type { RunVerb, VerbInput } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { selectWorkspace } from "../workspaces/find.ts";
 import { parseSchedule } from "./clock-words.ts";
@@ -30,7 +30,6 @@ const createVerb =
       await client.put<unknown>(`/api/v2/workspaces/${id}/${path}`, body);
       const workspace = await reloadWorkspace(client, id);
       input.print(has.json ? JSON.stringify(workspace) : describeSchedule(workspace, input.clock.now()));
-      return EXIT.ok;
     });
   };
 

@@ -1,7 +1,7 @@
 // `slipway schedule quiet [TIME|off] [ZONE]`: the user's quiet hours, in which a stop that a template requires takes place.
 import { readArguments } from "../../arguments.ts";
 import { formatRelative } from "../../text.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { parseSchedule } from "./clock-words.ts";
 
@@ -18,6 +18,5 @@ export const run: RunVerb = async (input) => {
     const next = formatRelative(hours.next, input.clock.now());
     const message = `Required stops happen at ${hours.time} (${hours.timezone})${defaultNote}; next ${next}.`;
     input.print(has.json ? JSON.stringify(hours) : message);
-    return EXIT.ok;
   });
 };

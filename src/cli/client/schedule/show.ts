@@ -3,7 +3,7 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { readArguments } from "../../arguments.ts";
 import { formatFields } from "../../options.ts";
 import { formatRelative, formatSpan } from "../../text.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { selectWorkspace } from "../workspaces/find.ts";
 
@@ -15,7 +15,6 @@ export const run: RunVerb = async (input) => {
     input.print(
       has.json ? JSON.stringify(toScheduleFields(workspace)) : describeSchedule(workspace, input.clock.now()),
     );
-    return EXIT.ok;
   });
 };
 

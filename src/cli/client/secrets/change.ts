@@ -1,6 +1,6 @@
 // `slipway secrets change NAME [--value-file FILE] [--env VARIABLE] [--file PATH]`: changes a secret's value, or where workspaces find it.
 import { readArguments } from "../../arguments.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { readSecret, SECRET_OPTIONS, selectSecret, toSecretFields, toSecretPath } from "./find.ts";
 
@@ -20,6 +20,5 @@ export const run: RunVerb = async (input) => {
         ? JSON.stringify(changed)
         : `${changed.name} changed. New processes in your workspaces get the new value.`,
     );
-    return EXIT.ok;
   });
 };

@@ -2,7 +2,7 @@
 import type { CreateUserSecret } from "#schema/users/user-secret.ts";
 import { readArguments } from "../../arguments.ts";
 import { promptIfMissing, takeOneWord } from "../../missing-arguments.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { readSecret, SECRET_OPTIONS, SECRETS_PATH, toSecretFields } from "./find.ts";
 
@@ -20,6 +20,5 @@ export const run: RunVerb = async (input) => {
     input.print(
       has.json ? JSON.stringify(created) : `${created.name} created. New processes in your workspaces get it.`,
     );
-    return EXIT.ok;
   });
 };

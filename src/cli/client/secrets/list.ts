@@ -2,7 +2,7 @@
 import { readArguments, requireNoWords } from "../../arguments.ts";
 import { formatTable } from "../../options.ts";
 import { formatRelative, toPlainLine } from "../../text.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { SECRETS_PATH } from "./find.ts";
 
@@ -23,6 +23,5 @@ export const run: RunVerb = async (input) => {
     else if (rows.length === 0)
       input.print("No secrets. Create one with `slipway secrets create NAME --env VARIABLE`.");
     else input.print(formatTable(["NAME", "VARIABLE", "FILE", "CHANGED", "DESCRIPTION"], rows));
-    return EXIT.ok;
   });
 };

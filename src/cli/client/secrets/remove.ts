@@ -1,6 +1,6 @@
 // `slipway secrets remove NAME`: deletes a secret.
 import { readArguments } from "../../arguments.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { selectSecret, toSecretPath } from "./find.ts";
 
@@ -11,6 +11,5 @@ export const run: RunVerb = async (input) => {
     const secret = await findSecret(client);
     await client.delete(toSecretPath(secret.name));
     input.print(has.json ? JSON.stringify(secret) : `${secret.name} is removed.`);
-    return EXIT.ok;
   });
 };

@@ -2,7 +2,7 @@
 import { usageError } from "#base/usage-error.ts";
 import { type PatchWorkspaceAcl, WORKSPACE_ROLES } from "#schema/workspaces/acl.ts";
 import { readArguments } from "../../arguments.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { getGroup } from "../groups/find.ts";
 import { withServer } from "../remote.ts";
 import { getUser } from "../users/find.ts";
@@ -35,7 +35,6 @@ const createVerb =
       } satisfies PatchWorkspaceAcl);
       const acl = await client.get(path);
       input.print(has.json ? JSON.stringify(acl) : formatAcl(acl));
-      return EXIT.ok;
     });
   };
 

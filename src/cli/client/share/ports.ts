@@ -5,7 +5,7 @@ import { type PortShare, SHARE_LEVELS, type ShareLevel } from "#schema/workspace
 import { readArguments } from "../../arguments.ts";
 import { formatTable } from "../../options.ts";
 import { toPlainLine } from "../../text.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { getAgent, getWorkspace, selectWorkspace, splitName } from "../workspaces/find.ts";
 
@@ -16,7 +16,6 @@ export const list: RunVerb = async (input) => {
     const { id } = await findWorkspace(client);
     const found = await client.get(`/api/v2/workspaces/${id}/port-share`);
     input.print(has.json ? JSON.stringify(found) : formatShares(found.shares));
-    return EXIT.ok;
   });
 };
 
@@ -37,7 +36,6 @@ export const change: RunVerb = async (input) => {
     else await client.post(path, { ...target, share_level, protocol: has.https ? "https" : "http" });
     const found = await client.get(path);
     input.print(has.json ? JSON.stringify(found) : formatShares(found.shares));
-    return EXIT.ok;
   });
 };
 

@@ -3,7 +3,7 @@ import type { WorkspaceAcl } from "#schema/workspaces/acl.ts";
 import { readArguments } from "../../arguments.ts";
 import { formatTable } from "../../options.ts";
 import { toPlainLine } from "../../text.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { selectWorkspace } from "../workspaces/find.ts";
 
@@ -14,7 +14,6 @@ export const run: RunVerb = async (input) => {
     const { id } = await findWorkspace(client);
     const acl = await client.get(`/api/v2/workspaces/${id}/acl`);
     input.print(has.json ? JSON.stringify(acl) : formatAcl(acl));
-    return EXIT.ok;
   });
 };
 

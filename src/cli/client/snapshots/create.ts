@@ -2,7 +2,7 @@
 import { readArguments } from "../../arguments.ts";
 import { VerbFailure } from "../../failure.ts";
 import { toPlainLine } from "../../text.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { selectWorkspace } from "../workspaces/find.ts";
 import { waitForSnapshot } from "./find.ts";
@@ -18,6 +18,5 @@ export const run: RunVerb = async (input) => {
     if (snapshot.status === "failed") throw new VerbFailure(`The snapshot failed: ${toPlainLine(snapshot.error)}`);
     const state = snapshot.status === "ready" ? "is ready" : "is being created";
     input.print(has.json ? JSON.stringify(snapshot) : `Snapshot ${snapshot.id.slice(0, 8)} ${state}.`);
-    return EXIT.ok;
   });
 };

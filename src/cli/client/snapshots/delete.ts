@@ -1,7 +1,7 @@
 // `slipway snapshots delete WORKSPACE SNAPSHOT [--yes]`: deletes a snapshot. Its files are removed in the background.
 import { readArguments } from "../../arguments.ts";
 import { requireConfirmable, requireConfirmation } from "../../missing-arguments.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { selectSnapshot } from "./find.ts";
 
@@ -15,6 +15,5 @@ export const run: RunVerb = async (input) => {
     if (!has.yes) await requireConfirmation(input, question);
     await client.delete(`/api/v2/workspaces/${workspace.id}/snapshots/${snapshot.id}`);
     input.print(has.json ? JSON.stringify(snapshot) : `Snapshot ${snapshot.id.slice(0, 8)} is deleted.`);
-    return EXIT.ok;
   });
 };

@@ -4,7 +4,7 @@ import type { Snapshots } from "#schema/workspaces/snapshot.ts";
 import { readArguments } from "../../arguments.ts";
 import { formatTable } from "../../options.ts";
 import { toPlainLine } from "../../text.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { selectWorkspace } from "../workspaces/find.ts";
 import { listSnapshots } from "./find.ts";
@@ -15,7 +15,6 @@ export const run: RunVerb = async (input) => {
   return withServer("snapshots list", input, value, async ({ client }) => {
     const found = await listSnapshots(client, await findWorkspace(client));
     input.print(has.json ? JSON.stringify(found) : formatSnapshots(found));
-    return EXIT.ok;
   });
 };
 

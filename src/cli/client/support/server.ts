@@ -5,7 +5,7 @@ import { ApiError } from "#src/client.ts";
 import { readArguments } from "../../arguments.ts";
 import { VerbFailure } from "../../failure.ts";
 import { requireOneWord } from "../../options.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 
 export const run: RunVerb = async (input) => {
@@ -24,6 +24,5 @@ export const run: RunVerb = async (input) => {
     const names = [...(await new Bun.Archive(bytes).files()).keys()];
     if (has.json) input.print(JSON.stringify({ path: resolve(file), files: names }));
     else input.print(`${resolve(file)} holds ${names.join(", ")}. Review it before you send it: tar -xOf ${file}`);
-    return EXIT.ok;
   });
 };

@@ -11,7 +11,7 @@ import { readArguments } from "../../arguments.ts";
 import { VerbFailure } from "../../failure.ts";
 import { requireConfirmable, requireConfirmation } from "../../missing-arguments.ts";
 import { toPlainLine } from "../../text.ts";
-import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";
+import type { RunVerb, VerbInput } from "../../verb.ts";
 import { checkNetwork } from "../network/netcheck.ts";
 import { withServer } from "../remote.ts";
 import { listAgents, selectWorkspace } from "../workspaces/find.ts";
@@ -40,7 +40,6 @@ export const run: RunVerb = async (input) => {
     const names = Object.keys(files);
     if (has.json) input.print(JSON.stringify({ path: resolve(file), files: names }));
     else input.print(`${resolve(file)} holds ${names.join(", ")}. Review it before you send it: unzip -p ${file}`);
-    return EXIT.ok;
   });
 };
 

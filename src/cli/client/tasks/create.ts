@@ -3,7 +3,7 @@
 import { usageError } from "#base/usage-error.ts";
 import type { CreateTask } from "#schema/tasks/task.ts";
 import { parsePairs, readArguments } from "../../arguments.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { getModel, readPrompt } from "../chat/find.ts";
 import { withServer } from "../remote.ts";
 import { REPOSITORY_VALUES, toRepository } from "../repository-options.ts";
@@ -38,6 +38,5 @@ export const run: RunVerb = async (input) => {
     } satisfies CreateTask);
     const next = `\`slipway tasks status ${task.name}\` shows its progress`;
     input.print(has.json ? JSON.stringify(task) : `Created the task ${task.name}; ${next}.`);
-    return EXIT.ok;
   });
 };

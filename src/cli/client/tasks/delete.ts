@@ -1,7 +1,7 @@
 // `slipway tasks delete TASK [--yes]`: deletes a task with its workspace after confirmation; its chat is archived.
 import { readArguments } from "../../arguments.ts";
 import { confirmByName, requireConfirmable } from "../../missing-arguments.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { selectTask, toTaskPath } from "./find.ts";
 
@@ -14,6 +14,5 @@ export const run: RunVerb = async (input) => {
     if (!has.yes) await confirmByName(input, task.name, `This deletes ${task.name} and everything in its workspace.`);
     await client.delete(toTaskPath(task));
     input.print(has.json ? JSON.stringify(task) : `${task.name} and its workspace are being deleted.`);
-    return EXIT.ok;
   });
 };

@@ -2,7 +2,7 @@
 import { readArguments } from "../../arguments.ts";
 import { formatTable } from "../../options.ts";
 import { formatRelative, toPlainLine } from "../../text.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { formatState } from "./find.ts";
 
@@ -25,6 +25,5 @@ export const run: RunVerb = async (input) => {
     if (has.json) input.print(JSON.stringify(tasks));
     else if (rows.length === 0) input.print("No tasks. Create one with `slipway tasks create TEXT`.");
     else input.print(formatTable(["TASK", "STATUS", "CHANGED", "MESSAGE"], rows));
-    return EXIT.ok;
   });
 };

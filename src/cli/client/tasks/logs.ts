@@ -1,7 +1,7 @@
 // `slipway tasks logs TASK`: the messages of users and the model in a task.
 import { readArguments } from "../../arguments.ts";
 import { toPlainLines } from "../../text.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { selectTask, toTaskPath } from "./find.ts";
 
@@ -13,6 +13,5 @@ export const run: RunVerb = async (input) => {
     if (has.json) input.print(JSON.stringify(logs));
     else if (logs.length === 0) input.print("No messages yet.");
     else for (const { type, content } of logs) input.print(`${type === "input" ? "> " : ""}${toPlainLines(content)}`);
-    return EXIT.ok;
   });
 };

@@ -1,7 +1,7 @@
 // `slipway tasks send TASK TEXT`: sends a message to a task. It is queued while the model is busy.
 import { readArguments } from "../../arguments.ts";
 import { promptIfMissing, takeOneWord } from "../../missing-arguments.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { readPrompt } from "../chat/find.ts";
 import { withServer } from "../remote.ts";
 import { getTask, toTaskPath } from "./find.ts";
@@ -18,6 +18,5 @@ export const run: RunVerb = async (input) => {
         ? JSON.stringify(task)
         : `${task.name} received the message; \`slipway tasks logs ${task.name}\` shows the answer.`,
     );
-    return EXIT.ok;
   });
 };

@@ -1,6 +1,6 @@
 // `slipway tasks status TASK`: the current state of a task.
 import { readArguments } from "../../arguments.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { describeTask, selectTask } from "./find.ts";
 
@@ -10,6 +10,5 @@ export const run: RunVerb = async (input) => {
   return withServer("tasks status", input, value, async ({ client }) => {
     const task = await findTask(client);
     input.print(has.json ? JSON.stringify(task) : describeTask(task));
-    return EXIT.ok;
   });
 };

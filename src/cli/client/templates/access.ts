@@ -5,7 +5,7 @@ import type { Client } from "#src/client.ts";
 import { readArguments } from "../../arguments.ts";
 import { formatTable } from "../../options.ts";
 import { toPlainLine } from "../../text.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { getGroup } from "../groups/find.ts";
 import { withServer } from "../remote.ts";
 import { getUser } from "../users/find.ts";
@@ -49,7 +49,6 @@ export const run: RunVerb = async (input) => {
     if (has.json) input.print(JSON.stringify(acl));
     else if (rows.length === 0) input.print("Only template administrators can use it.");
     else input.print(formatTable(["KIND", "NAME", "ROLE"], rows));
-    return EXIT.ok;
   });
 };
 

@@ -1,7 +1,7 @@
 // `slipway templates delete TEMPLATE [--yes]`: deletes a template without workspaces after confirmation.
 import { readArguments } from "../../arguments.ts";
 import { confirmByName, requireConfirmable } from "../../missing-arguments.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { selectTemplate } from "./find.ts";
 
@@ -14,6 +14,5 @@ export const run: RunVerb = async (input) => {
     if (!has.yes) await confirmByName(input, template.name, `This deletes the template ${template.name}.`);
     await client.delete(`/api/v2/templates/${template.id}`);
     input.print(has.json ? JSON.stringify(template) : `${template.name} is deleted.`);
-    return EXIT.ok;
   });
 };

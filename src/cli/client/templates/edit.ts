@@ -6,7 +6,7 @@ import type { PatchTemplate } from "#schema/templates/template.ts";
 import { SHARE_LEVELS } from "#schema/workspaces/port-share.ts";
 import { WAKE_LEVELS } from "#schema/workspaces/wake.ts";
 import { type Arguments, readArguments } from "../../arguments.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { selectTemplate } from "./find.ts";
 
@@ -67,7 +67,6 @@ export const run: RunVerb = async (input) => {
     const { id, name } = await findTemplate(client);
     const template = await client.patch(`/api/v2/templates/${id}`, changes);
     input.print(has.json ? JSON.stringify(template) : `Updated template ${name}.`);
-    return EXIT.ok;
   });
 };
 

@@ -35,6 +35,5 @@ export const run: RunVerb = async (input) => {
       input.print(
         `${path} holds ${files.join(", ")}. \`slipway templates push ${folder}\` creates a template from it.`,
       );
-    return EXIT.ok;
   });
 };

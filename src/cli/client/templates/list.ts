@@ -2,7 +2,7 @@
 import { readArguments, requireNoWords } from "../../arguments.ts";
 import { formatTable } from "../../options.ts";
 import { formatRelative, toPlainLine } from "../../text.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 
 export const run: RunVerb = async (input) => {
@@ -21,6 +21,5 @@ export const run: RunVerb = async (input) => {
     if (has.json) input.print(JSON.stringify(templates));
     else if (rows.length === 0) input.print("No templates. Create one with `slipway templates push FOLDER`.");
     else input.print(formatTable(["TEMPLATE", "PROVISIONER", "USERS", "UPDATED", "DESCRIPTION"], rows));
-    return EXIT.ok;
   });
 };

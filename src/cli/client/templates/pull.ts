@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { ApiError } from "#src/client.ts";
 import { readArguments, requireNoWords } from "../../arguments.ts";
 import { VerbFailure } from "../../failure.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { getVersion, selectTemplate } from "./find.ts";
 import { ensureEmptyFolder, unpack } from "./unpack.ts";
@@ -23,7 +23,6 @@ export const run: RunVerb = async (input) => {
     const files = await unpack(new Uint8Array(await answer.arrayBuffer()), path);
     if (has.json) input.print(JSON.stringify({ path, files, version }));
     else input.print(`${path} holds ${files.join(", ")} from version ${version.name}.`);
-    return EXIT.ok;
   });
 };
 

@@ -11,7 +11,7 @@ import { type Arguments, parsePairs, readArguments, requireNoWords } from "../..
 import { VerbFailure } from "../../failure.ts";
 import { Progress } from "../../progress.ts";
 import { toPlainLine } from "../../text.ts";
-import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";
+import type { RunVerb, VerbInput } from "../../verb.ts";
 import { followJobLog, type Remote, withServer } from "../remote.ts";
 import { packFolder } from "./folder.ts";
 
@@ -59,7 +59,6 @@ export const run: RunVerb = async (input) => {
     else
       input.print(formatResult(name, version.name, existing !== undefined, template.active_version_id === version.id));
     for (const line of await findPrebuildProblems(input, client, template, version)) input.printError(`${line}\n`);
-    return EXIT.ok;
   });
 };
 

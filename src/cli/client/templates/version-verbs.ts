@@ -5,7 +5,7 @@ import type { Client } from "#src/client.ts";
 import { readArguments, requireNoWords } from "../../arguments.ts";
 import { promptIfMissing, takeOneWord } from "../../missing-arguments.ts";
 import { toPlainLine } from "../../text.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { getVersion, listVersions, selectTemplate } from "./find.ts";
 
@@ -30,7 +30,6 @@ const createVersionVerb =
       await act(client, template, await client.get(`/api/v2/templateversions/${id}`));
       const version = await client.get(`/api/v2/templateversions/${id}`);
       input.print(has.json ? JSON.stringify(version) : `${toPlainLine(version.name)} of ${template.name} ${outcome}.`);
-      return EXIT.ok;
     });
   };
 

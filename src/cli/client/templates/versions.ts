@@ -3,7 +3,7 @@ import type { TemplateVersion } from "#schema/templates/template-version.ts";
 import { readArguments } from "../../arguments.ts";
 import { formatTable } from "../../options.ts";
 import { formatRelative, toPlainLine } from "../../text.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { listVersions, selectTemplate } from "./find.ts";
 
@@ -28,6 +28,5 @@ export const run: RunVerb = async (input) => {
     input.print(
       has.json ? JSON.stringify(versions) : formatTable(["VERSION", "STATUS", "BY", "CREATED", "MESSAGE"], rows),
     );
-    return EXIT.ok;
   });
 };

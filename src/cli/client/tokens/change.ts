@@ -1,7 +1,7 @@
 // `slipway tokens change TOKEN [--scope SCOPE]… [--address NETWORK]…`: changes a token's scopes and allowed addresses.
 import { usageError } from "#base/usage-error.ts";
 import { readArguments } from "../../arguments.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { RESTRICTIONS, toRestrictions } from "./create.ts";
 import { selectToken, toTokensPath } from "./find.ts";
@@ -17,6 +17,5 @@ export const run: RunVerb = async (input) => {
     const path = `${toTokensPath(value.user)}/${encodeURIComponent(token_name)}` as const;
     const token = await client.patch(path, body);
     input.print(has.json ? JSON.stringify(token) : describeToken(token, input.clock.now()));
-    return EXIT.ok;
   });
 };

@@ -1,6 +1,6 @@
 // `slipway tokens create [NAME]`: creates a token and prints only the token, once, for use in scripts.
 import { type Arguments, readArguments, requireNoWords } from "../../arguments.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { toTokensPath } from "./find.ts";
 
@@ -19,7 +19,6 @@ export const run: RunVerb = async (input) => {
       ...toRestrictions(list),
     });
     input.print(has.json ? JSON.stringify(created) : created.key);
-    return EXIT.ok;
   });
 };
 

@@ -3,7 +3,7 @@ import { usageError } from "#base/usage-error.ts";
 import { readArguments, requireNoWords } from "../../arguments.ts";
 import { formatTable } from "../../options.ts";
 import { formatRelative, toPlainLine } from "../../text.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { toTokensPath } from "./find.ts";
 import { formatLastUsed } from "./show.ts";
@@ -29,6 +29,5 @@ export const run: RunVerb = async (input) => {
     if (has.json) input.print(JSON.stringify(tokens));
     else if (rows.length === 0) input.print("No tokens. Create one with `slipway tokens create NAME`.");
     else input.print(formatTable(head, rows));
-    return EXIT.ok;
   });
 };

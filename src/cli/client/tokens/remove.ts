@@ -1,6 +1,6 @@
 // `slipway tokens remove TOKEN [--user USER]`: revokes a token and ends the connections opened with it.
 import { readArguments } from "../../arguments.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { toUserPath } from "../users/find.ts";
 import { selectToken } from "./find.ts";
@@ -12,6 +12,5 @@ export const run: RunVerb = async (input) => {
     const token = await findToken(client);
     await client.delete(`${toUserPath(token.user_id)}/keys/${token.id}`);
     input.print(has.json ? JSON.stringify(token) : `The token ${token.token_name} is revoked.`);
-    return EXIT.ok;
   });
 };

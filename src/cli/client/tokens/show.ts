@@ -3,7 +3,7 @@ import type { ApiKey } from "#schema/users/api-key.ts";
 import { readArguments } from "../../arguments.ts";
 import { formatFields } from "../../options.ts";
 import { formatRelative } from "../../text.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { selectToken } from "./find.ts";
 
@@ -13,7 +13,6 @@ export const run: RunVerb = async (input) => {
   return withServer("tokens show", input, value, async ({ client }) => {
     const token = await findToken(client);
     input.print(has.json ? JSON.stringify(token) : describeToken(token, input.clock.now()));
-    return EXIT.ok;
   });
 };
 

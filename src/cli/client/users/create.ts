@@ -5,7 +5,7 @@ import type { Client } from "#src/client.ts";
 import { type Arguments, readArguments } from "../../arguments.ts";
 import { promptIfMissing, takeOneWord } from "../../missing-arguments.ts";
 import { readPassword } from "../../password.ts";
-import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";
+import type { RunVerb, VerbInput } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 
 const SHAPE = {
@@ -37,7 +37,6 @@ export const run: RunVerb = async (input) => {
       ...(organization_ids.length > 0 ? { organization_ids } : {}),
     } satisfies CreateUser);
     printCreated(input, user, secret?.isGenerated ? secret.password : undefined, args.has.json);
-    return EXIT.ok;
   });
 };
 

@@ -2,7 +2,7 @@
 import { readArguments } from "../../arguments.ts";
 import { confirmByName, requireConfirmable } from "../../missing-arguments.ts";
 import { toPlainLine } from "../../text.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { selectUser, toUserPath } from "./find.ts";
 
@@ -16,6 +16,5 @@ export const run: RunVerb = async (input) => {
     if (!has.yes) await confirmByName(input, user.username, `This permanently deletes the user ${userText}.`);
     await client.delete(toUserPath(user.id));
     input.print(has.json ? JSON.stringify(user) : `${user.username} is deleted.`);
-    return EXIT.ok;
   });
 };

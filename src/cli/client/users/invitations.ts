@@ -7,7 +7,7 @@ import { VerbFailure } from "../../failure.ts";
 import { promptIfMissing, takeOneWord } from "../../missing-arguments.ts";
 import { formatTable } from "../../options.ts";
 import { toPlainLine } from "../../text.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 
 const EXPECTED = "the invited email address";
@@ -30,7 +30,6 @@ export const list: RunVerb = async (input) => {
     if (has.json) input.print(JSON.stringify(invitations));
     else if (rows.length === 0) input.print("No pending invitations.");
     else input.print(formatTable(["EMAIL", "ORGANIZATION", "ROLES", "INVITED BY", "STATE", "EXPIRES"], rows));
-    return EXIT.ok;
   });
 };
 
@@ -50,7 +49,6 @@ export const resend: RunVerb = async (input) => {
     const created = await client.post(`/api/v2/invitations/${id}/resend`, has.link ? { by: "link" } : {});
     if (has.json) input.print(JSON.stringify(created));
     else input.print(created.link ?? `Sent to ${toPlainLine(created.invitation.email)}.`);
-    return EXIT.ok;
   });
 };
 
@@ -64,6 +62,5 @@ export const revoke: RunVerb = async (input) => {
     );
     await client.delete(`/api/v2/invitations/${id}`);
     input.print(`The invitation for ${toPlainLine(email)} is revoked.`);
-    return EXIT.ok;
   });
 };

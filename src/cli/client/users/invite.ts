@@ -7,7 +7,7 @@ import type { Client } from "#src/client.ts";
 import { readArguments } from "../../arguments.ts";
 import { formatTable, readOptionFile } from "../../options.ts";
 import { toPlainLine } from "../../text.ts";
-import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";
+import type { RunVerb, VerbInput } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { splitList } from "./create.ts";
 
@@ -29,7 +29,6 @@ export const run: RunVerb = async (input) => {
     } satisfies InviteRequest);
     if (has.json) input.print(JSON.stringify(invited));
     else printResult(input, invited);
-    return EXIT.ok;
   });
 };
 

@@ -2,7 +2,7 @@
 import type { User } from "#schema/users/user.ts";
 import { readArguments } from "../../arguments.ts";
 import { formatTable } from "../../options.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { loadAllPages } from "../pages.ts";
 import { withServer } from "../remote.ts";
 import { toUserRow } from "./find.ts";
@@ -15,6 +15,5 @@ export const run: RunVerb = async (input) => {
     if (has.json) input.print(JSON.stringify(users));
     else if (rows.length === 0) input.print("No users found.");
     else input.print(formatTable(["USERNAME", "EMAIL", "STATUS", "ROLES", "LAST SEEN"], rows));
-    return EXIT.ok;
   });
 };

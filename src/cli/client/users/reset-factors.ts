@@ -1,6 +1,6 @@
 // `slipway users reset-factors USER`: removes a lost second factor and ends the user's sessions.
 import { readArguments } from "../../arguments.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { selectUser, toUserPath } from "./find.ts";
 
@@ -11,6 +11,5 @@ export const run: RunVerb = async (input) => {
     const { id, username } = await findUser(client);
     await client.delete(`${toUserPath(id)}/factors`);
     input.print(has.json ? JSON.stringify({ id, username }) : `${username} can now sign in with only the password.`);
-    return EXIT.ok;
   });
 };

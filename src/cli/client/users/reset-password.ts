@@ -6,7 +6,7 @@ import { VerbFailure } from "../../failure.ts";
 import { canPrompt } from "../../missing-arguments.ts";
 import { readPassword } from "../../password.ts";
 import { getStreams } from "../../streams.ts";
-import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";
+import type { RunVerb, VerbInput } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { selectUser, toUserPath } from "./find.ts";
 
@@ -29,7 +29,6 @@ export const run: RunVerb = async (input) => {
         `The password of ${username} is set; ${endedSessions} were revoked.${isGenerated ? ` New password: ${password}` : ""}`,
       );
     }
-    return EXIT.ok;
   });
 };
 

@@ -1,7 +1,7 @@
 // `slipway users roles USER [--set|--add|--remove ROLE,…]`: shows or changes site roles.
 import { usageError } from "#base/usage-error.ts";
 import { readArguments } from "../../arguments.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { splitList } from "./create.ts";
 import { formatRoles, selectUser, toUserPath } from "./find.ts";
@@ -24,7 +24,6 @@ export const run: RunVerb = async (input) => {
       user = await client.put(`${toUserPath(user.id)}/roles`, { roles });
     }
     input.print(has.json ? JSON.stringify(user) : `${user.username}: ${formatRoles(user)}`);
-    return EXIT.ok;
   });
 };
 

@@ -4,7 +4,7 @@ import type { User } from "#schema/users/user.ts";
 import { readArguments } from "../../arguments.ts";
 import { formatFields } from "../../options.ts";
 import { formatRelative } from "../../text.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { formatRoles, selectUser, toUserPath } from "./find.ts";
 
@@ -16,7 +16,6 @@ export const run: RunVerb = async (input) => {
     const organizations = await client.get(`${toUserPath(user.id)}/organizations`);
     if (has.json) input.print(JSON.stringify(user));
     else input.print(describeUser(user, organizations, input.clock.now()));
-    return EXIT.ok;
   });
 };
 

@@ -1,6 +1,6 @@
 // `slipway users suspend USER` and `activate USER`: disables or enables a user's sign-in.
 import { readArguments } from "../../arguments.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { selectUser, toUserPath } from "./find.ts";
 
@@ -13,7 +13,6 @@ const createVerb =
       const { id } = await findUser(client);
       const user = await client.put(`${toUserPath(id)}/status/${status}`);
       input.print(has.json ? JSON.stringify(user) : `${user.username} is ${user.status}.`);
-      return EXIT.ok;
     });
   };
 

@@ -5,7 +5,7 @@ import { ApiError, type Client } from "#src/client.ts";
 import { readArguments } from "../../arguments.ts";
 import { VerbFailure } from "../../failure.ts";
 import { toPlainLine } from "../../text.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { PROGRESS_TEXTS, RESULT_TEXTS, waitForBuild } from "./build.ts";
 import { selectWorkspace } from "./find.ts";
@@ -23,7 +23,6 @@ export const run: RunVerb = async (input) => {
     }
     if (has.json) input.print(JSON.stringify({ ...workspace, latest_build: build ?? latest_build }));
     else input.print(build ? formatResult(name, build) : `Nothing to cancel: ${name} is ${latest_build.status}.`);
-    return EXIT.ok;
   });
 };
 

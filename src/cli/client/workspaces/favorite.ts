@@ -1,6 +1,6 @@
 // `slipway workspaces favorite WORKSPACE` and `unfavorite`: marks workspaces that come first in the user's lists.
 import { readArguments } from "../../arguments.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { selectWorkspace } from "./find.ts";
 
@@ -16,7 +16,6 @@ const createVerb =
       const workspace = await client.get(path);
       const message = isFavorite ? "is a favorite." : "is not a favorite.";
       input.print(has.json ? JSON.stringify(workspace) : `${workspace.name} ${message}`);
-      return EXIT.ok;
     });
   };
 

@@ -7,7 +7,7 @@ import type { Client } from "#src/client.ts";
 import { readArguments } from "../../arguments.ts";
 import { VerbFailure } from "../../failure.ts";
 import { toPlainLine } from "../../text.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { readMessages, withServer } from "../remote.ts";
 import { selectWorkspace } from "./find.ts";
 
@@ -36,7 +36,6 @@ export const run: RunVerb = async (input) => {
     if (fork.status === "failed" || failed) {
       throw new VerbFailure(`${failed?.name ?? "The fork"} failed: ${toPlainLine(failed?.error ?? fork.error)}`);
     }
-    return EXIT.ok;
   });
 };
 

@@ -4,7 +4,7 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { readArguments } from "../../arguments.ts";
 import { formatTable } from "../../options.ts";
 import { formatRelative, toPlainLine } from "../../text.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { loadAllWorkspaces } from "../pages.ts";
 import { withServer } from "../remote.ts";
 
@@ -16,7 +16,6 @@ export const run: RunVerb = async (input) => {
     if (has.json) input.print(JSON.stringify(workspaces));
     else if (workspaces.length === 0) input.print("No workspaces. Create one with `slipway workspaces create NAME`.");
     else input.print(formatWorkspaces(workspaces, has.all, input.clock.now()));
-    return EXIT.ok;
   });
 };
 

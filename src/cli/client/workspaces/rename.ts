@@ -1,7 +1,7 @@
 // `slipway workspaces rename WORKSPACE NAME`: renames a workspace, if the server allows it.
 import { readArguments, requireNoWords } from "../../arguments.ts";
 import { promptIfMissing, takeOneWord } from "../../missing-arguments.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { selectWorkspace } from "./find.ts";
 
@@ -17,6 +17,5 @@ export const run: RunVerb = async (input) => {
     await client.patch(`/api/v2/workspaces/${before.id}`, { name });
     const workspace = await client.get(`/api/v2/workspaces/${before.id}`);
     input.print(has.json ? JSON.stringify(workspace) : `Renamed ${before.name} to ${workspace.name}.`);
-    return EXIT.ok;
   });
 };

@@ -2,7 +2,7 @@
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { readArguments } from "../../arguments.ts";
 import { formatRelative, toPlainLine } from "../../text.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { type AppServer, listAgents, selectWorkspace, toAppUrl } from "./find.ts";
 import { formatStatus } from "./list.ts";
@@ -17,7 +17,6 @@ export const run: RunVerb = async (input) => {
       const { host } = await client.get("/api/v2/applications/host");
       input.print(describeWorkspace(workspace, { server: client.url, host }, input.clock.now()));
     }
-    return EXIT.ok;
   });
 };
 

@@ -3,7 +3,7 @@ import { formatSize } from "#base/format-size.ts";
 import { readArguments, requireNoWords } from "../../arguments.ts";
 import { formatTable } from "../../options.ts";
 import { toPlainLine } from "../../text.ts";
-import { EXIT, type RunVerb } from "../../verb.ts";
+import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 
 export const run: RunVerb = async (input) => {
@@ -23,6 +23,5 @@ export const run: RunVerb = async (input) => {
         ? "The trash is empty."
         : formatTable(["WORKSPACE", "TEMPLATE", "DELETED", "KEPT UNTIL", "SIZE"], rows);
     input.print(has.json ? JSON.stringify(found) : shown);
-    return EXIT.ok;
   });
 };
