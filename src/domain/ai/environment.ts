@@ -6,8 +6,8 @@ import { makeWorkspaceToken } from "./workspace-token.ts";
 
 /**
  * Returns the variables for an agent that reaches the server at `server`; empty unless an administrator has enabled the gateway in
- * workspaces. The names are those that the providers' own SDKs and agents read. `own` lists the variables set by the template or the owner's
- * secrets. A dialect with its URL or key among them is left out: Slipway's token must not go to another URL, nor the owner's key to Slipway.
+ * workspaces. The providers' own SDKs and agents read these names. `own` lists the variables set by the template or the owner's secrets. A
+ * dialect with its URL or key among them is left out: Slipway's token must not go to another URL, nor the owner's key to Slipway.
  */
 export const makeGatewayEnvironment = async (
   { store, encryption }: { readonly store: Store; readonly encryption: Encryption },

@@ -1,6 +1,6 @@
 // Stops local workspaces whose owners have lost the right to them. Local workspaces run as the server's own user, so the right must not
-// outlive a role or a setting. Each startup and each sweep also stop those that remain after a crash, a changed setting, or a start that
-// was already in progress (rule LP-15).
+// outlive a role or a setting. Each startup and each sweep also stop workspaces that remain after a crash, a changed setting, or a start
+// that was already in progress (rule LP-15).
 import type { Service } from "#actors/runtime/service.ts";
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
