@@ -1,7 +1,7 @@
 // Connects routes to an agent's daemon: opens a WebSocket for relaying its messages, and limits the memory of large responses.
 import { AppError } from "#base/errors.ts";
 import { generateBytes } from "#base/ids.ts";
-import { refusal } from "#domain/agents/containers.ts";
+import { toAgentError } from "#domain/agents/containers.ts";
 import { type AnswerReserve, type MessageBudget, WebSocketFrames } from "#src/wire/index.ts";
 import type { ApiContext } from "../context.ts";
 
@@ -116,7 +116,7 @@ export const dialAgentSocket = async (
       ],
       signal: timeout.signal,
     });
-    if ("response" in answer) throw await refusal(answer.response);
+    if ("response" in answer) throw await toAgentError(answer.response);
     const onTimeout = (): void => {
       if (frames.isIncomplete) frames.reset("The agent sends a large message too slowly.");
     };

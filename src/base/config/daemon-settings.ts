@@ -1,6 +1,6 @@
 // Settings of the daemon inside a workspace (command `agent`). Same mechanism as the server's, with flags `--token`, `--url` and variables
 // SLIPWAY_AGENT_TOKEN, SLIPWAY_AGENT_URL. There is no settings file.
-import { baseUrl, duration, path, text } from "./kinds.ts";
+import { baseUrl, duration, path, text, YEAR_MS } from "./kinds.ts";
 import { logSettings } from "./log-settings.ts";
 import { optional, type Values } from "./setting.ts";
 
@@ -31,7 +31,7 @@ export const DAEMON_SETTINGS = {
     help: "The folder of the workspace. The daemon exits when this folder or the token file is deleted.",
     absent: "none",
   }),
-  orphan_timeout: optional(duration(1_000, 366 * 86_400_000), {
+  orphan_timeout: optional(duration(1_000, YEAR_MS), {
     group: "Connection",
     help: "How long the server can be unreachable before the daemon exits, such as 1d.",
     absent: "the daemon waits for the server indefinitely",

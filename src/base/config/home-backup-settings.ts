@@ -1,12 +1,12 @@
 // Settings of home backups: copies of workspace files in a folder or bucket, away from the machine that stores them.
-import { baseUrl, choice, duration, integer, matching, path, text } from "./kinds.ts";
+import { baseUrl, choice, duration, integer, matching, path, text, YEAR_MS } from "./kinds.ts";
 import { optional, setting } from "./setting.ts";
 import { bucketName, objectPrefix } from "./storage-settings.ts";
 
 const group = "Home backups";
 
 export const HOME_BACKUP_SETTINGS = {
-  home_backup_interval: optional(duration(60_000, 366 * 86_400_000), {
+  home_backup_interval: optional(duration(60_000, YEAR_MS), {
     group,
     help: "How often the files of each workspace are backed up, such as 1d. Needs home_backup_dir or home_backup_s3_bucket.",
     absent: "only on request",

@@ -31,6 +31,9 @@ const HOST_NAME = /^(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-9
 const DURATION_PART = /(\d+(?:\.\d+)?)(ms|s|m|h|d)/gy;
 const UNIT_MS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
+/** The longest duration that most settings accept. */
+export const YEAR_MS = 366 * 86_400_000;
+
 /** One non-empty line of text. */
 export const text: Kind<string> = {
   accepts: "text on one line",

@@ -22,6 +22,7 @@ import {
   programSchemes,
   text,
   wildcardHost,
+  YEAR_MS,
 } from "./kinds.ts";
 import { logSettings } from "./log-settings.ts";
 import { NOTIFICATION_SETTINGS } from "./notification-settings.ts";
@@ -193,7 +194,7 @@ export const SERVER_SETTINGS = {
     help: "The user that all local workspaces run as. Because it cannot read the data directory, everyone can have local workspaces. The server must run as root to start programs as another user.",
     absent: "local workspaces run as the server's user",
   }),
-  local_daemon_orphan_timeout: setting(duration(1_000, 366 * 86_400_000), 86_400_000, {
+  local_daemon_orphan_timeout: setting(duration(1_000, YEAR_MS), 86_400_000, {
     group: "Workspaces",
     help: "How long the server can be unreachable before the daemons of local workspaces exit. The server starts them again when it is back.",
   }),
@@ -272,7 +273,7 @@ export const SERVER_SETTINGS = {
     group: "Workspaces",
     help: "The maximum log output of an agent over its lifetime, in bytes; further output is rejected. Change it only for tests and benchmarks.",
   }),
-  backup_interval: optional(duration(60_000, 366 * 86_400_000), {
+  backup_interval: optional(duration(60_000, YEAR_MS), {
     group: "Backups",
     help: "How often the server creates a backup automatically, such as 1d.",
     absent: "no automatic backups",

@@ -31,7 +31,7 @@ export const run: RunVerb = async (input) => {
 
 const list: Handler = async (accounts, { words, options, json }, { print }) => {
   if (words[0] !== undefined) throw usageError(words[0], "unexpected argument");
-  const tokens = (await accounts.tokens(options.user)).map(({ key, username }) => ({
+  const tokens = (await accounts.listTokens(options.user)).map(({ key, username }) => ({
     id: key.id,
     username,
     name: key.token_name,

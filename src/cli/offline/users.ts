@@ -36,15 +36,17 @@ export const run: RunVerb = async (input) => {
 
 const list: Handler = async (accounts, { words, json }, { print }) => {
   if (words[0] !== undefined) throw usageError(words[0], "unexpected argument");
-  const users = (await accounts.users()).map(({ id, username, email, status, roles, created_at, last_seen_at }) => ({
-    id,
-    username,
-    email,
-    status,
-    roles,
-    created_at: toRfc3339(created_at),
-    last_seen_at: toOptionalRfc3339(last_seen_at) ?? null,
-  }));
+  const users = (await accounts.listUsers()).map(
+    ({ id, username, email, status, roles, created_at, last_seen_at }) => ({
+      id,
+      username,
+      email,
+      status,
+      roles,
+      created_at: toRfc3339(created_at),
+      last_seen_at: toOptionalRfc3339(last_seen_at) ?? null,
+    }),
+  );
   if (json) return print(JSON.stringify(users));
   const rows = users.map((one) => [
     one.username,

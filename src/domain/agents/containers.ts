@@ -8,6 +8,7 @@ import { nullableUuid } from "#schema/nullable-uuid.ts";
 import { type ContainerListing, FoundContainers } from "#schema/workspaces/container.ts";
 import { type AnswerReserve, type HttpResponse, toWireProblem, WireError } from "#src/wire/index.ts";
 import type { DomainContext } from "../context.ts";
+import { makeTimeout } from "./secrets-change.ts";
 
 /** Maximum bytes of a listing. */
 export const MAX_LISTING = 4 * 1024 * 1024;
@@ -23,27 +24,45 @@ type ContainersRequest = {
   readonly reserve: AnswerReserve;
 };
 
-/** Returns the body of a successful response. Throws 408 on a timeout, and the agent's own error. */
-export const requestContainers = async (
-  ctx: Deps,
+type DaemonRequest = {
+  readonly method: "GET" | "POST" | "DELETE";
+  readonly path: string;
+  readonly json?: unknown;
+};
+
+/** Returns what `read` returns for a response with an accepted status. Throws 408 on a timeout, and the agent's own error. */
+export const requestDaemon = async <T>(
+  { agentHttp, clock }: Deps,
   agent_id: string,
-  { method, rest, reserve }: ContainersRequest,
-): Promise<string> => {
-  const timeout = new AbortController();
-  const timer = ctx.clock.after(TIMEOUT_MS, () => timeout.abort());
+  requested: DaemonRequest,
+  isAccepted: (status: number) => boolean,
+  read: (response: HttpResponse) => T | Promise<T>,
+): Promise<T> => {
+  const timeout = makeTimeout(clock, TIMEOUT_MS);
   try {
-    const path = `/api/v0/containers${rest}`;
-    const response = await ctx.agentHttp.request(agent_id, { method, path, signal: timeout.signal });
-    if (response.status < 200 || response.status > 299) throw await refusal(response);
-    response.reserve = reserve;
-    return await response.text(MAX_LISTING);
+    const response = await agentHttp.request(agent_id, { ...requested, signal: timeout.signal });
+    if (!isAccepted(response.status)) throw await toAgentError(response);
+    return await read(response);
   } catch (error) {
     if (!timeout.signal.aborted) throw error;
     throw new AppError("timeout", "The agent did not answer within 30 s.");
   } finally {
-    timer.cancel();
+    timeout.cancel();
   }
 };
+
+const isSuccess = (status: number): boolean => status >= 200 && status <= 299;
+
+/** Returns the body of a successful response. Throws like `requestDaemon`. */
+export const requestContainers = (
+  ctx: Deps,
+  agent_id: string,
+  { method, rest, reserve }: ContainersRequest,
+): Promise<string> =>
+  requestDaemon(ctx, agent_id, { method, path: `/api/v0/containers${rest}` }, isSuccess, (response) => {
+    response.reserve = reserve;
+    return response.text(MAX_LISTING);
+  });
 
 /** Returns a daemon's listing in the format for native or upstream callers. */
 export const presentListing = (text: string, compat: boolean): ContainerListing => {
@@ -66,7 +85,7 @@ const KINDS = new Map<number, ErrorKind>(
 );
 
 /** Returns the agent's error with its status; anything unexpected is a connection fault. */
-export const refusal = async (response: HttpResponse): Promise<AppError> => {
+export const toAgentError = async (response: HttpResponse): Promise<AppError> => {
   const kind = KINDS.get(response.status) ?? "overloaded";
   const output = await response.json<{ message?: unknown; detail?: unknown }>(MAX_ERROR_BYTES).catch(() => undefined);
   const text = (value: unknown): string => (typeof value === "string" ? value.slice(0, 2_000) : "");

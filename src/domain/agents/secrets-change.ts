@@ -19,10 +19,18 @@ export const notifySecretsChanges = async (deps: Deps, agent_id: string, signal:
   const agent = await findAgentById(deps.store, agent_id);
   if (!agent || signal.aborted) return;
   const notify = coalesce(() => requestRenewal(deps, agent_id, signal));
-  const unsubscribes = [
-    deps.topics.subscribe("secrets_changed", agent.owner_id, notify),
-    deps.topics.subscribe("missed", "", notify),
-  ];
+  subscribeUntilAbort(deps, "secrets_changed", agent.owner_id, notify, signal);
+};
+
+/** Calls the listener for each event of this topic, and when events may have been missed, until the signal aborts. */
+export const subscribeUntilAbort = (
+  { topics }: Pick<Deps, "topics">,
+  kind: "secrets_changed" | "access_changed",
+  id: string,
+  listener: () => void,
+  signal: AbortSignal,
+): void => {
+  const unsubscribes = [topics.subscribe(kind, id, listener), topics.subscribe("missed", "", listener)];
   const unsubscribeAll = (): void => {
     for (const unsubscribe of unsubscribes) unsubscribe();
   };

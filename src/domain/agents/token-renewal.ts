@@ -10,7 +10,7 @@ import { insertNotification } from "#db/notifications/notifications.ts";
 import { RenewedToken } from "#schema/agents/agent-files.ts";
 import type { DomainContext } from "../context.ts";
 import { type AgentAccessRow, findAgentById } from "./find.ts";
-import { makeTimeout, RESPONSE_TIMEOUT_MS } from "./secrets-change.ts";
+import { makeTimeout, RESPONSE_TIMEOUT_MS, subscribeUntilAbort } from "./secrets-change.ts";
 
 /** The daemon's tunnel may be reconnecting. */
 const RETRY_INTERVAL_MS = 5_000;
@@ -35,14 +35,7 @@ export const renewTokenOnLostAccess = async (deps: Deps, agent_id: string, signa
   const agent = await findAgentById(deps.store, agent_id);
   if (!agent || signal.aborted) return;
   const check = coalesce(() => renewIfOld(deps, agent_id, signal));
-  const unsubscribes = [
-    deps.topics.subscribe("access_changed", agent.workspace_id, check),
-    deps.topics.subscribe("missed", "", check),
-  ];
-  const unsubscribeAll = (): void => {
-    for (const unsubscribe of unsubscribes) unsubscribe();
-  };
-  signal.addEventListener("abort", unsubscribeAll, { once: true });
+  subscribeUntilAbort(deps, "access_changed", agent.workspace_id, check, signal);
   // Access may have been lost while the daemon was not connected.
   check();
 };

@@ -1,7 +1,7 @@
 // Uploads a file to a workspace, where its daemon writes it (rule PT-8). The body is streamed and not stored.
 import { AppError } from "#base/errors.ts";
 import type { DomainContext } from "../context.ts";
-import { refusal } from "./containers.ts";
+import { toAgentError } from "./containers.ts";
 
 /** Maximum bytes of one file, equal to the daemon's limit. */
 export const MAX_AGENT_FILE_BYTES = 33_554_432;
@@ -41,7 +41,7 @@ export const uploadToAgent = async (
     const query = new URLSearchParams({ name, terminal, folder, replace: String(replace) });
     const requested = { method: "POST", path: `/api/v0/upload?${query}`, body: streamBody(), signal: timeout.signal };
     const response = await ctx.agentHttp.request(agent_id, requested);
-    if (response.status !== 200) throw await refusal(response);
+    if (response.status !== 200) throw await toAgentError(response);
     const answer = await response.json<{ path?: unknown }>(MAX_ANSWER_BYTES);
     if (typeof answer?.path === "string") return { path: answer.path };
     throw new AppError("overloaded", "The agent did not return the path of the file.");

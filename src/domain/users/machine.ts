@@ -40,7 +40,7 @@ export class MachineAccounts {
   }
 
   /** Returns all users by username. */
-  async users(): Promise<ListedUser[]> {
+  async listUsers(): Promise<ListedUser[]> {
     const users: ListedUser[] = [];
     for (;;) {
       const after = users.at(-1)?.username.toLowerCase();
@@ -53,7 +53,7 @@ export class MachineAccounts {
   }
 
   /** Finds a user by username, email address or ID. Rejects with 404. */
-  async user(text: string): Promise<User> {
+  async getUser(text: string): Promise<User> {
     const found =
       (await this.#store.get(findUserByName({ username: text }))) ??
       (await findAccountByEmail(this.#store, text)) ??
@@ -108,7 +108,7 @@ export class MachineAccounts {
 
   /** Suspends a user and revokes all their keys, or reactivates a user; the last owner who can sign in cannot be suspended. */
   async setSuspended(text: string, suspended: boolean): Promise<User> {
-    const user = await this.user(text);
+    const user = await this.getUser(text);
     if (
       suspended &&
       user.roles.includes("owner") &&
@@ -131,7 +131,7 @@ export class MachineAccounts {
 
   /** Sets a password; all sessions and tokens of the user are revoked. */
   async setPassword(text: string, password: string): Promise<User> {
-    const user = await this.user(text);
+    const user = await this.getUser(text);
     if (user.login_type !== "password") throw invalidField("password", "This user does not sign in with a password.");
     await this.#passwords.check(password, user);
     const password_hash = await this.#passwords.hash(password);
@@ -147,7 +147,7 @@ export class MachineAccounts {
 
   /** Removes all second factors of a user: the password alone is enough to sign in again. */
   async resetFactors(text: string): Promise<User> {
-    const user = await this.user(text);
+    const user = await this.getUser(text);
     const { id: resource_id, username: target } = user;
     const base = { now: this.#clock.now(), resource_type: "second_factor", resource_id, target } as const;
     await this.#store.commit([
@@ -158,8 +158,8 @@ export class MachineAccounts {
   }
 
   /** Returns the tokens of everyone, or of one user. */
-  async tokens(owner?: string): Promise<{ key: ApiKey; username: string }[]> {
-    const user_id = owner === undefined ? undefined : (await this.user(owner)).id;
+  async listTokens(owner?: string): Promise<{ key: ApiKey; username: string }[]> {
+    const user_id = owner === undefined ? undefined : (await this.getUser(owner)).id;
     const rows = await this.#store.scan(listAllTokens({ now: this.#clock.now() }));
     return user_id === undefined ? rows : rows.filter(({ key }) => key.user_id === user_id);
   }
@@ -169,7 +169,7 @@ export class MachineAccounts {
     owner: string,
     options: { name?: string; lifetime?: string },
   ): Promise<{ id: string; name: string; token: string; expires_at: number }> {
-    const user = await this.user(owner);
+    const user = await this.getUser(owner);
     const name = options.name ?? `token-${keyId()}`;
     if (!/^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,63}$/.test(name))
       throw invalidField("name", "Up to 64 letters, digits, `_ . -`.");
@@ -184,7 +184,7 @@ export class MachineAccounts {
 
   /** Revokes a token, named by its ID, or by its name and owner. */
   async revokeToken(text: string, owner?: string): Promise<string> {
-    const user = owner === undefined ? undefined : await this.user(owner);
+    const user = owner === undefined ? undefined : await this.getUser(owner);
     const key = user
       ? await this.#store.get(findKeyByName({ user_id: user.id, name: text }))
       : await this.#store.get(findKey({ id: text }));
@@ -195,7 +195,7 @@ export class MachineAccounts {
   }
 
   async #listActiveOwners(): Promise<ListedUser[]> {
-    return (await this.users()).filter(({ roles, status }) => roles.includes("owner") && status !== "suspended");
+    return (await this.listUsers()).filter(({ roles, status }) => roles.includes("owner") && status !== "suspended");
   }
 
   async #checkInput({

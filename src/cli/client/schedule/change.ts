@@ -1,6 +1,6 @@
 // `slipway schedule start|stop|extend WORKSPACE …`: sets autostart and autostop, or extends the current deadline.
 import { toRfc3339 } from "#base/clock.ts";
-import { duration } from "#base/config/kinds.ts";
+import { duration, YEAR_MS } from "#base/config/kinds.ts";
 import { usageError } from "#base/usage-error.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
@@ -11,7 +11,6 @@ import { selectWorkspace } from "../workspaces/find.ts";
 import { parseSchedule } from "./clock-words.ts";
 import { describeSchedule } from "./show.ts";
 
-const YEAR_MS = 366 * 24 * 3_600_000;
 /** Values that remove a schedule. */
 const OFF_VALUES = ["off", "manual"];
 

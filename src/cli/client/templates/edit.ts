@@ -1,5 +1,5 @@
 // `slipway templates edit TEMPLATE …`: changes a template's names and settings.
-import { duration } from "#base/config/kinds.ts";
+import { duration, YEAR_MS } from "#base/config/kinds.ts";
 import { WEEKDAYS, type Weekday } from "#base/schedule/weekdays.ts";
 import { usageError } from "#base/usage-error.ts";
 import type { PatchTemplate } from "#schema/templates/template.ts";
@@ -10,7 +10,6 @@ import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { selectTemplate } from "./find.ts";
 
-const YEAR_MS = 366 * 24 * 3_600_000;
 const TEXT_OPTIONS = {
   name: "name",
   "display-name": "display_name",

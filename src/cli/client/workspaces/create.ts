@@ -1,7 +1,7 @@
 // `slipway workspaces create NAME [--template NAME] [--parameter NAME=VALUE]…`: creates a workspace and waits until it runs. With `--repo
 // URL` it is created from a repository, whose name is the default.
 
-import { duration } from "#base/config/kinds.ts";
+import { duration, YEAR_MS } from "#base/config/kinds.ts";
 import { parseRepositoryAddress, toWorkspaceName } from "#base/links/repository-address.ts";
 import { usageError } from "#base/usage-error.ts";
 import type { CreateWorkspace } from "#schema/workspaces/workspace.ts";
@@ -16,7 +16,6 @@ import { REPOSITORY_VALUES, toRepository } from "../repository-options.ts";
 import { chooseTemplate } from "../templates/find.ts";
 import { finishBuild } from "./build.ts";
 
-const YEAR_MS = 366 * 24 * 3_600_000;
 const SHAPE = {
   values: [...["template", "preset", "ttl", "schedule"], ...REPOSITORY_VALUES],
   lists: ["parameter"],
