@@ -202,7 +202,7 @@ describe("statistics", () => {
     const { connection, calls, waitForCalls } = recordCalls<Request>("updateStats", answer);
     const trafficTables = [netDev(100, 200), netDev(150, 1200), undefined, netDev(10, 10)];
     const sessions = { ssh: 0, vscode: 0, jetbrains: 0 };
-    const closed = { terminals: 0, streams: 0, moved_bytes: 0, sessions, typed: 1, idleSessions: () => 0 };
+    const closed = { terminals: 0, streams: 0, moved_bytes: 0, sessions, typed: 1, countIdleSessions: () => 0 };
     const openConnections = [
       {
         ...closed,
@@ -210,7 +210,7 @@ describe("statistics", () => {
         typed: 1,
         streams: 1,
         sessions: { ssh: 1, vscode: 2, jetbrains: 0 },
-        idleSessions: () => 2,
+        countIdleSessions: () => 2,
       },
     ];
     const latencies = [12.5, undefined];

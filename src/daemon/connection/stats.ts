@@ -21,7 +21,7 @@ export type OpenConnections = {
   /** Number of inputs typed into terminals since the daemon started. */
   readonly typed: number;
   /** Returns the number of SSH sessions without activity since the last call. */
-  readonly idleSessions: () => number;
+  readonly countIdleSessions: () => number;
 };
 
 export type StatsOptions = {
@@ -55,11 +55,11 @@ export const reportStats = async (options: StatsOptions): Promise<void> => {
       await pause(clock, toDurationMs(reportInterval), signal);
       if (signal.aborted) return;
       const now = parseTraffic(read() ?? "");
-      const { terminals, streams, moved_bytes, sessions, typed, idleSessions } = open();
+      const { terminals, streams, moved_bytes, sessions, typed, countIdleSessions } = open();
       const elapsed_ms = clock.monotonic() - measuredAt;
       measuredAt += elapsed_ms;
       const isQuiet = (moved_bytes - movedBefore) * 1_000 < MIN_BYTES_PER_SECOND * elapsed_ms;
-      const idle = (isQuiet ? streams : 0) + (typed === typedBefore ? terminals : 0) + idleSessions();
+      const idle = (isQuiet ? streams : 0) + (typed === typedBefore ? terminals : 0) + countIdleSessions();
       movedBefore = moved_bytes;
       typedBefore = typed;
       const { ssh, vscode, jetbrains } = sessions;

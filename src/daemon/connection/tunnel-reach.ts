@@ -182,7 +182,7 @@ export class Reach {
     });
     const reports = new ConnectionReports({ reports: options.reports, clock });
     this.#ssh = new SshServer({ clock, groups, env, directory, motd, reports, engine: connectEngine });
-    const reach = { url, clock, random, services: this.#createServices(clock), counted: () => this.#countStream() };
+    const reach = { url, clock, random, services: this.#createServices(clock), countStream: () => this.#countStream() };
     this.#running = runTunnel({ ...reach, token, signal: this.#stopping.signal });
     // The agent's addresses in the private network are derived from its ID.
     if (agent_id !== "") {
@@ -202,7 +202,7 @@ export class Reach {
     const { clients: terminals, typed } = this.#terminals;
     const { sessions } = this.#ssh;
     const countIdleSessions = () => this.#ssh.countIdleSessions();
-    return { terminals, streams, moved_bytes, sessions, typed, idleSessions: countIdleSessions };
+    return { terminals, streams, moved_bytes, sessions, typed, countIdleSessions };
   }
 
   /**

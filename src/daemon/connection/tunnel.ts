@@ -33,7 +33,7 @@ export type TunnelOptions = {
   signal: AbortSignal;
   services: TunnelServices;
   /** Counts a new stream to a port of the workspace. */
-  counted(): CountedStream;
+  countStream(): CountedStream;
 };
 
 /** Receives the bytes of a stream and its end. */
@@ -77,13 +77,13 @@ const serve = async (session: YamuxSession, options: TunnelOptions): Promise<voi
   }
 };
 
-const serveStream = async (connection: Duplex, { clock, services, counted }: TunnelOptions): Promise<void> => {
+const serveStream = async (connection: Duplex, { clock, services, countStream }: TunnelOptions): Promise<void> => {
   const stream = new Lookahead(connection);
   const headerTimer = clock.after(HEADER_TIMEOUT_MS, () => connection.reset("No target was named."));
   const { port, tls } = await readTarget(stream).finally(() => headerTimer.cancel());
   let run: (stream: Duplex) => Promise<void>;
   try {
-    run = await ((tls ? undefined : services.get(port)) ?? (() => connectTcp({ port, tls }, clock, counted)))();
+    run = await ((tls ? undefined : services.get(port)) ?? (() => connectTcp({ port, tls }, clock, countStream)))();
   } catch (error) {
     const { failure, message } = toWireError(error);
     await stream.write(encodeOutcome(failure === "refused" ? "refused" : "failed", message));
@@ -98,11 +98,11 @@ const serveStream = async (connection: Duplex, { clock, services, counted }: Tun
 export const connectTcp = async (
   target: Target,
   clock: Clock,
-  counted: TunnelOptions["counted"],
+  countStream: TunnelOptions["countStream"],
 ): Promise<(stream: Duplex) => Promise<void>> => {
   if (target.port < MIN_TCP_PORT) throw new WireError("refused", `The agent does not offer port ${target.port}.`);
   const socket = await connectLoopback(target, clock);
-  const { moved, ended } = counted();
+  const { moved, ended } = countStream();
   return (stream) => pipe(stream, socket, moved).finally(ended);
 };
 

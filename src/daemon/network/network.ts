@@ -33,7 +33,7 @@ export type NetworkOptions = {
   services: TunnelServices;
   ssh: SshServer;
   /** Counts a new stream to a port of the workspace. The result receives the stream's bytes and its end. */
-  counted(): CountedStream;
+  countStream(): CountedStream;
   reports: ConnectionReports;
 };
 
@@ -99,10 +99,10 @@ class NetworkAgent implements JoinedNetwork {
   }
 
   async #connectService(port: number): Promise<Service> {
-    const { services, clock, counted, reports } = this.#options;
+    const { services, clock, countStream, reports } = this.#options;
     const service = services.get(port);
     if (!service) {
-      const run = await connectTcp({ port, tls: false }, clock, counted);
+      const run = await connectTcp({ port, tls: false }, clock, countStream);
       return (stream, ip) => run(stream).finally(this.#portVisits.begin(ip, port));
     }
     const run = await service();
