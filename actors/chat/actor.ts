@@ -1,5 +1,6 @@
-// The actor of one chat: the only writer of its row, history and queue. Decides by the table in state.ts, commits, announces, and starts
-// and stops turns outside of its mailbox. Reports of turns carry the version of the history that they belong to (rules CH-10 to CH-19).
+// The actor of one chat: the only writer of its row, history and queue. Decides by the table in machine/state.ts, commits, then announces
+// the change and starts or stops turns, which run outside of its mailbox. A turn's reports name the history version that they belong to
+// (rules CH-10 to CH-19).
 import { log } from "#base/log.ts";
 import { findChat, guardPermissions, listChildren, markChatRead } from "#db/chats/chats.ts";
 import { repinContext } from "#db/chats/context.ts";
@@ -67,7 +68,7 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
 
   protected async load(): Promise<ChatState | undefined> {
     const state = await readChat(this.#deps.store, this.id);
-    // A turn may be due but not running: after a start, or after a commit that could not be confirmed.
+    // A turn may be due but not running: after a server start, or after a commit that could not be confirmed.
     if (state) runOutsideMailbox(() => this.#resumeLoaded(state));
     return state;
   }
@@ -108,15 +109,12 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
     });
   }
 
-  /** Creates the chat as a copy of another one, which stays unchanged. Nothing runs until someone writes (rules FK-1 to FK-4). */
+  /** Creates the chat as a copy of another one. No turn starts until someone sends a message (rules FK-1 to FK-4). */
   fork(args: ForkChat): Promise<void> {
     return this.handleCreate<void>(async () => ({ ...(await forkChat(this.#deps, this.id, args)), reply: undefined }));
   }
 
-  /**
-   * Rejects if `send`, `edit` or the client's answers would be rejected now. Changes nothing. Used by callers that ask a hook first (rule
-   * HK-8).
-   */
+  /** Rejects if this command would be rejected now. Changes nothing. For callers that ask a hook before they send the command (rule HK-8). */
   check(requested: CheckedCommand): Promise<void> {
     return this.handle(async (state) => {
       const command = await buildCheckedCommand(this.#deps, state, requested);
@@ -156,14 +154,12 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
       const change = await decide(this.#deps, state, { type: "send", message, behavior });
       const queued = change.state.queue.find((one) => one.id === id) ?? null;
       const messages = queued ? [] : change.inserted.filter(isVisible);
-      const now = queued ? dropModelChoice(patch) : patch;
-      return toOutcome(this.#deps, state, change, { queued, messages }, now, text.content);
+      const currentPatch = queued ? dropModelChoice(patch) : patch;
+      return toOutcome(this.#deps, state, change, { queued, messages }, currentPatch, text.content);
     });
   }
 
-  /**
-   * Replaces a user's message and deletes everything after it. Rejects with 400 for another kind of message, 404 when it no longer exists.
-   */
+  /** Replaces a user's message and deletes all later ones. Rejects with 400 for another kind of message, 404 when it no longer exists. */
   edit(args: EditMessage): Promise<EditResult> {
     const { message_id, content, created_by, custom_prompt = null, model_config_id, patch } = args;
     return this.handle(async (state) => {
@@ -201,7 +197,7 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
     return this.#command({ type: "promote_queued", queued_id });
   }
 
-  /** Begins a turn that only compacts the history (rule CM-8). Rejects with 409. */
+  /** Starts a turn that only compacts the history (rule CM-8). Rejects with 409. */
   compact(request: CompactionRequest): Promise<void> {
     return this.handle((state) => requestCompaction(this.#deps, state, request));
   }
@@ -226,19 +222,17 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
     });
   }
 
-  /**
-   * Stores a person's answers to calls that wait for permission. Rules to remember are added in the same commit. Rejects with 400 or 409.
-   */
+  /** Stores a person's answers to calls that wait for approval, and the rules to remember. Rejects with 400 or 409. */
   answerPermissions({ answers }: AnsweredPermissions): Promise<void> {
     return this.handle(async (state) => {
-      const decisions = answers.map(({ tool_call_id, decision }) => ({
+      const permissions = answers.map(({ tool_call_id, decision }) => ({
         tool_call_id,
         permission: decision === "allow" ? ("granted" as const) : ("refused" as const),
       }));
-      const change = await decide(this.#deps, state, { type: "answer_permissions", answers: decisions });
+      const change = await decide(this.#deps, state, { type: "answer_permissions", answers: permissions });
       const patch = addRememberedRules(state, answers);
       const outcome = toOutcome(this.#deps, state, change, undefined, patch);
-      // Must not overwrite rules that the root chat has changed since.
+      // The root chat may have changed the rules since this chat was loaded. The commit must not overwrite them.
       const guard = patch.permissions === undefined ? [] : [guardPermissions(state)];
       return { ...outcome, writes: [...guard, ...(outcome.writes ?? [])] };
     });
@@ -266,8 +260,7 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
 
   /**
    * Changes metadata, archives or unarchives, in one commit; for a root chat together with its sub-chats (rules SB-1, SB-3). Rejects with
-   * 400 or 409. `pin` is the requested position among the owner's pinned chats, 0 to unpin. `silent_since`: only if the chat has not
-   * changed since then and is not pinned (rule RT-1).
+   * 400 or 409.
    */
   change(args: ChangeChat): Promise<void> {
     return this.handle((state) => changeFamily(this.#deps, state, args));
@@ -293,7 +286,7 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
 
   /**
    * Deletes an archived root chat with its sub-chats and all their data. Returns `stale` when it is not archived, or was archived after
-   * `before`. Uses small commits to avoid delaying others; after a crash the next message continues (rule RT-3).
+   * `before`. Deletes in small commits so that other writers are not delayed. After a crash, the next `purge` continues (rule RT-3).
    */
   purge({ before }: { readonly before: number }): Promise<LateResult> {
     return this.handle<LateResult>((state) => purgeChat(this.#deps, state, before));
@@ -309,17 +302,16 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
   }
 
   /**
-   * Changes which people and groups can read a root chat and its sub-chats; `by` is the username of the person who shares it. Returns
-   * `stale` when
-   * sharing has been disabled (CS-6).
+   * Changes which people and groups can read a root chat and its sub-chats. `by` is the username of the person who shares it. The commit is
+   * rejected as stale when sharing has been disabled (rule CS-6).
    */
   share({ changes, by = "" }: { readonly changes: readonly ChatShareChange[]; readonly by?: string }): Promise<void> {
     return this.handle(async (state) => {
       const { store, clock } = this.#deps;
       const { key, organization_id } = state;
-      const adds = changes.some(({ role }) => role !== null);
+      const grantsAccess = changes.some(({ role }) => role !== null);
       const writes = [
-        ...(adds ? [guardSharing({ organization_id })] : []),
+        ...(grantsAccess ? [guardSharing({ organization_id })] : []),
         ...changeChatShares(key, changes),
         ...buildShareNotices(state, changes, by, clock.now()),
         await auditSharing(store, state, changes, clock.now()),
@@ -341,11 +333,11 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
     });
   }
 
-  /** Stores a generated title or summary. Returns `stale` when the history, or for a title the title, has changed since. */
+  /** Stores a generated title or summary. Returns `stale` if its source has changed: the history, or for a title, the previous title. */
   describe({ patch, title, history_version }: Description): Promise<LateResult> {
     return this.handle<LateResult>((state) => {
-      const isLate = patch.title === undefined ? state.history_version !== history_version : state.title !== title;
-      if (isLate) return { state, reply: "stale" };
+      const isStale = patch.title === undefined ? state.history_version !== history_version : state.title !== title;
+      if (isStale) return { state, reply: "stale" };
       const next = { ...state, ...patch };
       const after = () => announceListChanges(this.#deps.topics, state, next);
       return { state: next, writes: toPatchWrites(state, patch), after, reply: "done" };
@@ -365,7 +357,7 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
     }));
   }
 
-  /** Continues pending work after a start. A turn during which the server has ended twice in a row fails instead (rule CH-52). */
+  /** Continues pending work after a server start. Fails a turn that may have crashed the server repeatedly (rule CH-52). */
   resume(_: Record<string, never>): Promise<void> {
     return this.handle<void>(async (state) => {
       const { effects } = this.#deps;
@@ -383,7 +375,7 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
     });
   }
 
-  /** Records that the server stops the turn in an orderly way, so that its end does not count as a crash. */
+  /** Records that the server has stopped the turn on purpose, so that the stop does not count as a crash. */
   noteStopped(_: Record<string, never>): Promise<void> {
     return this.handle<void>((state) => {
       const counted = countCrash(state);
@@ -424,7 +416,7 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
     return this.handle((state) => storeStep(this.#deps, state, step));
   }
 
-  /** Records which session will know the chat, before a coding agent gets the new messages. */
+  /** Records the coding agent's session that is about to receive the chat's new messages. */
   recordAgentSession({ history_version, ...session }: RecordAgentSession): Promise<LateResult> {
     return this.handle<LateResult>((state) => {
       if (state.history_version !== history_version || state.status !== "running") return { state, reply: "stale" };
@@ -451,10 +443,7 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
     return this.handle<LateResult>((state) => toReportOutcome(this.#deps, state, input));
   }
 
-  /**
-   * Handles a message and keeps its answer under the idempotency key. A retry gets the same answer without any effect. Rejects with 409 for
-   * a different body.
-   */
+  /** Handles a message once per idempotency key. A retry gets the stored answer; a different body with the same key is rejected with 409. */
   #handleOnce<Reply>(
     request: RequestKey | undefined,
     handleCommand: (state: ChatState) => Promise<Outcome<ChatState, Reply>>,

@@ -1,11 +1,11 @@
-// Announces a transition once it is on disk: notifies followers and the owner's lists, and starts or ends turns.
+// Announces a transition after its commit: notifies followers and the owner's chat lists, and starts or stops turns.
 import type { Topics } from "#base/topics.ts";
 import type { Events, OwnerChatKind } from "../runtime/events.ts";
 import type { ChatEffects } from "./effects.ts";
 import type { ChatState } from "./machine/chat-state.ts";
 import type { Change } from "./machine/decision.ts";
 import { isVisible, toPicture } from "./messages.ts";
-import { toStateName } from "./names.ts";
+import { isActive, toStateName } from "./names.ts";
 import { toPromptScope } from "./turn/offer.ts";
 
 type Deps = { readonly topics: Topics<Events>; readonly effects: ChatEffects };
@@ -20,18 +20,18 @@ export const announce = ({ topics, effects }: Deps, before: ChatState, change: C
     if (state.status === "requires_action") notifyOwner(topics, state, "action_required");
   }
   if (messages.some(({ role }) => role === "user")) effects.promptAdded(state);
-  // A compacted history contains nothing worth a notification.
-  const isOver = isActive(before) && !isActive(state) && before.compaction === null;
-  if (isOver) effects.turnEnded(state, before.status === "interrupting");
+  // A turn that only compacts the history adds nothing to title, summarize or check for pull requests.
+  const hasTurnEnded = isActive(before) && !isActive(state) && before.compaction === null;
+  if (hasTurnEnded) effects.turnEnded(state, before.status === "interrupting");
   for (const effect of change.effects) {
     if (effect.do === "generate") startTurn(effects, state);
-    else effects.stopTurn({ ...state, about: toPromptScope(state) }, effect.history_version);
+    else stopTurn(effects, state, effect.history_version);
   }
 };
 
 /**
- * Announces a state after a commit that could not be confirmed, so that every affected reader reloads it. Reloading the state has already
- * resumed the turn.
+ * Announces the state that was read after a commit could not be confirmed, so that every reader reloads the chat. Does not start a turn,
+ * because loading the chat has already done so.
  */
 export const announceReload = ({ topics, effects }: Deps, before: ChatState | undefined, found: ChatState): void => {
   effects.searchTextAdded();
@@ -43,9 +43,7 @@ export const announceReload = ({ topics, effects }: Deps, before: ChatState | un
   for (const kind of ["notified", "inbox"] as const) topics.publish(kind, found.owner_id, {});
 };
 
-const isActive = ({ status }: ChatState): boolean => status === "running" || status === "interrupting";
-
-/** Announces changes that chat lists show in addition to the status. */
+/** Announces changes of fields that chat lists show, other than the status. */
 export const announceListChanges = (topics: Topics<Events>, before: ChatState, now: ChatState): void => {
   if (before.title !== now.title) notifyOwner(topics, now, "title_change");
   if (before.last_turn_summary !== now.last_turn_summary) notifyOwner(topics, now, "summary_change");
@@ -68,8 +66,11 @@ export const announceAccessChange = (topics: Topics<Events>, chat_id: string): v
 export const resume = (effects: ChatEffects, state: ChatState): void => {
   const name = toStateName(state);
   if (name.startsWith("R")) startTurn(effects, state, true);
-  if (name.startsWith("I")) effects.stopTurn({ ...state, about: toPromptScope(state) }, state.history_version);
+  if (name.startsWith("I")) stopTurn(effects, state, state.history_version);
 };
 
 export const startTurn = (effects: ChatEffects, state: ChatState, isResumed = false): void =>
   effects.startTurn(state, { isResumed, retry: state.retry_state });
+
+const stopTurn = (effects: ChatEffects, state: ChatState, history_version: number): void =>
+  effects.stopTurn({ ...state, scope: toPromptScope(state) }, history_version);

@@ -1,4 +1,4 @@
-// Attaches the files mentioned in a message to the chat, in the same commit, and detaches files that no message mentions anymore
+// Attaches the files of a message to the chat, in the message's commit, and detaches files that no message names anymore
 // (facts/chats 3.4).
 import { linkChatFiles, listChatFiles, unlinkChatFiles } from "#db/chats/files.ts";
 import { listFileMessages } from "#db/chats/messages.ts";
@@ -8,20 +8,17 @@ import type { MessagePart } from "#schema/chats/chat-part.ts";
 import type { ChatState } from "./machine/chat-state.ts";
 import type { Change } from "./machine/decision.ts";
 
-/**
- * Returns the writes that attach a message's files. `chat` is the key. The commit is rejected as stale if another chat has taken one of the
- * files.
- */
-export const buildAttachWrites = (chat: number, content: readonly MessagePart[], now: number): Statement[] => {
+/** Returns the writes that attach a message's files. The commit is rejected as stale if one of the files belongs to another chat. */
+export const buildAttachWrites = (chat_key: number, content: readonly MessagePart[], now: number): Statement[] => {
   const ids = content.flatMap(({ type, file_id }) => (type === "file" && file_id ? [file_id] : []));
-  return linkChatFiles(chat, [...new Set(ids)], now);
+  return linkChatFiles(chat_key, [...new Set(ids)], now);
 };
 
 type WithContent = { readonly content: readonly MessagePart[] };
 
 /**
- * Returns the writes for the files of messages that an edit or a deletion in the queue removes: readers of the chat lose access to them,
- * as to the messages (rule FL-8). Files that another message names stay attached.
+ * Returns the writes that detach the files of messages removed by an edit or from the queue, so that readers of the chat lose access to
+ * them (rule FL-8). Files that another message names stay attached.
  */
 export const buildDetachWrites = async (
   store: Pick<Store, "all" | "scan">,
@@ -43,6 +40,6 @@ export const buildDetachWrites = async (
 
 const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
 
-/** Returns all UUIDs in the messages, including results of tools: the IDs of files, and of other things. */
+/** Returns all UUIDs in the messages, including tool results. Not all of them are IDs of files. */
 export const findFileIds = (messages: readonly WithContent[]): ReadonlySet<string> =>
   new Set(messages.flatMap(({ content }) => JSON.stringify(content).match(UUID) ?? []));

@@ -1,5 +1,4 @@
-// Audit log entries of a chat: that it was created, archived, renamed, shared or deleted, never its content (rules AU-1, AU-8). Pure except
-// for the list of shares, which is read. Used only by the chat actor.
+// Audit log entries of a chat: that it was created, archived, renamed, shared or deleted, never its content (rules AU-1, AU-8).
 import { getCurrentOrigin } from "#base/origin.ts";
 import { type ChatShareChange, listChatShares } from "#db/chats/shares.ts";
 import type { Statement } from "#db/engine/sql.ts";
@@ -11,16 +10,16 @@ import type { ChatState } from "./machine/chat-state.ts";
 const toEntryBase = ({ id, organization_id }: Pick<ChatState, "id" | "organization_id">, now: number) =>
   ({ now, resource_type: "chat", resource_id: id, target: id.slice(0, 8), organization_id }) as const;
 
-/** The mode is logged in addition to the permissions, whose rules are private: it stays readable for everyone who reads the log. */
+/** Adds the permission mode, which all readers of the log see. The rules in `permissions` are private. */
 const toAuditRow = (state: ChatState) => ({ ...state, permission_mode: toPermissionMode(state) });
 
-/** Returns the entry of a new chat. A sub-chat is created by its parent's turn, on behalf of the parent's owner. */
+/** Returns the entry for a new chat. A turn creates sub-chats outside of any request, so their entry names the owner. */
 export const auditChatCreated = (state: ChatState, now: number): Statement => {
   const owner = getCurrentOrigin() === undefined ? { user_id: state.owner_id } : {};
   return insertAudit({ ...toEntryBase(state, now), ...owner, action: "create", after: toAuditRow(state) });
 };
 
-/** Returns the entries for a change or deletion of an existing chat; none for a new chat, whose batch already has an entry. */
+/** Returns the entries for a change or deletion of a chat. A new chat gets none, because its batch already has an entry. */
 export const auditChatChanges = (
   before: ChatState | undefined,
   { state, gone = false }: { readonly state: ChatState; readonly gone?: boolean },
@@ -28,7 +27,7 @@ export const auditChatChanges = (
 ): readonly AuditEntry[] => {
   if (gone) return [auditChatDeleted(state, now)];
   if (!before) return NO_ENTRIES;
-  // Most messages change none of these fields. Titles that the server generates are not audited.
+  // Skips the costly comparison below for most messages. Titles that the server generates are not audited.
   const watched = getCurrentOrigin() === undefined ? AUDITED_FIELDS : AUDITED_FIELDS_AND_TITLE;
   if (watched.every((column) => before[column] === state[column])) return NO_ENTRIES;
   const [was, is] = [toAuditRow(before), toAuditRow(state)];
@@ -47,7 +46,7 @@ export const auditChatDeleted = (state: ChatState, now: number): AuditEntry => (
   before: toAuditRow(state),
 });
 
-/** Returns the entry for a summarized or cleared context, which changes none of the chat's audited columns. */
+/** Returns the entry for a compacted or cleared context, which changes none of the chat's audited columns. */
 export const auditContextChange = (state: ChatState, operation: "compact" | "clear", now: number): AuditEntry => ({
   ...toEntryBase(state, now),
   action: "write",
@@ -58,7 +57,7 @@ export const auditContextChange = (state: ChatState, operation: "compact" | "cle
 
 type Shares = { user_acl: Record<string, string>; group_acl: Record<string, string> };
 
-/** Returns the entry for a change of shares; `changes` null: all were revoked. */
+/** Returns the entry for a change of shares. `changes` is null when all shares were revoked. */
 export const auditSharing = async (
   store: Pick<Store, "all">,
   state: ChatState,

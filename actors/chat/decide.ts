@@ -1,7 +1,8 @@
-// Common steps of the chat actor's messages: a decision by the table in machine/state.ts becomes one batch, and its consequences are
-// announced. Used by the actor and by messages implemented in their own files.
+// Common steps of the chat actor's messages: asks the table in machine/state.ts for a decision, and turns it into one batch with its
+// announcements. Used by the actor and by the files that implement some of its messages.
 import { conflict } from "#base/errors.ts";
 import { insertAnswer, type RequestKey } from "#db/chats/requests.ts";
+import type { Statement } from "#db/engine/sql.ts";
 import type { ChatError } from "#schema/chats/chat-error.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import type { Outcome } from "../runtime/actor.ts";
@@ -19,24 +20,24 @@ type TurnDecision = Change<ChatState> | "stale";
 
 /** Decides a person's command. Throws if it is rejected, with 409 when it comes too late. */
 export const decide = async (deps: ChatDeps, state: ChatState, input: CommandInput): Promise<Change<ChatState>> => {
-  const decided = await decideLate(deps, state, input);
+  const decided = await decideReport(deps, state, input);
   if (decided === "stale") throw conflict("The chat has changed. Reload it and try again.");
   return decided;
 };
 
-/** Decides a command of a turn or a timer. */
-export const decideLate = async (deps: ChatDeps, state: ChatState, input: CommandInput): Promise<TurnDecision> => {
+/** Decides a command of a turn or a timer, which may be stale. */
+export const decideReport = async (deps: ChatDeps, state: ChatState, input: CommandInput): Promise<TurnDecision> => {
   const { store, clock } = deps;
   const count = countMessageIds(state, input as { type: CommandType });
   const first_id = count === 0 ? 0 : await store.reserve("messages", count);
-  const refusal = await findRefusalOfNext(deps, state, input);
+  const refusal = await findNextTurnRefusal(deps, state, input);
   const decision = transition(state, { ...input, ...refusal, first_id, now: clock.now() } as Command);
   if (decision.kind === "refused") throw decision.error;
   return decision.kind === "stale" ? "stale" : decision;
 };
 
-/** For commands that end a turn, returns why the turn of the next queued message may not begin (rule CH-51). */
-const findRefusalOfNext = async (
+/** For commands that end a turn, returns why the next queued message may not start a turn (rule CH-51). */
+const findNextTurnRefusal = async (
   { findTurnRefusal }: ChatDeps,
   { id, queue }: ChatState,
   { type }: CommandInput,
@@ -47,7 +48,7 @@ const findRefusalOfNext = async (
   return reason === undefined ? {} : { refusal: toRefusalError(reason) };
 };
 
-/** Returns the error of a turn that its owner may not continue. */
+/** Returns the error of a turn that the chat's owner may not continue. */
 export const toRefusalError = (message: string): ChatError => ({ kind: "generic", message, retryable: false });
 
 /** Converts a change to one batch with its announcements. `patch` takes precedence over the changes from promoted messages. */
@@ -60,8 +61,8 @@ export const toOutcome = <Reply>(
   content: readonly MessagePart[] = [],
 ): Outcome<ChatState, Reply> => {
   const { models, clock } = deps;
-  const find = (id: string) => (models.resolve(id) ?? models.resolve(null))?.id;
-  const fullPatch = { ...toPromotionPatch(before, change, find), ...patch };
+  const findModel = (id: string) => (models.resolve(id) ?? models.resolve(null))?.id;
+  const fullPatch = { ...toPromotionPatch(before, change, findModel), ...patch };
   const patched = { ...change, state: { ...change.state, ...fullPatch } };
   return {
     state: patched.state,
@@ -75,16 +76,19 @@ export const toOutcome = <Reply>(
   };
 };
 
-/** Completes the outcome of a change that removes messages: detaches the files that only those messages named. */
+/** Adds writes to the batch of an outcome. */
+export const addWrites = <Reply>(
+  outcome: Outcome<ChatState, Reply>,
+  writes: readonly Statement[],
+): Outcome<ChatState, Reply> => ({ ...outcome, writes: [...(outcome.writes ?? []), ...writes] });
+
+/** Detaches the files that only the removed messages of this change named. */
 export const detachFiles = async <Reply>(
   { store }: ChatDeps,
   before: ChatState,
   change: Change<ChatState>,
   outcome: Outcome<ChatState, Reply>,
-): Promise<Outcome<ChatState, Reply>> => {
-  const detached = await buildDetachWrites(store, before, change);
-  return { ...outcome, writes: [...(outcome.writes ?? []), ...detached] };
-};
+): Promise<Outcome<ChatState, Reply>> => addWrites(outcome, await buildDetachWrites(store, before, change));
 
 /** Returns the outcome of a report, which may be stale. */
 export const toReportOutcome = async (
@@ -92,7 +96,7 @@ export const toReportOutcome = async (
   state: ChatState,
   input: CommandInput,
 ): Promise<Outcome<ChatState, LateResult>> => {
-  const decided = await decideLate(deps, state, input);
+  const decided = await decideReport(deps, state, input);
   return decided === "stale" ? { state, reply: "stale" } : toOutcome<LateResult>(deps, state, decided, "done");
 };
 
@@ -102,7 +106,5 @@ export const withAnswer = <Reply>(
   { key }: ChatState,
   request: RequestKey,
   outcome: Outcome<ChatState, Reply>,
-): Outcome<ChatState, Reply> => ({
-  ...outcome,
-  writes: [...(outcome.writes ?? []), ...insertAnswer(key, request, { answer: outcome.reply, now: clock.now() })],
-});
+): Outcome<ChatState, Reply> =>
+  addWrites(outcome, insertAnswer(key, request, { answer: outcome.reply, now: clock.now() }));

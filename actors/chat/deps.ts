@@ -8,7 +8,7 @@ import type { Events } from "../runtime/events.ts";
 import type { ChatEffects } from "./effects.ts";
 import type { FamilyMessages } from "./messages.ts";
 
-/** Returns why a turn must not continue. The turn was requested at `prompted_at`, or by the last message if omitted. */
+/** Returns why a turn must not continue. `prompted_at`: when the turn was requested; by default, the time of the person's last message. */
 export type FindTurnRefusal = (chat_id: string, prompted_at?: number) => Promise<string | undefined>;
 
 export type ChatDeps = {
@@ -17,10 +17,9 @@ export type ChatDeps = {
   readonly topics: Topics<Events>;
   readonly models: LanguageModels;
   readonly effects: ChatEffects;
-  /** As `findTurnRefusal` of src/domain/chats/refusal.ts. */
   readonly findTurnRefusal: FindTurnRefusal;
   /** How long to wait for a person's approval. */
   readonly approval_ms: number;
-  /** Sub-chats that change with their root. */
+  /** Sends messages to the sub-chats that change with their root. */
   readonly chats: () => MessageSender<FamilyMessages>;
 };

@@ -1,4 +1,4 @@
-// The effects of a chat's actor after its writes are on disk. The actor depends on this interface only; services.ts connects it to turns,
+// What a chat's actor starts or notifies after a commit. The actor depends only on this interface, which services.ts connects to turns,
 // titles, pull requests and the search index.
 import type { ChatState } from "./machine/chat-state.ts";
 import type { PendingCall, RetryState } from "./machine/decision.ts";
@@ -7,8 +7,8 @@ import type { CopiedMessages } from "./turn/checkpoints.ts";
 import type { PartBatch } from "./turn/stream-buffer.ts";
 
 /**
- * How a turn starts. `isResumed`: another server had started it, so its workspace may not be reconnected yet. `retry`: the turn first
- * waits for this time, which a provider requested (rule CH-16).
+ * How a turn starts. `isResumed`: a previous server process had started it, so its workspace may not have reconnected yet. `retry`: the
+ * scheduled retry of a failed model call, which the turn waits for first (rule CH-16).
  */
 export type TurnStart = { readonly isResumed?: boolean; readonly retry?: RetryState | null };
 
@@ -16,7 +16,7 @@ export type TurnStart = { readonly isResumed?: boolean; readonly retry?: RetrySt
 export type InterruptedChat = {
   readonly id: string;
   readonly pending_calls: readonly PendingCall[];
-  readonly about: PromptChat;
+  readonly scope: PromptChat;
 };
 
 type TurnFields = "id" | "owner_id" | "part" | "coding_agent" | "parent_chat_id" | "history_version";
@@ -30,7 +30,7 @@ export interface ChatEffects {
   hasActiveTurn(chat_id: string): boolean;
   /** Returns the output so far of the turn's current step. */
   getPartialOutput(chat_id: string): PartBatch | undefined;
-  /** Called for a new copy of a chat, with the mapping of its messages. */
+  /** Called for a new copy of a chat, with the IDs of its messages in both chats. */
   chatCopied(chat: ChatState, copied: CopiedMessages): void;
   /** Called when new text was added to the search index. */
   searchTextAdded(): void;

@@ -7,10 +7,7 @@ import type { ChatActor } from "./actor.ts";
 
 type Deps = { readonly store: Pick<Store, "get">; readonly chats: Directory<ChatActor> };
 
-/**
- * Stops and archives the chat. Rejects with 409 while the chat is still stopping; the next try archives it. Does nothing for an archived or
- * deleted chat.
- */
+/** Stops and archives the chat. Rejects with 409 while its turn is still stopping. Does nothing for an archived or deleted chat. */
 export const endChat = async ({ store, chats }: Deps, chat_id: string): Promise<void> => {
   const chat = await store.get(findChat({ id: chat_id }));
   if (!chat || chat.archived) return;

@@ -21,7 +21,7 @@ import type {
 import type { PromptChat } from "./prompt/prompt.ts";
 import type { PartBatch } from "./turn/stream-buffer.ts";
 
-/** Metadata: ordinary updates that do not increase a version (facts/chats 1.1). */
+/** The fields that updates change without a transition, so no version increases (facts/chats 1.1). */
 export type ChatPatch = Partial<
   Pick<
     ChatRow,
@@ -41,17 +41,19 @@ export type ChatPatch = Partial<
   >
 >;
 
-/** Omitted members, and a null `pin`, change nothing. */
+/** Omitted fields, and a null `pin`, change nothing. */
 export type ChangeChat = {
   readonly archived?: boolean;
   readonly patch: ChatPatch;
   /** Options of the coding agent from the next message on. */
   readonly agent_options?: ChosenOptions;
-  /** Overrides the permissions and planning in `patch`. */
+  /** Overrides `permissions` and `plan_mode` in `patch`. */
   readonly permission_mode?: PermissionMode;
   /** Requires approval for all changes from now on, if not already required. */
   readonly asks?: boolean;
+  /** The requested position among the owner's pinned chats; 0 unpins. */
   readonly pin: number | null;
+  /** Rejects if the chat is pinned or has changed since this time (rule RT-1). */
   readonly silent_since?: number;
 };
 
@@ -114,11 +116,11 @@ export type EditMessage = {
 
 export type EditResult = { readonly deleted_ids: readonly number[]; readonly messages: readonly Message[] };
 
-/** The data that a turn needs for one model call. */
+/** The data that a turn needs for one attempt. */
 export type StartedAttempt = {
   readonly fence: Fence;
   readonly chat_key: number;
-  /** The chat's `part`. */
+  /** The chat's shard. */
   readonly part: number;
   readonly model_id: string;
   readonly provider: string;
@@ -139,10 +141,10 @@ export type StartedAttempt = {
   readonly permissions: ChatPermissions | null;
   /** IDs of refused calls, with the text that answers them. */
   readonly refused: readonly (readonly [id: string, why: string])[];
-  /** Whether calls for the client also have no result yet. */
+  /** Whether other calls wait for a person or the client. */
   readonly awaits_client: boolean;
-  /** The chat properties that the system prompt depends on. */
-  readonly about: PromptChat;
+  /** The chat's properties that its prompt, tools and hooks depend on. */
+  readonly chat: PromptChat;
   /** The chat's parent and root; both are null in a root chat. */
   readonly family: Pick<ChatRow, "parent_chat_id" | "root_chat_id">;
   /** The chat's selected MCP servers of the organization. */
@@ -151,10 +153,10 @@ export type StartedAttempt = {
   readonly coding_agent: { readonly name: string; readonly session: ChatRow["agent_session"] } | null;
 };
 
-/** The session of a coding agent that knows the chat up to and including this message. */
 export type RecordAgentSession = {
   readonly history_version: number;
   readonly session_id: string;
+  /** ID of the last message that the session has received. */
   readonly through: number;
   readonly options: readonly AgentOption[];
 };
@@ -167,33 +169,33 @@ export type Step = {
       /** finish: the turn has ended. act: the client must run its tools. continue: the model continues. */
       readonly then: "finish" | "act" | "continue";
     }
-  /** The turn has failed. Its messages are stored nevertheless. */
+  /** The turn has failed. The step's messages are stored nevertheless. */
   | { readonly then: "fail"; readonly error: ChatError }
 );
 
-/** `goes_on`: the turn has more to do, even if the client's tools are due. */
-export type ReportResult = { readonly history_version: number; readonly goes_on: boolean };
+/** `continues`: the turn has more to do, even if other calls wait for the client. */
+export type ReportResult = { readonly history_version: number; readonly continues: boolean };
 
 export type AnsweredPermissions = {
   readonly answers: readonly {
     readonly tool_call_id: string;
     readonly decision: "allow" | "deny";
-    /** always: adds a rule in front of the others. */
+    /** With `always`, the answer becomes a rule in front of the others. */
     readonly scope?: "once" | "always";
-    /** The prefix for commands that match the rule; defaults to this call's command. */
+    /** The prefix of commands that this rule matches; defaults to this call's command. */
     readonly command?: string;
   }[];
 };
 
-/** `rows`: messages to add after the results. */
+/** The client's results. `rows` are messages to add after them. */
 export type Results = { readonly results: readonly ToolResult[]; readonly rows?: readonly NewMessage[] } & Repeatable;
 
-/** The result of a message that may be late: "stale" is a value, not an error. */
+/** The reply to a report: `stale` if it is about an older history or attempt, so nothing was stored. */
 export type LateResult = "done" | "stale";
 
 type Report<T extends CommandInput["type"]> = Omit<Extract<CommandInput, { type: T }>, "type">;
 
-/** A turn's reports to its chat, with the history and attempt they belong to; "stale" once the turn is obsolete. */
+/** A turn's reports to its chat. Each names the history and attempt that it belongs to, and returns `stale` once the turn is obsolete. */
 export interface TurnReports {
   beginAttempt(args: { readonly history_version: number }): Promise<StartedAttempt | "stale">;
   recordRetry(args: Report<"record_retry">): Promise<LateResult>;
@@ -211,12 +213,12 @@ export interface DescribedMessages {
   describe(args: Description): Promise<LateResult>;
 }
 
-/** Tells a sub-chat to reload its row after the root's actor has changed it. */
+/** The message that makes a sub-chat reload its row after its root's actor has changed it. */
 export interface FamilyMessages {
   reload(args: Record<string, never>): Promise<void>;
 }
 
-/** The chat as followers see it at one snapshot version. */
+/** A chat's state as its followers see it. */
 export type ChatPicture = {
   readonly snapshot_version: number;
   readonly history_version: number;
@@ -231,10 +233,10 @@ export type ChatPicture = {
   readonly budget_pause: ChatState["budget_pause"];
 };
 
-/** A picture, the new messages, and whether messages were removed. */
+/** What followers get after a commit: the state and the new messages. `reset`: messages were removed, so they must reload the history. */
 export type ChatNotice = ChatPicture & { readonly messages: readonly Message[]; readonly reset: boolean };
 
-/** A picture and the turn's current output. */
+/** A chat's state and its turn's current output. */
 export type ChatSnapshot = { readonly picture: ChatPicture; readonly buffer: PartBatch | null };
 
 export const toPicture = (state: ChatState): ChatPicture => ({

@@ -1,4 +1,4 @@
-// Names of a chat's states: status, archived and queued messages as one word (facts/chats 1.2).
+// Short names for a chat's states, such as `R1`: the status, whether it is archived, and whether messages are queued (facts/chats 1.2).
 import type { Execution } from "./machine/decision.ts";
 
 export const STATE_NAMES = [
@@ -20,15 +20,20 @@ export type StateName = (typeof STATE_NAMES)[number];
 
 const LETTERS: Readonly<Record<string, string>> = { error: "E", running: "R", interrupting: "I", requires_action: "A" };
 
-/** Combinations that are not in the table are `invalid`. */
+/** Returns `invalid` for a combination that the state machine does not have. */
 export const toStateName = ({
   status,
   archived,
   queue,
 }: Pick<Execution, "status" | "archived" | "queue">): StateName => {
   const hasQueue = queue.length > 0;
-  if (status === "waiting") return hasQueue ? "invalid" : archived ? "XW" : "W";
+  if (status === "waiting" && hasQueue) return "invalid";
+  if (status === "waiting") return archived ? "XW" : "W";
   const letter = LETTERS[status];
   if (letter === undefined || (archived && letter !== "E")) return "invalid";
   return `${archived ? "X" : ""}${letter}${hasQueue ? 1 : 0}` as StateName;
 };
+
+/** Returns whether a turn runs or is being stopped. */
+export const isActive = ({ status }: Pick<Execution, "status">): boolean =>
+  status === "running" || status === "interrupting";

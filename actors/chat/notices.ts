@@ -1,11 +1,11 @@
 // Notifications for a chat's owner when a turn needs attention, finishes or fails. Only the newest notification of each chat is kept.
-// Sub-chats and chats with current followers produce none (rule NO-5). Also notifies the people a chat is shared with (rule NO-14). Pure;
-// used only by the chat actor.
+// Sub-chats, and chats that someone has open, produce none (rule NO-5). Also notifies the people a chat is shared with (rule NO-14). Pure.
 import type { ChatShareChange } from "#db/chats/shares.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { insertNotification, retractNotice } from "#db/notifications/notifications.ts";
 import type { NoticeName } from "#schema/notifications/kinds.ts";
 import type { ChatState } from "./machine/chat-state.ts";
+import { isActive } from "./names.ts";
 
 const KINDS: Readonly<Partial<Record<ChatState["status"], NoticeName>>> = {
   requires_action: "chat_needs_you",
@@ -13,12 +13,10 @@ const KINDS: Readonly<Partial<Record<ChatState["status"], NoticeName>>> = {
   error: "chat_failed",
 };
 
-/** Returns whether this state has a notification. Other states only retract an older one. */
+/** Returns whether a chat in this state may have a notification. Other states only retract an older one. */
 export const hasNotice = ({ status }: Pick<ChatState, "status">): boolean => KINDS[status] !== undefined;
 
-const isActive = (status: string): boolean => status === "running" || status === "interrupting";
-
-/** Returns the writes for the notification. `now` is in milliseconds since 1970. `gone`: the chat is deleted. */
+/** Returns the writes for the owner's notification. `isFollowed`: someone has the chat open. `gone`: the chat was deleted. */
 export const buildChatNotices = (
   before: ChatState | undefined,
   { state, gone = false }: { readonly state: ChatState; readonly gone?: boolean },
@@ -30,17 +28,17 @@ export const buildChatNotices = (
   const dedupe = `chat:${state.id}`;
   const retract = retractNotice({ user_id: state.owner_id, dedupe });
   if (gone) return [retract];
-  const kind = isActive(before.status) ? KINDS[state.status] : undefined;
-  // The owner knows about an interrupt, and a compaction is not a turn.
+  const kind = isActive(before) ? KINDS[state.status] : undefined;
+  // The owner has requested an interrupt or a compaction, and expects its end.
   const isNotable = kind !== undefined && before.status !== "interrupting" && before.compaction === null;
-  if (!isNotable) return before.status === "requires_action" || isActive(state.status) ? [retract] : [];
+  if (!isNotable) return before.status === "requires_action" || isActive(state) ? [retract] : [];
   if (isFollowed) return [retract];
   const values = { chat: state.title || "A chat", error: state.last_error?.message ?? "" };
   const base = { now, user_id: state.owner_id, targets: [state.id], path: `/chats/${state.id}` };
   return [retract, insertNotification({ ...base, kind, values, dedupe })];
 };
 
-/** Returns the notifications for users who gain access to a chat, and removes those of users who lose it (rule NO-14). */
+/** Returns the writes that notify users who gain access to a chat, and retract the notifications of users who lose it (rule NO-14). */
 export const buildShareNotices = (
   { id, title }: Pick<ChatState, "id" | "title">,
   changes: readonly ChatShareChange[],

@@ -1,6 +1,5 @@
-// Resumes chats after a server start or a takeover from another node: running chats continue with a new attempt, unless they may have
-// caused crashes of the server, and interrupts are completed. Deadlines are rows of the scheduler and need no recovery (rules CH-16,
-// CH-52).
+// Resumes chats after a server start or a takeover from another node: running chats continue with a new attempt, unless their turns may
+// have crashed the server, and interrupts are completed (rules CH-16, CH-52). Deadlines are timers in the database and need no recovery.
 import type { Clock } from "#base/clock.ts";
 import { listBusyChats } from "#db/chats/chats.ts";
 import { interruptOpenRuns } from "#db/chats/runs.ts";
@@ -14,7 +13,7 @@ type RecoveryDeps = { readonly store: Store; readonly chats: Directory<ChatActor
 
 /** Resumes the busy chats that this node owns. */
 export const recoverChats = async ({ store, chats, clock }: RecoveryDeps, own: OwnRows): Promise<void> => {
-  // The previous process did not end its recordings.
+  // The previous process may not have ended its recordings of model calls.
   const now = clock.now();
   await own.commit(store, (part) => interruptOpenRuns(now, part));
   const busy = await store.all(listBusyChats({}, own));

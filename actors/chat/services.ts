@@ -1,4 +1,4 @@
-// Constructs the chat services: their actors, and the turns outside of the actors' mailboxes. Called by src/context/context.ts.
+// Constructs the chats' actors, turns and background services. Called by src/context/context.ts.
 import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import type { Outbound } from "#base/outbound.ts";
@@ -110,6 +110,7 @@ export const openChats = ({
   hookService,
 }: Deps): ChatServices => {
   const { hooks } = hookService;
+  const getChats = () => chats;
   const pool = new McpPool({ clock, fetch: mcpFetch });
   const warnings = new ChatWarnings((chat_id, texts) => topics.publish("chat_warnings", chat_id, { warnings: texts }));
   const limits = { silence_ms: config.mcp_silence_timeout, total_ms: config.mcp_call_timeout };
@@ -117,7 +118,7 @@ export const openChats = ({
   const publish = (chat_id: string, batch: Events["chat_parts"]) => topics.publish("chat_parts", chat_id, batch);
   const recorder = new Recorder({ store, clock, isForced: config.chat_debug_logging });
   const subagents = (scope: SubagentsOf) =>
-    new ChatSubagents({ store, clock, topics, models, hooks, chats: () => chats }, scope);
+    new ChatSubagents({ store, clock, topics, models, hooks, chats: getChats }, scope);
   const blocks = [modeBlocks, settingsBlocks, contextBlocks(store)];
   const compactions = { done: 0, failed: 0 };
   const turns: TurnDeps = {
@@ -137,18 +138,18 @@ export const openChats = ({
     compactions,
     opened_at: clock.now(),
     recorder,
-    chats: () => chats,
+    chats: getChats,
   };
   const publishWaiting = (chat_id: string, isWaiting: boolean) => topics.publish("chat_waits", chat_id, { isWaiting });
   const loadAttachment: LoadAttachment = (id) => readAttachment({ store, blobs }, id);
   const budgets = new AgentBudgets({ store, ledger, topics });
   const engines = openEngines(Object.assign({}, turns, { budgets, modelTokens, loadAttachment }));
-  const generations = new Generations(Object.assign({}, turns, { isHere, tellWaiting: publishWaiting, engines }), {
+  const generations = new Generations(Object.assign({}, turns, { isHere, publishWaiting, engines }), {
     root: config.chat_slots,
     child: config.subchat_slots,
   });
   const index = new SearchUpkeep(store);
-  const titles = new Titles({ store, clock, models, recorder, asks: config.chat_titles, chats: () => chats });
+  const titles = new Titles({ store, clock, models, recorder, asks: config.chat_titles, chats: getChats });
   const diffs = new PullRequestTracker({ memory, store, clock, topics, agentHttp, toolServices, accounts, outbound });
   const effects: ChatEffects = {
     startTurn: ({ id, owner_id, part, coding_agent, parent_chat_id, history_version }, started) =>
@@ -159,9 +160,9 @@ export const openChats = ({
         started,
       ),
     stopTurn: (chat, history_version) => generations.interrupt(chat, history_version),
-    hasActiveTurn: (chat_id) => generations.hasTurn(chat_id),
-    getPartialOutput: (chat_id) => generations.buffer(chat_id),
-    chatCopied: (state, copied) => generations.copyFiles({ ...toPromptScope(state), chat_id: state.id }, copied),
+    hasActiveTurn: (chat_id) => generations.hasActiveTurn(chat_id),
+    getPartialOutput: (chat_id) => generations.getPartialOutput(chat_id),
+    chatCopied: (state, copied) => generations.copyCheckpoints({ ...toPromptScope(state), chat_id: state.id }, copied),
     searchTextAdded: () => index.note(),
     promptAdded: (state) => titles.promptAdded(state),
     turnEnded: (state, isInterrupted) => {
@@ -177,7 +178,7 @@ export const openChats = ({
     effects,
     findTurnRefusal,
     approval_ms: config.approval_timeout,
-    chats: () => chats,
+    chats: getChats,
   };
   const chats: Directory<ChatActor> = openDirectory("chat", (id) => new ChatActor(id, deps));
   endWorkOnLostAccess({ store, topics, toolServices, findTurnRefusal, generations, chats });
@@ -187,7 +188,7 @@ export const openChats = ({
     fileKeeper({ store, blobs, clock, days: () => readChatSetting(store, "retention_days") }),
     titles,
     diffs,
-    chatRetention({ store, clock, chats: () => chats }),
+    chatRetention({ store, clock, chats: getChats }),
     ...hookService.services,
     chats,
     {

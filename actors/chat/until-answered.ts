@@ -1,4 +1,4 @@
-// Retries a message until it is answered. A turn's report must arrive, so an overloaded server or an unconfirmed commit only delays it
+// Retries a message until it is answered, so that an overloaded server or an unconfirmed commit delays a turn's report but never loses it
 // (facts/chats 1.5).
 import type { Clock } from "#base/clock.ts";
 import { toErrorKind } from "#base/errors.ts";

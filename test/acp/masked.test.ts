@@ -44,7 +44,7 @@ test("[TO-21] neither the live stream nor the stored messages contain a secret t
   startTerminalCall();
   for (const character of `1\t${LINES[0]}\r\n2\t${LINES[1]}\r\nend\n`) print(character);
   update({ sessionUpdate: "tool_call_update", toolCallId: "c", status: "completed" });
-  const output = JSON.stringify([parts, step.messages(0, "carried")]);
+  const output = JSON.stringify([parts, step.toMessages(0, "carried")]);
   expect(output).toContain("1\\t[hidden]\\r\\n2\\t[hidden]\\r\\nend");
   for (const line of LINES) expect(output).not.toContain(line.slice(0, 12));
 });
@@ -53,7 +53,7 @@ test("[TO-21] hides the start of a secret in the output of an interrupted call",
   const { parts, step, startTerminalCall, print } = openStep();
   startTerminalCall();
   print(`before ${LINES[0].slice(0, 20)}`);
-  const output = JSON.stringify([parts, step.messages(0, { error: "The call was interrupted." })]);
+  const output = JSON.stringify([parts, step.toMessages(0, { error: "The call was interrupted." })]);
   expect(output).toContain("before ");
   expect(output).not.toContain(LINES[0].slice(0, 12));
 });
@@ -62,7 +62,7 @@ test("[TO-21] masks the agent's diffs line by line", () => {
   const { step, update } = openStep();
   const content = [{ type: "diff", path: "/key", oldText: `# a\n${LINES[0]}\n`, newText: `# b\n${LINES[1]}\n` }];
   update({ sessionUpdate: "tool_call", toolCallId: "c", title: "edit", kind: "edit", status: "completed", content });
-  const output = JSON.stringify(step.messages(0, "carried"));
+  const output = JSON.stringify(step.toMessages(0, "carried"));
   expect(output).toContain("# a\\n[hidden]");
   for (const line of LINES) expect(output).not.toContain(line);
 });

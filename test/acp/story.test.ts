@@ -71,7 +71,7 @@ test("[CA-30] redacts known secrets in an agent's text, thoughts and plans, even
   sendText("agent_message_chunk", `${secret.slice(7)}, and SUPER`);
   applyUpdate({ sessionUpdate: "plan", entries: [{ content: `tell ${secret}`, status: "pending", priority: "high" }] });
   sendText("agent_message_chunk", "bye SUPER");
-  const messages = step.messages(0, { error: "over" });
+  const messages = step.toMessages(0, { error: "over" });
   expect(JSON.stringify([shownParts, messages])).not.toContain("SECRET");
   expect(messages[0]?.content.map(({ text }) => text)).toEqual([
     "so it is [hidden]",

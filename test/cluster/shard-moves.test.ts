@@ -83,10 +83,10 @@ testInProcess(
 
     await nodes.move([toShard(me.id)]);
     expect((await follower.closed).code).toBe(1001);
-    expect(first.generations.hasTurn(movingChat.id)).toBe(false);
+    expect(first.generations.hasActiveTurn(movingChat.id)).toBe(false);
     expect(first.jobs.has(latest_build.job.id)).toBe(false);
-    expect(first.generations.hasTurn(stayingChat.id)).toBe(true);
-    expect(second.generations.hasTurn(movingChat.id)).toBe(true);
+    expect(first.generations.hasActiveTurn(stayingChat.id)).toBe(true);
+    expect(second.generations.hasActiveTurn(movingChat.id)).toBe(true);
     await until(() => second.jobs.has(latest_build.job.id));
     expect((await getJob()).status).toBe("running");
 

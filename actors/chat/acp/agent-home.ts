@@ -1,5 +1,5 @@
-// Provides a coding agent with its chat's instructions and skills before the session starts, as files in its home directory, in the format
-// that it reads. An agent that reads no such files gets the instructions in its first prompt.
+// Builds the files in a coding agent's home directory that give it the chat's instructions and skills, in the format that the agent reads.
+// An agent that reads no such files gets the instructions in its first prompt.
 import { join } from "node:path";
 import { sha256 } from "#base/ids.ts";
 import { findChatContext, findSnapshot } from "#db/chats/context.ts";
@@ -14,7 +14,7 @@ import type { Skill, Skills } from "#src/tools/skills/skills.ts";
 import type { StartedAttempt } from "../messages.ts";
 import { formatContext } from "../prompt/context-blocks.ts";
 import { loadAgentFolder } from "../turn/agent-choice.ts";
-import { customPrompt } from "../turn/model-call.ts";
+import { readCustomPrompt } from "../turn/model-call.ts";
 import { formatContent } from "./handover.ts";
 
 type Deps = {
@@ -22,26 +22,26 @@ type Deps = {
   readonly hooks: Hooks;
   readonly skills: (chat: { readonly chat_key: number; readonly owner_id: string }) => Skills;
 };
-type Attempt = Pick<StartedAttempt, "about" | "chat_key" | "mcp_server_ids">;
+type Attempt = Pick<StartedAttempt, "chat" | "chat_key" | "mcp_server_ids">;
 type AgentFiles = Pick<CodingAgent, "instructions_file" | "skills_folder" | "own_instructions">;
 
 type PreparedContext = HomeFiles & {
   /** Text to put before the first prompt. Empty if the agent reads it from a file. */
   readonly introduction: string;
-  /** Changes when the chat's workspace changes, or anything else that the agent reads only at startup. */
+  /** Changes with everything that the agent reads only at startup: instructions, skills, MCP servers and workspace. */
   readonly key: string;
 };
 
 export const prepareContext = async (
   { store, hooks, skills }: Deps,
-  { about, chat_key, mcp_server_ids }: Attempt,
+  { chat, chat_key, mcp_server_ids }: Attempt,
   history: readonly Pick<MessageRow, "role" | "content">[],
-  forms: AgentFiles,
+  agentFiles: AgentFiles,
 ): Promise<PreparedContext> => {
-  const { owner_id, workspace_id } = about;
+  const { owner_id, workspace_id } = chat;
   const [settings, chatPrompt, pin, available, folder] = await Promise.all([
     readCallSettings(store, owner_id),
-    customPrompt({ hooks, store }, chat_key),
+    readCustomPrompt({ hooks, store }, chat_key),
     store.get(findChatContext({ chat: chat_key })),
     skills({ chat_key, owner_id }).list(),
     loadAgentFolder(store, workspace_id),
@@ -52,10 +52,10 @@ export const prepareContext = async (
     chat: history.filter(({ role }) => role === "system").map(({ content }) => formatContent(content)),
     personal: chatPrompt ?? settings.prompt,
     resources: snapshot?.resources ?? [],
-    own: forms.own_instructions ?? [],
+    ownFiles: agentFiles.own_instructions ?? [],
     folder,
   });
-  const files = toFiles(instructions, available, forms);
+  const files = toFiles(instructions, available, agentFiles);
   const key = sha256(JSON.stringify([files, [...mcp_server_ids].sort(), workspace_id]));
   return Object.assign({}, files, { key });
 };
@@ -66,14 +66,14 @@ type Instructions = {
   readonly personal: string;
   readonly resources: readonly StoredResource[];
   /** Names of files in the workspace's folder that the agent reads itself. */
-  readonly own: readonly string[];
+  readonly ownFiles: readonly string[];
   readonly folder: string | undefined;
 };
 
-/** Returns the instructions that the agent does not find itself. Pure. */
-const buildInstructions = ({ administrator, chat, personal, resources, own, folder }: Instructions): string => {
-  const readFiles = new Set(folder === undefined ? [] : own.map((name) => join(folder, name)));
-  const { instructions } = formatContext(resources.filter(({ source }) => !readFiles.has(source)));
+/** Returns the instructions, without the files in the workspace's folder that the agent reads itself. */
+const buildInstructions = ({ administrator, chat, personal, resources, ownFiles, folder }: Instructions): string => {
+  const ownPaths = new Set(folder === undefined ? [] : ownFiles.map((name) => join(folder, name)));
+  const { instructions } = formatContext(resources.filter(({ source }) => !ownPaths.has(source)));
   return [
     administrator,
     ...chat,
@@ -90,37 +90,30 @@ const toFiles = (
   skills: readonly Skill[],
   { instructions_file = "", skills_folder = "" }: AgentFiles,
 ): Omit<PreparedContext, "key"> => {
-  const inFolder = skills_folder !== "";
-  const linkable = inFolder ? skills : [];
-  const list = inFolder ? "" : describeSkills(skills);
-  const text = [instructions, list].filter((one) => one !== "").join("\n\n");
-  const hasFile = instructions_file !== "";
-  return {
-    home_files: [
-      ...(hasFile && text !== "" ? [{ path: instructions_file, text: `${text}\n` }] : []),
-      ...linkable.flatMap((skill) =>
-        skill.folder === null
-          ? [{ path: join(skills_folder, toFolder(skill), "SKILL.md"), text: toSkillFile(skill) }]
-          : [],
-      ),
-    ],
-    home_links: linkable.flatMap((skill) =>
-      skill.folder === null ? [] : [{ path: join(skills_folder, toFolder(skill)), target: skill.folder }],
-    ),
-    introduction: hasFile ? "" : text,
-  };
+  const hasSkillsFolder = skills_folder !== "";
+  const hasInstructionsFile = instructions_file !== "";
+  const skillList = hasSkillsFolder ? "" : describeSkills(skills);
+  const text = [instructions, skillList].filter((one) => one !== "").join("\n\n");
+  const home_files = hasInstructionsFile && text !== "" ? [{ path: instructions_file, text: `${text}\n` }] : [];
+  const home_links: { path: string; target: string }[] = [];
+  for (const skill of hasSkillsFolder ? skills : []) {
+    const path = join(skills_folder, toFolderName(skill));
+    if (skill.folder !== null) home_links.push({ path, target: skill.folder });
+    else home_files.push({ path: join(path, "SKILL.md"), text: toSkillFile(skill) });
+  }
+  return { home_files, home_links, introduction: hasInstructionsFile ? "" : text };
 };
 
 /** Turns `personal/review` into the folder name `personal-review`. */
-const toFolder = ({ name }: Skill): string => name.replaceAll("/", "-");
+const toFolderName = ({ name }: Skill): string => name.replaceAll("/", "-");
 
-const toSkillFile = (skill: Skill): string =>
-  `---\nname: ${toFolder(skill)}\ndescription: ${JSON.stringify(skill.description.replace(/\s+/g, " "))}\n---\n\n${toBody(skill)}\n`;
+const toSkillFile = (skill: Skill): string => {
+  const description = JSON.stringify(skill.description.replace(/\s+/g, " "));
+  const bodyWithoutFrontMatter = skill.body.replace(/^---\n[\s\S]*?\n---\n/, "").trim();
+  return `---\nname: ${toFolderName(skill)}\ndescription: ${description}\n---\n\n${bodyWithoutFrontMatter}\n`;
+};
 
-/** Returns the body without its original front matter. */
-const toBody = ({ body }: Skill): string => body.replace(/^---\n[\s\S]*?\n---\n/, "").trim();
-
-/** Describes skills to agents without skill support: workspace skills by their files, the owner's skills with their full text. */
+/** Describes skills to an agent without a skills folder. The owner's skills have no files in the workspace, so their text is included. */
 const describeSkills = (skills: readonly Skill[]): string => {
   if (skills.length === 0) return "";
   const texts = skills.map(({ name, description, body, folder }) =>

@@ -15,7 +15,7 @@ export const DENIED =
   "The rules of this chat do not allow this call. Do not try to work around them. Continue without the call, or ask.";
 const PLANNING = "The chat is in plan mode: explore, propose a plan, and change nothing.";
 
-/** Calls that never change anything, whichever agent makes them. */
+/** Tools that change nothing. `agent_...` is a coding agent's own tool, named after its kind. */
 const READ_ONLY_TOOLS: ReadonlySet<string> = new Set([
   "read_file",
   "agent_read",
@@ -24,10 +24,10 @@ const READ_ONLY_TOOLS: ReadonlySet<string> = new Set([
   "agent_think",
 ]);
 
-/** `folder`: the agent's folder, if known. `isOffered`: whether the chat offers the tool; a planning chat offers fewer. */
+/** `isOffered`: Slipway offers this tool to the chat. In plan mode, it offers only tools that may be used there. */
 export const decideAgentCall = (
   chat_id: string,
-  { about, permissions }: Pick<StartedAttempt, "about" | "permissions">,
+  { chat, permissions }: Pick<StartedAttempt, "chat" | "permissions">,
   { tool_name, args }: ChatTool,
   folder: string | undefined,
   isOffered = false,

@@ -6,16 +6,15 @@ import type { AgentBudgets } from "../spending/agent-budgets.ts";
 import type { TurnDeps } from "../turn/deps.ts";
 import type { AgentSessions } from "./sessions.ts";
 
-/** Additional dependencies of coding agent turns. */
 export type AgentEngineDeps = TurnDeps & {
   readonly budgets: AgentBudgets;
   readonly loadAttachment: LoadAttachment;
-  /** Returns the model tokens of the workspace that an agent belongs to, and of a chat in it. */
+  /** Returns the tokens with which programs of the agent's workspace, and of one chat in it, call the AI gateway. */
   readonly modelTokens: (scope: { agent_id: string; chat_id: string; owner_id: string }) => ModelTokens;
 };
 
 export type AgentTurnDeps = AgentEngineDeps & {
   readonly sessions: AgentSessions;
-  /** Returns undefined when the coding agent no longer exists. */
+  /** Returns undefined when the coding agent was removed. */
   readonly findProfile: (name: string) => Promise<CodingAgent | undefined>;
 };

@@ -1,4 +1,4 @@
-// The engines of chats: Slipway's own loop, and coding agents that speak the Agent Client Protocol.
+// Constructs the engines that run chats' turns: Slipway's own loop, and coding agents that speak the Agent Client Protocol.
 import { findCodingAgent } from "#db/models/coding-agents.ts";
 import { resolveProfile } from "#src/acp/presets.ts";
 import type { Engine, Engines } from "../turn/engine.ts";

@@ -1,5 +1,4 @@
-// The events of a coding agent during a turn, queued in order for the turn to take one by one.
-
+// The events of a coding agent, queued until the chat's turn takes them one by one.
 import type { ChatTool } from "#src/acp/calls.ts";
 import type { SessionUpdate, StopReason, ToolCallUpdate } from "#src/acp/connection.ts";
 import type { ToolAnswer } from "#src/tools/run.ts";
@@ -8,32 +7,32 @@ import { Wakeup } from "#src/wire/index.ts";
 /** A call that Slipway runs for the agent, under the tool's real name. */
 export type ServerCall = ChatTool & { readonly tool_call_id: string };
 
-/** A question of the agent, which waits for the answer. */
+/** A request for permission. The agent waits for the answer. */
 export type AgentQuestion = {
   readonly call: ToolCallUpdate;
-  /** The agent asks Slipway, its ACP client, to write this file; there is no tool call. */
+  /** The agent asks Slipway, its ACP client, to write a file. `call` only describes this request to people. */
   readonly isWrite: boolean;
-  /** Set when Slipway runs the call, so that the tool and arguments are known rather than described by the agent. */
-  readonly own?: ServerCall;
-  /** `undefined`: the turn ended before an answer. */
+  /** Set if Slipway runs the call. Its tool and arguments are exact, whereas `call` is the agent's description. */
+  readonly serverCall?: ServerCall;
+  /** `isGranted` is undefined if the turn ended before an answer. */
   answer(isGranted: boolean | undefined): void;
 };
 
 export type AgentEvent =
   | { readonly type: "update"; readonly update: SessionUpdate }
   | ({ readonly type: "asked" } & AgentQuestion)
-  /** The agent's write of a file through its client succeeded or failed. */
+  /** Slipway has written a file for the agent, or failed to. */
   | { readonly type: "written"; readonly tool_call_id: string; readonly error: string | undefined }
   /** A call that Slipway ran for the agent has finished. */
   | { readonly type: "ran"; readonly tool_call_id: string; readonly answer: ToolAnswer }
-  /** A terminal that calls may show has printed output. The reader of the output calls `onHandled`, so that the next output is reported. */
+  /** A terminal has printed output. Its next output is reported only after a call of `onHandled`. */
   | { readonly type: "printed"; readonly terminal_id: string; onHandled(): void }
   /** The gateway rejected a model call of the agent because a budget is used up. */
   | { readonly type: "refused" }
   | { readonly type: "ended"; readonly stop: StopReason }
   /**
-   * `isGone`: the program has ended; otherwise it has refused the prompt. `limit_exceeded`: set if Slipway ended the program because a
-   * message exceeded a limit; says which.
+   * `isGone`: the program has ended; otherwise the agent has rejected the prompt. `limit_exceeded`: the limit of a message because of which
+   * Slipway ended the program.
    */
   | {
       readonly type: "failed";
@@ -42,7 +41,7 @@ export type AgentEvent =
       readonly limit_exceeded: string | undefined;
     };
 
-/** Maximum waiting events and their characters. Further events of a program that writes faster than it is read are dropped and its questions canceled. */
+/** Maximum waiting events and their characters. Further events are dropped, and dropped questions are answered as canceled. */
 const MAX_WAITING = 100_000;
 const MAX_CHARACTERS = 32 * 1024 * 1024;
 
@@ -64,7 +63,7 @@ export class AgentEvents {
     this.#wakeup.wake();
   }
 
-  /** Returns the next event, or undefined once the signal fires. */
+  /** Returns the next event, or undefined once the signal aborts. */
   async next(signal: AbortSignal): Promise<AgentEvent | undefined> {
     for (;;) {
       if (signal.aborted) return undefined;
@@ -83,11 +82,6 @@ export class AgentEvents {
     }
   }
 
-  /** Returns whether an event is already waiting. */
-  get hasMore(): boolean {
-    return this.#waiting.length > 0;
-  }
-
   /** Takes all waiting events, and answers their questions as canceled. */
   drain(): readonly AgentEvent[] {
     const all = this.#waiting;
@@ -98,14 +92,14 @@ export class AgentEvents {
   }
 }
 
-/** Returns the characters of the texts that make an event large. */
+/** Counts texts and diffs, which make up nearly all of a large event. */
 const countCharacters = (event: AgentEvent): number => {
   if (event.type !== "update" || !("content" in event.update)) return 0;
   const { content } = event.update;
-  const all = Array.isArray(content) ? content : [content];
-  return all.reduce((sum, one) => {
-    if (one?.type === "diff") return sum + one.newText.length + (one.oldText?.length ?? 0);
-    const block = one?.type === "content" ? one.content : one;
+  const items = Array.isArray(content) ? content : [content];
+  return items.reduce((sum, item) => {
+    if (item?.type === "diff") return sum + item.newText.length + (item.oldText?.length ?? 0);
+    const block = item?.type === "content" ? item.content : item;
     return block?.type === "text" ? sum + block.text.length : sum;
   }, 0);
 };

@@ -1,20 +1,21 @@
-// Builds the prompt at the beginning of a coding agent's turn: the messages since its last prompt, or the whole history when it has no
-// session that knows it. Pure.
+// Builds a coding agent's prompt: the messages since its last prompt, or the whole history as text if its session has not received it.
+// Pure.
 import type { MessageRow } from "#db/chats/messages.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import { isHookRow } from "../hooks/effects.ts";
 
-/** The session that a chat continues, and the last message that it knows. */
+/** The session that a chat continues, and the ID of the last message that the session has received. */
 export type StoredSession = { readonly session_id: string; readonly through: number };
 
 type Row = Pick<MessageRow, "id" | "role" | "content">;
 
-/** Maximum characters of history for a new session; the newest are kept. */
+/** Maximum characters of history for a new session. Its beginning is cut off. */
 const MAX_HISTORY = 200_000;
-const MAX_RESULT = 2_000;
+/** Maximum characters of a call's arguments or result in that history. */
+const MAX_VALUE = 2_000;
 
 export type Handover = {
-  /** Whether the stored session still matches the history, so that only newer messages need to be sent. */
+  /** Whether the session's last message is still in the history, so that only newer messages need to be sent. */
   readonly isChatInSession: boolean;
   /** New text from people and hooks. */
   readonly newText: string;
@@ -31,7 +32,7 @@ export const buildHandover = (history: readonly Row[], stored: StoredSession | n
   const newRows = history.slice(lastKnownIndex + 1).filter(({ role }) => role === "user");
   return {
     isChatInSession: lastKnownIndex >= 0,
-    newText: newRows.map(({ content }) => formatContent(content)).join("\n\n"),
+    newText: formatRows(newRows),
     hasNewMessages: newRows.some((row) => !isHookRow(row)),
     files: listFiles(newRows),
   };
@@ -41,40 +42,39 @@ export const buildHandover = (history: readonly Row[], stored: StoredSession | n
 export const listFiles = (rows: readonly Row[]): readonly MessagePart[] =>
   rows.flatMap(({ role, content }) => (role === "user" ? content.filter(({ type }) => type === "file") : []));
 
-/** Returns the messages that people sent last, which the agent may have missed because of a crash. */
+/** Returns the user messages at the end of the history. The agent may have missed them because of a crash. */
 export const findLastPrompt = (history: readonly Row[]): Prompt => {
-  const lastOtherIndex = history.findLastIndex(({ role }) => role !== "user");
-  const rows = history.slice(lastOtherIndex + 1);
-  return { text: rows.map(({ content }) => formatContent(content)).join("\n\n"), files: listFiles(rows) };
+  const rows = history.slice(findPromptIndex(history));
+  return { text: formatRows(rows), files: listFiles(rows) };
 };
+
+const findPromptIndex = (history: readonly Row[]): number => history.findLastIndex(({ role }) => role !== "user") + 1;
+
+const formatRows = (rows: readonly Row[]): string => rows.map(({ content }) => formatContent(content)).join("\n\n");
 
 export const CONTINUE =
   "The connection to you was lost while you were working. Look at the state of the files first, then continue where you left off.";
 
-/** Formats the history as text for a session that does not know it. Instructions are provided separately: see ./agent-home.ts. */
+/** Formats the history as text for a new session. Omits system rows, because agent-home.ts provides instructions. */
 export const formatHistory = (all: readonly Row[]): string => {
   const history = all.filter(({ role }) => role !== "system");
-  const lastOtherIndex = history.findLastIndex(({ role }) => role !== "user");
-  const earlier = history.slice(0, lastOtherIndex + 1);
-  const newText = history
-    .slice(lastOtherIndex + 1)
-    .map(({ content }) => formatContent(content))
-    .join("\n\n");
-  if (earlier.length === 0) return newText;
-  const lines = earlier.flatMap(({ role, content }) => {
-    const text = content.map((part) => formatPart(part)).filter((line) => line !== "");
-    return text.length === 0 ? [] : [`[${role}]\n${text.join("\n")}`];
+  const promptIndex = findPromptIndex(history);
+  const newText = formatRows(history.slice(promptIndex));
+  if (promptIndex === 0) return newText;
+  const messages = history.slice(0, promptIndex).flatMap(({ role, content }) => {
+    const lines = content.map((part) => formatPart(part)).filter((line) => line !== "");
+    return lines.length === 0 ? [] : [`[${role}]\n${lines.join("\n")}`];
   });
-  const past = lines.join("\n\n").slice(-MAX_HISTORY);
+  const past = messages.join("\n\n").slice(-MAX_HISTORY);
   return `This is the conversation so far. Do not repeat its work.\n\n<conversation>\n${past}\n</conversation>\n\n${newText === "" ? CONTINUE : newText}`;
 };
 
 const formatPart = (part: MessagePart): string => {
   switch (part.type) {
     case "tool-call":
-      return `(called ${part.tool_name ?? "a tool"} with ${truncateResult(JSON.stringify(part.args ?? {}))})`;
+      return `(called ${part.tool_name ?? "a tool"} with ${formatValue(part.args ?? {})})`;
     case "tool-result":
-      return `(result: ${truncateResult(JSON.stringify(part.result ?? null))})`;
+      return `(result: ${formatValue(part.result ?? null)})`;
     case "reasoning":
       return "";
     default:
@@ -82,17 +82,19 @@ const formatPart = (part: MessagePart): string => {
   }
 };
 
-const truncateResult = (text: string): string => (text.length > MAX_RESULT ? `${text.slice(0, MAX_RESULT)}...` : text);
+const formatValue = (value: unknown): string => {
+  const json = JSON.stringify(value);
+  return json.length > MAX_VALUE ? `${json.slice(0, MAX_VALUE)}...` : json;
+};
 
-/** Returns what a person wrote, including commented passages of diffs and the names of files. */
+/** Returns a message's text, including the passages of files that it quotes and the names of attached files. */
 export const formatContent = (content: readonly MessagePart[]): string =>
   content
     .flatMap(({ type, text, content: passage = "", file_name, name, start_line, end_line }): string[] => {
       if (type === "text" || type === "hook-context") return text ? [text] : [];
       if (type === "file-reference") {
-        return [
-          `${file_name ?? ""}:${start_line ?? ""}-${end_line ?? ""}\n\`\`\`\n${passage}\n\`\`\`${text ? `\n${text}` : ""}`,
-        ];
+        const location = `${file_name ?? ""}:${start_line ?? ""}-${end_line ?? ""}`;
+        return [`${location}\n\`\`\`\n${passage}\n\`\`\`${text ? `\n${text}` : ""}`];
       }
       return type === "file" ? [`(attached file: ${name ?? file_name ?? "unnamed"})`] : [];
     })

@@ -1,15 +1,14 @@
-// Chooses the mode and other options that a coding agent works with. Pure.
+// Chooses a coding agent's mode and other options for a turn. Pure.
 import type { AgentOption, ChosenOptions } from "#schema/chats/agent-option.ts";
 import { isModeOption } from "#src/acp/options.ts";
 
-/** The modes of a session, and its current one. */
 type SessionModes = { readonly available: readonly string[]; readonly current: string };
 
 const PLAN = "plan";
 
 /**
- * Returns the mode for a turn, or undefined when the agent offers none. A chat in plan mode uses the agent's `plan`. Any other chat uses
- * `preferred`, or else keeps the session's current mode; a session that is still in `plan` mode switches to `default`.
+ * Returns the mode for a turn, or undefined when the agent offers none. If the agent has neither `plan` for a planning chat nor the
+ * preferred mode, the session keeps its current mode, except that it leaves `plan`.
  */
 const chooseMode = (
   { available, current }: SessionModes,
@@ -28,7 +27,7 @@ type WantedOptions = {
   readonly preferred: string;
 };
 
-/** Returns the choice for a turn, or undefined to keep the agent's current one. */
+/** Returns the ID of the choice for a turn, or undefined to keep the agent's current one. */
 export const chooseOption = (
   option: AgentOption,
   { isPlanning, chosen, preferred }: WantedOptions,

@@ -5,10 +5,10 @@ import { AttachmentBudget, formatOmitted, type LoadAttachment } from "#src/llm/a
 import { isPicture, scaleToFit } from "#src/llm/pictures.ts";
 import { formatFile } from "#src/llm/prompt.ts";
 
-/** Maximum files of the conversation that a new session gets; the newest are kept. */
+/** Maximum files in a prompt. The newest are kept. */
 const MAX_FILES = 20;
-/** Maximum bytes of a document. Encoding it as text adds a third. */
-const MAX_DOCUMENT = 8 * 1024 * 1024;
+/** Maximum size of a document. Encoding it as text adds a third. */
+const MAX_DOCUMENT_BYTES = 8 * 1024 * 1024;
 
 export const toPromptBlocks = async (
   text: string,
@@ -18,6 +18,7 @@ export const toPromptBlocks = async (
 ): Promise<ContentBlock[]> => {
   const budget = new AttachmentBudget();
   const blocks: ContentBlock[] = [];
+  // The budget goes to the newest files first.
   for (const part of files.slice(-MAX_FILES).toReversed()) {
     blocks.unshift(...(await toFileBlocks(part, abilities, { loadAttachment, budget })));
   }
@@ -39,12 +40,12 @@ const toFileBlocks = async (
   }
   if (isPicture(media_type)) {
     if (!images) return [textBlock(`[The agent cannot display the attached image "${file.name}".]`)];
-    const shown = await scaleToFit(file_id, file);
-    if (!budget.take(shown.file)) return [textBlock(formatOmitted(name))];
-    const picture = { type: "image" as const, data: toBase64(shown.file.bytes), mimeType: shown.file.media_type };
-    return [picture, ...(shown.note ? [textBlock(`[${file.name}: ${shown.note}]`)] : [])];
+    const scaled = await scaleToFit(file_id, file);
+    if (!budget.take(scaled.file)) return [textBlock(formatOmitted(name))];
+    const picture = { type: "image" as const, data: toBase64(scaled.file.bytes), mimeType: scaled.file.media_type };
+    return [picture, ...(scaled.note ? [textBlock(`[${file.name}: ${scaled.note}]`)] : [])];
   }
-  if (!documents || bytes.byteLength > MAX_DOCUMENT) {
+  if (!documents || bytes.byteLength > MAX_DOCUMENT_BYTES) {
     return [textBlock(`[The agent cannot read the attached file "${file.name}".]`)];
   }
   if (!budget.take(file)) return [textBlock(formatOmitted(name))];

@@ -1,5 +1,6 @@
-// Tracks the questions of a coding agent during its turn. Each request becomes a separate question in the chat, whatever ID the agent uses,
-// and is answered once. An approval covers what the question showed; if it showed a file without its change, any one change of that file.
+// Tracks a coding agent's requests for permission during its turn. Each request becomes a separate question in the chat, even if the agent
+// reuses a call's ID. An approval covers exactly what the question showed. If the question named a file without showing the change, the
+// approval covers one change of that file.
 import { applyUpdate, type ChatTool, isDescribed } from "#src/acp/calls.ts";
 import type { ToolCallUpdate } from "#src/acp/connection.ts";
 import type { AgentQuestion } from "./events.ts";
@@ -7,20 +8,20 @@ import { ShellFolders } from "./shell-folders.ts";
 
 type Edit = { readonly old_text: string; readonly new_text: string };
 
-/** One approved change of a file. `edits` is empty when the question did not show the change. */
-type Grant = { readonly path: string } & ({ readonly content: string } | { readonly edits: readonly Edit[] });
+/** One approved change of a file. `edits` is empty if the question did not show the change. */
+type EditGrant = { readonly path: string } & ({ readonly content: string } | { readonly edits: readonly Edit[] });
 
 export class Questions {
-  /** Unanswered questions, keyed by the chat's call ID. */
-  readonly #open = new Map<string, { readonly asked: AgentQuestion; shown?: ChatTool }>();
-  /** Maps the agent's ID of a call to the chat's ID. */
+  /** Unanswered questions, by the chat's ID of their call. */
+  readonly #open = new Map<string, { readonly question: AgentQuestion; shown?: ChatTool }>();
+  /** The chat's ID of each call, by the agent's ID. */
   readonly #callIds = new Map<string, string>();
   readonly #usedIds = new Set<string>();
-  /** The agent's IDs of calls it has asked about in this session. */
-  readonly #asked = new Set<string>();
+  /** Calls that the agent has asked about in this session, by the agent's ID. */
+  readonly #askedCalls = new Set<string>();
   /** The last request for each call in this turn, by the agent's ID. */
-  readonly #requests = new Map<string, ToolCallUpdate>();
-  #grants: Grant[] = [];
+  readonly #lastRequests = new Map<string, ToolCallUpdate>();
+  #editGrants: EditGrant[] = [];
   /** Calls that a person has approved and the agent has not yet made through Slipway. */
   #calls: ChatTool[] = [];
   readonly shell: ShellFolders;
@@ -30,7 +31,7 @@ export class Questions {
     this.shell = new ShellFolders(folder);
   }
 
-  /** Reserves the IDs of calls that the chat had before this session. */
+  /** Marks the IDs of the chat's earlier calls as used. */
   reserve(ids: Iterable<string>): void {
     for (const id of ids) this.#usedIds.add(id);
   }
@@ -41,33 +42,32 @@ export class Questions {
   }
 
   /**
-   * Registers a request. A request becomes a new call if the agent already asked about the call, or if the call is over according to
-   * `isOver`: the agent may have used the same ID for other content. `former` is the ID of the call that it replaces.
+   * Registers a request and returns it with the chat's ID of its call. If the agent has already asked about the call, or the call has
+   * ended, the agent may have reused the ID for another call. The request then gets a new ID, and `replaced_id` is the previous one.
    */
   register(
-    requested: AgentQuestion,
-    isOver: (id: string) => boolean,
-  ): { readonly asked: AgentQuestion; readonly former: string | undefined } {
-    const { toolCallId } = requested.call;
-    const before = this.toChatCallId(toolCallId);
-    const last = this.#requests.get(toolCallId);
-    const isRepeated = this.#asked.has(toolCallId) || isOver(before);
-    const id = isRepeated ? this.#claim(toolCallId) : before;
-    // A request without a description repeats the previous one.
-    const described = last && !isDescribed(applyUpdate(undefined, requested.call)) ? last : requested.call;
-    this.#asked.add(toolCallId);
-    this.#requests.set(toolCallId, described);
-    const question: AgentQuestion = Object.assign({}, requested, {
-      call: Object.assign({}, described, { toolCallId: id }),
-    });
-    this.#open.set(id, { asked: question });
-    return { asked: question, former: isRepeated ? before : undefined };
+    request: AgentQuestion,
+    hasEnded: (call_id: string) => boolean,
+  ): { readonly question: AgentQuestion; readonly replaced_id: string | undefined } {
+    const { toolCallId } = request.call;
+    const previousId = this.toChatCallId(toolCallId);
+    const last = this.#lastRequests.get(toolCallId);
+    const isRepeated = this.#askedCalls.has(toolCallId) || hasEnded(previousId);
+    const id = isRepeated ? this.#claim(toolCallId) : previousId;
+    // A request without a description repeats the last one.
+    const described = last && !isDescribed(applyUpdate(undefined, request.call)) ? last : request.call;
+    this.#askedCalls.add(toolCallId);
+    this.#lastRequests.set(toolCallId, described);
+    const call = Object.assign({}, described, { toolCallId: id });
+    const question: AgentQuestion = Object.assign({}, request, { call });
+    this.#open.set(id, { question });
+    return { question, replaced_id: isRepeated ? previousId : undefined };
   }
 
-  /** Records what the question shows; an approval covers only that. */
+  /** Records what the question shows, because an approval covers only that. */
   show(id: string, tool: ChatTool): void {
-    const question = this.#open.get(id);
-    if (question) question.shown = tool;
+    const open = this.#open.get(id);
+    if (open) open.shown = tool;
   }
 
   isOpen(id: string): boolean {
@@ -75,57 +75,54 @@ export class Questions {
   }
 
   /** The IDs of calls that wait for an answer. */
-  get open(): readonly string[] {
+  get openIds(): readonly string[] {
     return [...this.#open.keys()];
   }
 
   /**
-   * Answers the question and records the file changes and calls that the approval covers. Returns false when no question has this call ID.
-   * `isByPerson`: a person saw the question. Approval by a rule does not cover calls of Slipway's tools, because it matched the agent's
-   * name for the tool.
+   * Answers the question and records what the approval covers. Returns false when no question has this call ID. Only a person's approval
+   * covers a call of Slipway's tools: a rule has matched the agent's name for the tool, not the tool's real name.
    */
   answer(id: string, isGranted: boolean, isByPerson = false): boolean {
-    const question = this.#open.get(id);
-    if (!question) return false;
-    const { asked, shown } = question;
+    const open = this.#open.get(id);
+    if (!open) return false;
+    const { question, shown } = open;
     this.#open.delete(id);
     if (!isGranted) this.shell.refuse(id);
     if (isGranted && shown && !asked.isWrite && !asked.own) {
       this.#grants.push(...toGrants(shown));
       if (isByPerson) this.#calls.push(shown);
     }
-    asked.answer(isGranted);
+    question.answer(isGranted);
     return true;
   }
 
-  /** Returns whether an approved change of this file is still outstanding. */
-  hasGrant(path: string): boolean {
-    return this.#grants.some((one) => one.path === path);
+  /** Returns whether the agent may still make an approved change of this file. */
+  hasEditGrant(path: string): boolean {
+    return this.#editGrants.some((grant) => grant.path === path);
   }
 
   /**
-   * Returns true once for each approved change, if the question showed exactly this content or did not show any. `current`: the file's
-   * content before the change.
+   * Uses up an approval for this change of a file, if there is one: its question showed exactly this content, or no content. `current` is
+   * the file's content before the change.
    */
-  useGrant(path: string, content: string, current: string | undefined): boolean {
-    const index = this.#grants.findIndex((one) => one.path === path && matchesShown(one, content, current));
-    if (index >= 0) this.#grants.splice(index, 1);
-    return index >= 0;
+  useEditGrant(path: string, content: string, current: string | undefined): boolean {
+    return takeFirst(this.#editGrants, (grant) => grant.path === path && coversContent(grant, content, current));
   }
 
-  /** Returns true once for each call that a person approved, if the question showed exactly this call. */
+  /** Uses up a person's approval for this call, if there is one: its question showed exactly this call. */
   useCallGrant(tool: ChatTool): boolean {
     const index = this.#calls.findIndex((one) => isSameCall(one, tool, this.shell.folder));
     if (index >= 0) this.#calls.splice(index, 1);
     return index >= 0;
   }
 
-  /** Clears all approvals: they are valid for one turn of the agent. */
+  /** Clears all approvals, because they are valid for one turn of the agent. */
   beginTurn(): void {
     this.cancel();
-    this.#requests.clear();
-    this.#grants = [];
-    this.#calls = [];
+    this.#lastRequests.clear();
+    this.#editGrants = [];
+    this.#callGrants = [];
   }
 
   /** Tells the agent that its questions will not be answered. */
@@ -146,30 +143,37 @@ export class Questions {
   }
 }
 
-const toGrants = ({ tool_name, args }: ChatTool): Grant[] => {
+/** Removes the first matching item. Returns whether there was one. */
+const takeFirst = <T>(items: T[], matches: (item: T) => boolean): boolean => {
+  const index = items.findIndex(matches);
+  if (index >= 0) items.splice(index, 1);
+  return index >= 0;
+};
+
+const toEditGrants = ({ tool_name, args }: ChatTool): EditGrant[] => {
   if (tool_name === "write_file") return [{ path: String(args.path), content: String(args.content) }];
   return tool_name === "edit_files" && Array.isArray(args.files) ? args.files : [];
 };
 
-const matchesShown = (grant: Grant, content: string, current: string | undefined): boolean => {
+const coversContent = (grant: EditGrant, content: string, current: string | undefined): boolean => {
   if ("content" in grant) return grant.content === content;
   return grant.edits.length === 0 || applyEdits(current, grant.edits) === content;
 };
 
 /**
- * Compares a call with the one shown. Agents put our tool's name in the title and its arguments at the top level or in a member. Commands
- * must match word for word.
+ * Returns whether a call of Slipway's tools is the one that the question showed. Agents show the tool's name in the title, and its
+ * arguments either directly or in the field `arguments`.
  */
 const isSameCall = (shown: ChatTool, { tool_name, args }: ChatTool, folder: string): boolean => {
   if (tool_name === "execute") return shown.tool_name === tool_name && isSameCommand(shown.args, args, folder);
   if (!shown.tool_name.startsWith("agent_")) return false;
-  const { title, ...rest } = shown.args;
+  const { title, ...shownArgs } = shown.args;
   const words = String(title).split(/[^A-Za-z0-9_-]+/);
-  const isNamed = words.some((word) => word === tool_name || word.endsWith(`__${tool_name}`));
-  return isNamed && (Bun.deepEquals(rest, args) || Bun.deepEquals(rest.arguments, args));
+  const hasName = words.some((word) => word === tool_name || word.endsWith(`__${tool_name}`));
+  return hasName && (Bun.deepEquals(shownArgs, args) || Bun.deepEquals(shownArgs.arguments, args));
 };
 
-/** The question shows the session's folder if the agent named none. */
+/** The commands must be equal, and run in the same folder. */
 const isSameCommand = (shown: ChatTool["args"], run: ChatTool["args"], folder: string): boolean =>
   shown.command === run.command && (shown.workdir ?? folder) === (run.workdir ?? folder);
 

@@ -1,6 +1,5 @@
-// What a turn reads and waits for before its coding agent gets a prompt: the history within its memory, whether the open session can go
-// on, and the prompt itself.
-
+// Prepares and sends a coding agent's prompt: reads the chat's history, decides whether the open session can continue, and writes the
+// prompt to the agent.
 import { finishesWithin } from "#base/retry.ts";
 import { LARGE_ANSWER_BYTES } from "#base/system/answer-memory.ts";
 import type { MessageRow } from "#db/chats/messages.ts";
@@ -24,32 +23,32 @@ import {
 import { toPromptBlocks } from "./prompt-blocks.ts";
 import type { AgentSession } from "./session.ts";
 
-/** A start that takes longer is explained to people. */
+/** After this delay, people see a notice that the agent is starting. */
 const START_NOTICE_DELAY_MS = 2_000;
-/** A workspace takes a prompt within this time, and a large one only then. */
+/** How long a workspace may take to accept a prompt. */
 const PROMPT_TIMEOUT_MS = 60_000;
 
 export type StartPlan = {
   readonly context: Awaited<ReturnType<typeof prepareContext>>;
-  /** Whether the stored session knows the history up to its last prompt. */
+  /** Whether the stored session has received the history up to its last prompt. */
   readonly isChatInSession: boolean;
-  /** The session that was open, even if it was ended now. */
-  readonly live: AgentSession | undefined;
+  /** The session that was open before. It may have been ended since, because this turn cannot continue it. */
+  readonly previous: AgentSession | undefined;
 };
 export type SessionStart = {
-  /** The instructions for a session without them. */
+  /** The instructions of an agent that cannot read them from files. */
   readonly introduction: string;
-  /** Whether the agent knows the history up to its last prompt. */
-  readonly isSame: boolean;
+  /** Whether the opened session has received the history up to its last prompt. */
+  readonly knowsHistory: boolean;
 };
 
 /**
- * Calls `use` with the history once its memory is available, which is held until `use` has resolved (rule CH-54). Returns undefined once
- * the turn is over. What waits for the agent stays outside: it would keep the memory from others.
+ * Calls `use` with the history. Waits until memory for the history is available, and holds the memory until `use` resolves (rule CH-54), so
+ * `use` must not wait for the agent. Returns undefined once the turn is over.
  */
 export const withHistory = async <T>(
   deps: AgentTurnDeps,
-  { chat_key, about: { owner_id } }: StartedAttempt,
+  { chat_key, chat: { owner_id } }: StartedAttempt,
   { hasFiles, signal }: { readonly hasFiles: boolean; readonly signal: AbortSignal },
   use: (history: readonly MessageRow[]) => Promise<T>,
 ): Promise<T | undefined> => {
@@ -63,62 +62,66 @@ export const withHistory = async <T>(
   return rows === "stale" ? undefined : await use(rows);
 };
 
-/** Returns what a session starts with, or the session whose agent still works. Ends one that this turn cannot continue. */
+/**
+ * Returns the open session if its agent is still working on the last prompt and needs no other one. Otherwise returns what a session starts
+ * with, after ending a session that this turn cannot continue.
+ */
 export const prepareStart = async (
   deps: AgentTurnDeps,
   chat_id: string,
-  begun: StartedAttempt,
+  attempt: StartedAttempt,
   history: readonly MessageRow[],
   profile: CodingAgent,
 ): Promise<{ readonly running: AgentSession } | StartPlan> => {
   const { sessions } = deps;
-  const { isChatInSession, hasNewMessages } = buildHandover(history, begun.coding_agent?.session ?? null);
-  const live = sessions.findSession(chat_id);
-  if (live?.isPrompting) {
+  const { isChatInSession, hasNewMessages } = buildHandover(history, attempt.coding_agent?.session ?? null);
+  const previous = sessions.findSession(chat_id);
+  if (previous?.isPrompting) {
     if (isChatInSession && !hasNewMessages) {
-      // The chat no longer waits for a person, so the questions in its history are declined.
-      for (const id of begun.awaits_client ? [] : live.questions.open) {
-        if (history.some(({ content }) => content.some((one) => one.tool_call_id === id))) {
-          live.questions.answer(id, false);
-        }
-      }
-      return { running: live };
+      if (!attempt.awaits_client) declineQuestions(previous, history);
+      return { running: previous };
     }
-    await live.cancel();
+    await previous.cancel();
   }
-  const context = await prepareContext(deps, begun, history, profile);
-  // Something that the agent reads only at startup has changed (instructions, skills, MCP servers, workspace), or its session has another
-  // history.
-  if (live && (!isChatInSession || live.given_key !== context.key)) sessions.end(chat_id);
-  return { context, isChatInSession, live };
+  const context = await prepareContext(deps, attempt, history, profile);
+  // The agent reads its context only at startup.
+  if (previous && (!isChatInSession || previous.context_key !== context.key)) sessions.end(chat_id);
+  return { context, isChatInSession, previous };
 };
 
-/** Sends the agent what is new to it, unless `signal` has ended the turn. */
+/** Declines the open questions in the history, because the chat no longer waits for a person to answer them. */
+const declineQuestions = ({ questions }: AgentSession, history: readonly MessageRow[]): void => {
+  const storedIds = new Set(history.flatMap(({ content }) => content.map(({ tool_call_id }) => tool_call_id)));
+  for (const id of questions.openIds) if (storedIds.has(id)) questions.answer(id, false);
+};
+
+/** Sends the agent the messages that it has not received yet, unless the turn has ended. */
 export const sendPrompt = async (
   { loadAttachment, clock, sessions }: AgentTurnDeps,
-  begun: StartedAttempt,
+  attempt: StartedAttempt,
   session: AgentSession,
   history: readonly MessageRow[],
-  { introduction, isSame }: SessionStart,
+  { introduction, knowsHistory }: SessionStart,
   { chat_id, signal }: { readonly chat_id: string; readonly signal: AbortSignal },
 ): Promise<void> => {
-  const { text, files } = isSame
-    ? buildPrompt(session, buildHandover(history, begun.coding_agent?.session ?? null), history)
+  const { text, files } = knowsHistory
+    ? buildPrompt(session, buildHandover(history, attempt.coding_agent?.session ?? null), history)
     : { text: prependInstructions(introduction, formatHistory(history)), files: listFiles(history) };
   const blocks = await toPromptBlocks(text, files, session.promptAbilities, loadAttachment);
   if (signal.aborted) return;
   const isWritten = await finishesWithin(clock, PROMPT_TIMEOUT_MS, session.prompt(blocks));
-  // A workspace that does not take a large prompt would keep memory from others.
+  // A large prompt that the workspace does not accept would hold memory that other turns need.
   if (!isWritten && JSON.stringify(blocks).length > LARGE_ANSWER_BYTES) sessions.end(chat_id);
 };
 
-/** Returns the prompt for a session that knows the chat. A prompt that the session replayed has already reached it. */
+/** Returns the prompt for a session that has received the earlier history. Without new messages, sends the last ones again if they were lost. */
 const buildPrompt = ({ replayed }: AgentSession, handover: Handover, history: readonly MessageRow[]): Prompt => {
   if (handover.newText !== "") return { text: handover.newText, files: handover.files };
   const last = findLastPrompt(history.filter((row) => !isHookRow(row)));
-  const hasIt =
+  // A loaded session replays the messages that it has received.
+  const hasReceived =
     replayed === undefined || last.text === "" || removeWhitespace(replayed).includes(removeWhitespace(last.text));
-  return hasIt ? { text: CONTINUE, files: [] } : last;
+  return hasReceived ? { text: CONTINUE, files: [] } : last;
 };
 
 const prependInstructions = (introduction: string, text: string): string =>
@@ -126,7 +129,7 @@ const prependInstructions = (introduction: string, text: string): string =>
 
 const removeWhitespace = (text: string): string => text.replaceAll(/\s+/g, "");
 
-/** Tells people why they have to wait: the first start in a workspace installs the agent. */
+/** Waits for the session, and shows a notice in the chat if that takes long. */
 export const withStartNotice = async (
   { clock, warnings }: AgentTurnDeps,
   chat_id: string,

@@ -1,6 +1,5 @@
-// A running coding agent of a chat: its program in the workspace, the connection, and its session. It outlives turns; each turn takes its
-// events one by one. File requests of the agent go to the workspace's daemon, subject to the chat's rules.
-
+// A chat's running coding agent: its program in the workspace, the connection to it, and its session. It outlives turns; each turn takes
+// its events one by one. The workspace's daemon carries out its requests for files and commands, if the chat's rules allow them.
 import type { Clock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
@@ -39,17 +38,15 @@ import type { AgentTools } from "./tools.ts";
 /** How long a canceled agent may take to end its turn. */
 const CANCEL_TIMEOUT_MS = 10_000;
 
-/**
- * How to open a session. `load`: the session to continue, if the agent can load sessions. `signal`: aborts when the turn that waits for
- * the session ends.
- */
 export type OpenSession = {
   readonly chat_id: string;
   readonly profile: CodingAgent;
-  readonly load: string | undefined;
+  /** The session to continue, if the agent can load sessions. */
+  readonly stored_session_id: string | undefined;
   readonly model_tokens: ModelTokens;
   readonly tools: AgentTools;
-  readonly given: HomeFiles & { readonly introduction: string; readonly key: string };
+  readonly context: HomeFiles & { readonly introduction: string; readonly key: string };
+  /** Aborts when the turn that waits for the session ends. */
   readonly signal: AbortSignal;
 };
 
@@ -59,8 +56,7 @@ type OpenedSession = {
   readonly replayed: string | undefined;
   readonly hasTools: boolean;
   readonly terminals: Terminals;
-  /** Where the agent runs. */
-  readonly directory: string;
+  readonly folder: string;
   readonly options: readonly SessionOption[];
 };
 
@@ -72,43 +68,43 @@ export class AgentSession {
   readonly session_id: string;
   readonly profile: CodingAgent;
   readonly tools: AgentTools;
-  /** Whether the agent got the address of these tools. */
+  /** Whether the agent can call these tools: it was given their MCP endpoint and supports MCP over HTTP. */
   readonly hasTools: boolean;
   readonly terminals: Terminals;
   /** Identifies what the agent started with: instructions, skills, MCP servers and workspace. */
-  readonly given_key: string;
-  /** People's messages as the agent replayed them when it loaded the session; undefined for a new session. */
+  readonly context_key: string;
+  /** The user messages that the agent replayed when it loaded the session; undefined for a new session. */
   readonly replayed: string | undefined;
   readonly events: AgentEvents;
-  /** Where the agent runs. */
+  /** The agent's working directory. */
   readonly folder: string;
   readonly questions: Questions;
-  /** Calls whose results are stored. Later updates about them are ignored. */
-  readonly done = new Set<string>();
+  /** IDs of calls that have a result in the history. Later updates about them are ignored. */
+  readonly finishedCalls = new Set<string>();
   /** The last stored step. The next step continues its open calls. */
-  step: AgentStep | undefined;
-  /** Calls without a result, as the chat displays them. */
-  readonly #shown = new Map<string, MessagePart>();
+  lastStep: AgentStep | undefined;
+  /** Calls in the history that have no result yet. */
+  readonly #openCalls = new Map<string, MessagePart>();
   #options: readonly SessionOption[];
   #prompt: Promise<void> | undefined;
   #isPrompting = false;
   #isGone = false;
-  /** Aborts the calls that run for the agent. */
-  #running = new AbortController();
+  /** Aborts the calls that Slipway runs for the agent. */
+  #serverCalls = new AbortController();
 
   private constructor(
     deps: { readonly clock: Clock; readonly agent: ToolAgent },
     stdio: ProgramStdio,
     events: AgentEvents,
-    { profile, tools, given }: OpenSession,
-    { connection, session_id, replayed, options, hasTools, terminals, directory }: OpenedSession,
+    { profile, tools, context }: OpenSession,
+    { connection, session_id, replayed, options, hasTools, terminals, folder }: OpenedSession,
   ) {
-    this.folder = directory;
-    this.questions = new Questions(directory);
+    this.folder = folder;
+    this.questions = new Questions(folder);
     this.tools = tools;
     this.hasTools = hasTools;
     this.terminals = terminals;
-    this.given_key = given.key;
+    this.context_key = context.key;
     this.#options = options;
     this.#clock = deps.clock;
     this.#agent = deps.agent;
@@ -129,17 +125,17 @@ export class AgentSession {
     request: OpenSession,
   ): Promise<AgentSession> {
     const { clock, agent } = deps;
-    const { chat_id, profile, load, model_tokens, tools, given, signal } = request;
+    const { chat_id, profile, stored_session_id, model_tokens, tools, context, signal } = request;
     const { command, arguments: args, variables, install_script, auth_method } = profile;
     const mcp_token = `${uuid()}${uuid()}`;
-    const { home_files, home_links } = given;
+    const { home_files, home_links } = context;
     const program = Object.assign(
       { id: uuid(), chat_id, command, arguments: args, variables, install_script, model_tokens, mcp_token },
       { home_files, home_links },
     );
     const answerMcp = (message: string): Promise<string> =>
       tools.answer(message, async (call, run) =>
-        session ? session.#runApproved(call, run) : { result: { error: TURN_OVER }, is_error: true },
+        session ? session.#runIfApproved(call, run) : toErrorAnswer(TURN_OVER),
       );
     const stdio = await ProgramStdio.start((call) => agent.call(call), clock, program, answerMcp, signal);
     const onAbort = (): void => stdio.end();
@@ -147,21 +143,25 @@ export class AgentSession {
     const events = new AgentEvents();
     let replayedChunks: string[] | undefined = [];
     let session: AgentSession | undefined;
-    const isOurs = (id: string): boolean => id === (session?.session_id ?? load);
-    const printed = new Set<string>();
-    // One event covers everything printed until the turn takes it.
+    const isThisSession = (id: string): boolean => id === (session?.session_id ?? stored_session_id);
+    const requireSession = (id: string): AgentSession => {
+      if (!session || !isThisSession(id)) throw new Error("The session is not open.");
+      return session;
+    };
+    // A terminal gets its next event only after the turn has handled the last one, which shows all output so far.
+    const reportedTerminals = new Set<string>();
     const terminals = new Terminals(
       deps,
       () => session?.folder,
       (terminal_id) => {
-        if (!session?.isPrompting || printed.has(terminal_id)) return;
-        printed.add(terminal_id);
-        events.push({ type: "printed", terminal_id, onHandled: () => printed.delete(terminal_id) });
+        if (!session?.isPrompting || reportedTerminals.has(terminal_id)) return;
+        reportedTerminals.add(terminal_id);
+        events.push({ type: "printed", terminal_id, onHandled: () => reportedTerminals.delete(terminal_id) });
       },
     );
     const requests: AgentRequests = {
       update: (id, update) => {
-        if (!isOurs(id)) return;
+        if (!isThisSession(id)) return;
         if (session) session.#onOptionsUpdate(update);
         if (replayedChunks === undefined) return events.push({ type: "update", update });
         if (update.sessionUpdate === "user_message_chunk" && update.content.type === "text")
@@ -170,35 +170,29 @@ export class AgentSession {
       permission: ({ sessionId, toolCall, options }) =>
         new Promise((resolve) => {
           const answer = (isGranted: boolean | undefined): void => resolve({ outcome: toOutcome(options, isGranted) });
-          // Too large for a person to review.
-          if (!session || !isOurs(sessionId) || !isShowableUpdate(toolCall)) return answer(undefined);
+          // A person could not review a call that is too large to show.
+          if (!session || !isThisSession(sessionId) || !isShowableUpdate(toolCall)) return answer(undefined);
           session.#pushQuestion({ call: toolCall, isWrite: false, answer });
         }),
-      createTerminal: async (request) => {
-        if (!session || !isOurs(request.sessionId)) throw new Error("The session is not open.");
-        return session.#createTerminal(request);
-      },
+      createTerminal: async (request) => requireSession(request.sessionId).#createTerminal(request),
       terminalOutput: async ({ terminalId }) => terminals.output(terminalId),
       terminalExit: ({ terminalId }) => terminals.exit(terminalId),
       killTerminal: ({ terminalId }) => terminals.kill(terminalId),
-      writeFile: async ({ sessionId, path, content }) => {
-        if (!session || !isOurs(sessionId)) throw new Error("The session is not open.");
-        await session.#writeFile(path, content);
-      },
+      writeFile: async ({ sessionId, path, content }) => requireSession(sessionId).#writeFile(path, content),
     };
     try {
       signal.throwIfAborted();
       const { directory, mcp_url } = await stdio.started;
       const mcp = mcp_url === undefined ? undefined : { url: mcp_url, token: mcp_token };
       const connection = await AcpConnection.open(stdio, clock, { version: VERSION, auth_method }, requests);
-      const opened = await openSession(connection, { cwd: directory, mcp }, load, () =>
+      const opened = await openSession(connection, { cwd: directory, mcp }, stored_session_id, () =>
         (replayedChunks ?? []).join(""),
       );
       replayedChunks = undefined;
       session = new AgentSession(deps, stdio, events, request, {
         connection,
         terminals,
-        directory,
+        folder: directory,
         hasTools: mcp !== undefined && connection.canReachMcp,
         ...opened,
       });
@@ -215,7 +209,7 @@ export class AgentSession {
     return this.#isGone;
   }
 
-  /** Whether the agent has a turn whose end has not been processed. */
+  /** Whether the agent is working on a prompt. Stays true until the chat's turn takes the event of its end. */
   get isPrompting(): boolean {
     return this.#isPrompting;
   }
@@ -232,10 +226,7 @@ export class AgentSession {
     return toAgentOptions(this.#options);
   }
 
-  /**
-   * Sets the mode for this turn and the options that people chose. If the agent refuses, it keeps its values: the chat's rules apply in
-   * every mode.
-   */
+  /** Sets the mode for this turn and the options that people chose. A rejected option is only logged: the chat's rules apply in every mode. */
   async applyOptions(isPlanning: boolean, chosen: ChosenOptions): Promise<void> {
     for (const { id } of this.#options) {
       // Setting an earlier option may have changed the others.
@@ -264,13 +255,13 @@ export class AgentSession {
     return this.#connection.promptAbilities;
   }
 
-  /** Begins a turn of the agent, whose end arrives as an event. Resolves when the workspace has the prompt, or the agent has ended. */
+  /** Starts a turn of the agent. Its end arrives as an event. Resolves when the workspace has the prompt, or the agent has ended. */
   prompt(blocks: ContentBlock[]): Promise<void> {
     const written = this.#stdio.waitUntilWritten();
     this.events.drain();
     this.#isPrompting = true;
     this.questions.beginTurn();
-    this.step = undefined;
+    this.lastStep = undefined;
     const prompt = this.#connection.prompt(this.session_id, blocks).then(
       ({ stopReason }) => this.events.push({ type: "ended", stop: stopReason }),
       async (error: unknown) => {
@@ -287,7 +278,7 @@ export class AgentSession {
     return written;
   }
 
-  /** Cancels the agent's turn. Resolves with the events up to its end. Kills an agent that does not end its turn. */
+  /** Cancels the agent's turn, and kills an agent that does not end its turn. Resolves with the remaining events. */
   async cancel(): Promise<readonly AgentEvent[]> {
     const prompt = this.#prompt;
     this.#isPrompting = false;
@@ -299,12 +290,12 @@ export class AgentSession {
     return this.events.drain();
   }
 
-  /** Reports to the workspace where finished calls may have changed files, so that the chat's diff includes them. */
-  reportTouched(parts: readonly MessagePart[]): void {
-    for (const part of parts) if (part.type === "tool-call") this.#shown.set(part.tool_call_id ?? "", part);
+  /** Tells the workspace where finished calls may have changed files, so that the chat's diff includes them. */
+  reportTouchedFiles(parts: readonly MessagePart[]): void {
+    for (const part of parts) if (part.type === "tool-call") this.#openCalls.set(part.tool_call_id ?? "", part);
     const finished = parts.flatMap(({ type, tool_call_id = "" }) => {
-      const shown = type === "tool-result" ? this.#shown.get(tool_call_id) : undefined;
-      return shown && this.#shown.delete(tool_call_id) ? [shown] : [];
+      const call = type === "tool-result" ? this.#openCalls.get(tool_call_id) : undefined;
+      return call && this.#openCalls.delete(tool_call_id) ? [call] : [];
     });
     const json = toTouchedFiles(finished);
     if (json.paths.length === 0 && json.commands.length === 0) return;
@@ -321,7 +312,7 @@ export class AgentSession {
     this.#connection.close();
   }
 
-  /** Returns the real paths of files that are outside the agent's folder or hidden in it, keyed by the given paths (rule CA-19). */
+  /** Maps each path that leads outside of the agent's folder, or to a hidden file in it, to its real path (rule CA-19). */
   resolveOutside(paths: readonly string[], signal?: AbortSignal): Promise<ReadonlyMap<string, string>> {
     return findFilesOutside(this.#agent, paths, signal);
   }
@@ -334,43 +325,40 @@ export class AgentSession {
     return bytes && new TextDecoder().decode(bytes);
   }
 
-  /** Runs a command that the agent asked its client to run. Resolves once it is running. */
+  /** Runs a command that the agent asked its client to run. Resolves with the terminal's ID once the command is running. */
   #createTerminal(request: CreateTerminalRequest): Promise<string> {
     return this.terminals.create(
       request,
-      async (own) => (await this.#requestApproval(own)) === true,
+      async (call) => (await this.#requestApproval(call)) === true,
       (tool_call_id, answer) => this.events.push({ type: "ran", tool_call_id, answer }),
     );
   }
 
-  /**
-   * Checks a call that Slipway runs against the chat's rules, asking a person where needed. Resolves to undefined once the turn is over.
-   */
-  #requestApproval(own: ServerCall): Promise<boolean | undefined> {
-    const { tool_call_id, tool_name, args } = own;
+  /** Asks for approval of a call that Slipway runs, by the chat's rules or a person. Resolves to undefined once the turn is over. */
+  #requestApproval(serverCall: ServerCall): Promise<boolean | undefined> {
+    const { tool_call_id, tool_name, args } = serverCall;
     const call = { toolCallId: tool_call_id, title: tool_name, kind: "other" as const, rawInput: args };
-    return new Promise((answer) => this.#pushQuestion({ call, isWrite: false, own, answer }));
+    return new Promise((answer) => this.#pushQuestion({ call, isWrite: false, serverCall, answer }));
   }
 
   #endCalls(): void {
     this.terminals.endAll();
-    this.#running.abort(INTERRUPTED_REASON);
-    this.#running = new AbortController();
+    this.#serverCalls.abort(INTERRUPTED_REASON);
+    this.#serverCalls = new AbortController();
   }
 
-  /** Runs the call after the chat's rules, and a person where required, have approved it. */
-  async #runApproved(own: ServerCall, run: (signal: AbortSignal) => Promise<ToolAnswer>): Promise<ToolAnswer> {
-    const { tool_call_id } = own;
-    const { signal } = this.#running;
-    const isGranted = await this.#requestApproval(own);
-    if (!isGranted) return { result: { error: isGranted === undefined ? TURN_OVER : CALL_REFUSED }, is_error: true };
-    const answer = await run(signal).catch((): ToolAnswer => ({ result: { error: TURN_OVER }, is_error: true }));
-    this.events.push({ type: "ran", tool_call_id, answer });
+  /** Runs the call if the chat's rules or a person approve it. */
+  async #runIfApproved(call: ServerCall, run: (signal: AbortSignal) => Promise<ToolAnswer>): Promise<ToolAnswer> {
+    const { signal } = this.#serverCalls;
+    const isGranted = await this.#requestApproval(call);
+    if (!isGranted) return toErrorAnswer(isGranted === undefined ? TURN_OVER : CALL_REFUSED);
+    const answer = await run(signal).catch(() => toErrorAnswer(TURN_OVER));
+    this.events.push({ type: "ran", tool_call_id: call.tool_call_id, answer });
     return answer;
   }
 
   #pushQuestion(question: AgentQuestion): void {
-    // Requests outside of a turn would never be read.
+    // Between turns, no one would answer the question.
     if (this.#isPrompting) this.events.push(Object.assign({ type: "asked" as const }, question));
     else question.answer(undefined);
   }
@@ -379,9 +367,9 @@ export class AgentSession {
     return (await this.resolveOutside([path])).get(path) ?? path;
   }
 
-  /** Writes a file for the agent. Requires approval like a tool call, because not every agent asks before it writes through its client. */
-  async #writeFile(given: string, content: string): Promise<void> {
-    const path = await this.#resolvePath(given);
+  /** Writes a file for the agent. Requires approval, because not every agent asks for permission before it sends this request. */
+  async #writeFile(requestedPath: string, content: string): Promise<void> {
+    const path = await this.#resolvePath(requestedPath);
     const toolCallId = `write-${uuid()}`;
     const isGranted = await new Promise<boolean | undefined>((answer) => {
       const diff = { type: "diff" as const, path, newText: content };
@@ -393,7 +381,7 @@ export class AgentSession {
     const reportWritten = (error?: string): void =>
       this.events.push({ type: "written", tool_call_id: toolCallId, error });
     try {
-      // The approval may take minutes, and a link may have replaced the file by then.
+      // While the approval was pending, a link may have replaced the file.
       if ((await this.#resolvePath(path)) !== path)
         throw new Error(`"${path}" now leads to a different file than the one that was approved.`);
       await this.#agent.call({ method: "POST", path: url, body: new TextEncoder().encode(content), patient: true });
@@ -405,6 +393,7 @@ export class AgentSession {
   }
 }
 
+/** Maximum paths and commands in one report to the workspace. */
 const MAX_PATHS = 100;
 const MAX_COMMANDS = 20;
 
@@ -424,17 +413,20 @@ const toTouchedFiles = (calls: readonly MessagePart[]): TouchedFiles => ({
 const TURN_OVER = "The agent's turn is over, so the call did not run.";
 const CALL_REFUSED = "The chat's rules or its owner did not allow this call.";
 
+const toErrorAnswer = (error: string): ToolAnswer => ({ result: { error }, is_error: true });
+
 type SessionTarget = { readonly cwd: string; readonly mcp: McpEndpoint | undefined };
 
+/** Loads the stored session, or opens a new one. `readReplayed` returns the messages that the agent has replayed by then. */
 const openSession = async (
   connection: AcpConnection,
   { cwd, mcp }: SessionTarget,
-  load: string | undefined,
+  stored_session_id: string | undefined,
   readReplayed: () => string,
 ) => {
-  if (load !== undefined && connection.canLoad) {
+  if (stored_session_id !== undefined && connection.canLoad) {
     try {
-      const loaded = await connection.loadSession(load, cwd, mcp);
+      const loaded = await connection.loadSession(stored_session_id, cwd, mcp);
       return { ...loaded, replayed: readReplayed() };
     } catch {
       // The agent may have lost its session. The chat has the complete history, so a new session replaces it.
@@ -443,6 +435,7 @@ const openSession = async (
   return { ...(await connection.newSession(cwd, mcp)), replayed: undefined };
 };
 
+/** Answers a request for permission with one of the options that the agent offers. */
 const toOutcome = (options: readonly PermissionOption[], isGranted: boolean | undefined) => {
   const wanted = isGranted ? ["allow_once", "allow_always"] : ["reject_once", "reject_always"];
   const option = wanted.map((kind) => options.find((one) => one.kind === kind)).find((one) => one !== undefined);
@@ -452,7 +445,7 @@ const toOutcome = (options: readonly PermissionOption[], isGranted: boolean | un
 
 const MAX_REASON_LENGTH = 1_000;
 
-/** Returns the agent's own error message, which the protocol carries as data. */
+/** Formats an error of the connection. The agent's own message is in the error's `data`. */
 const formatError = (error: unknown): string => {
   const { message = String(error), data } = error as { message?: string; data?: unknown };
   const detail = typeof data === "string" ? data : findDetail(data);

@@ -1,5 +1,5 @@
-// The running coding agents, one per chat. They outlive turns, so that a question can be answered later and the next message starts without
-// delay. An idle agent is stopped; its session is loaded again on demand.
+// The running coding agents, one per chat. They outlive turns, so that an agent can wait for the answer to its question, and the next
+// message needs no new start. An idle agent is stopped; the next turn loads its session again.
 import type { Clock, Timer } from "#base/clock.ts";
 import type { IsLeaving } from "#db/own-rows.ts";
 import type { ToolAgent } from "#src/tools/tool.ts";
@@ -8,7 +8,12 @@ import { AgentSession, type OpenSession } from "./session.ts";
 /** An idle agent is stopped after this time, because it uses several hundred megabytes of memory. */
 const IDLE_TIMEOUT_MS = 15 * 60_000;
 
-type Entry = { readonly part: number; readonly opened: Promise<AgentSession>; session?: AgentSession; idle?: Timer };
+type Entry = {
+  readonly part: number;
+  readonly opened: Promise<AgentSession>;
+  session?: AgentSession;
+  idleTimer?: Timer;
+};
 
 export class AgentSessions {
   readonly #clock: Clock;
@@ -29,7 +34,7 @@ export class AgentSessions {
     return [...this.#entries.keys()];
   }
 
-  /** Opens a session, or waits for the one being opened. Rejects with a readable message. */
+  /** Opens a session, or returns the one that is open or being opened. Rejects with a readable message. */
   async open(part: number, agent: ToolAgent, requested: OpenSession): Promise<AgentSession> {
     const { chat_id } = requested;
     const existing = this.#entries.get(chat_id);
@@ -38,6 +43,7 @@ export class AgentSessions {
     this.#entries.set(chat_id, entry);
     try {
       entry.session = await entry.opened;
+      // `end` was called while the session was being opened.
       if (this.#entries.get(chat_id) !== entry) entry.session.end();
       return entry.session;
     } catch (error) {
@@ -46,23 +52,23 @@ export class AgentSessions {
     }
   }
 
-  /** Marks the session as used by a turn, so that it does not time out. */
+  /** Keeps the session open while a turn uses it. */
   markUsed(chat_id: string): void {
-    this.#entries.get(chat_id)?.idle?.cancel();
+    this.#entries.get(chat_id)?.idleTimer?.cancel();
   }
 
-  /** Marks the session as idle. It ends after the idle timeout. */
+  /** Ends the session after the idle timeout, unless a turn uses it again. */
   markIdle(chat_id: string): void {
     const entry = this.#entries.get(chat_id);
     if (!entry) return;
-    entry.idle?.cancel();
-    entry.idle = this.#clock.after(IDLE_TIMEOUT_MS, () => this.end(chat_id));
+    entry.idleTimer?.cancel();
+    entry.idleTimer = this.#clock.after(IDLE_TIMEOUT_MS, () => this.end(chat_id));
   }
 
   end(chat_id: string): void {
     const entry = this.#entries.get(chat_id);
     this.#entries.delete(chat_id);
-    entry?.idle?.cancel();
+    entry?.idleTimer?.cancel();
     entry?.session?.end();
   }
 

@@ -1,5 +1,5 @@
-// One step of a coding agent's turn: its text and calls since the last commit, as messages of the chat and as message parts
-// for the people who watch the chat live.
+// One step of a coding agent's turn: its text and calls since the last commit. Becomes messages of the chat, and is published live to the
+// chat's followers.
 import { toRfc3339 } from "#base/clock.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import {
@@ -23,19 +23,22 @@ import type { AnsweredCall } from "../hooks/turn-hooks.ts";
 import type { NewMessage, PendingCall, Usage } from "../machine/decision.ts";
 import { toolMessage } from "../machine/draft.ts";
 import { Collector, EVENT_CHARACTERS, MAX_MESSAGE_CHARACTERS } from "../turn/collector.ts";
+import { toAssistantMessage } from "../turn/ending.ts";
 
 type StepCall = {
   call: AgentToolCall;
-  /** The part in the message; undefined when the call is already in the history, or too little is known about it. */
+  /** The call's part in the message; undefined if an earlier message has it, or until the call is described. */
   part: MessagePart | undefined;
+  /** Whether a message in the history already has the call. */
   readonly isStored: boolean;
+  /** The tool's name in the history, if the call is stored. */
   readonly tool_name: string | undefined;
-  /** The tool that Slipway runs for the agent. */
-  own: ChatTool | undefined;
+  /** The call as Slipway runs it, if it is one of Slipway's tools. */
+  readonly serverCall: ChatTool | undefined;
   answer: ToolAnswer | undefined;
   /** Why the call was refused. */
   refusal: string | undefined;
-  /** The output that was already sent to the people who watch the chat. */
+  /** The output that followers already have. */
   pushedOutput: string;
   ended_at: number | undefined;
 };
@@ -46,10 +49,10 @@ type Push = (part: MessagePart, role: "assistant" | "tool") => void;
 const MAX_STEP_CHARACTERS = MAX_MESSAGE_CHARACTERS / 2;
 
 /**
- * What to do with unfinished calls when the step is stored: keep the call that a person is asked about, answer all with an error, or carry
+ * What to do with unfinished calls when the step is stored: store the call that a person is asked about, answer all with an error, or carry
  * them into the next step.
  */
-type UnfinishedCalls = { readonly asked: string } | { readonly error: string } | "carried";
+export type UnfinishedCalls = { readonly asked: string } | { readonly error: string } | "carried";
 
 export class AgentStep {
   readonly #mask: SecretMask;
@@ -58,13 +61,14 @@ export class AgentStep {
   readonly #getShell: () => AgentShell | undefined;
   readonly #collector = new Collector();
   readonly #calls = new Map<string, StepCall>();
-  readonly #asked = new Set<string>();
+  /** IDs of the calls that a person is asked about. */
+  readonly #askedIds = new Set<string>();
   /** Number of calls without a result. */
-  #open = 0;
-  /** The text or reasoning in progress. The beginning of a possible secret is held back. */
+  #openCalls = 0;
+  /** The text or reasoning in progress. The stream holds back what may be the beginning of a secret. */
   #openText: { readonly type: "text" | "reasoning"; readonly stream: MaskedStream } | undefined;
   #usage: Usage | null = null;
-  /** Characters of the text so far, and of each call. */
+  /** Characters of the text, of all calls, and of each call by its ID. */
   #textSize = 0;
   #callsSize = 0;
   readonly #callSizes = new Map<string, number>();
@@ -83,36 +87,34 @@ export class AgentStep {
     this.#push = push;
   }
 
-  /** Adds a call of an earlier step that still needs a result; `refusal` is the reason for the refusal. */
-  adopt({ tool_call_id, tool_name, args }: PendingCall, now: number, refusal?: string): void {
+  /** Adds a call of the history that still needs a result. With `refusal`, which says why the call was refused, this is its result. */
+  addStoredCall({ tool_call_id, tool_name, args }: PendingCall, now: number, refusal?: string): void {
     const call = applyUpdate(undefined, { toolCallId: tool_call_id, rawInput: args });
-    const noResult = { own: undefined, answer: undefined, refusal, pushedOutput: "", ended_at: undefined };
-    const stepCall = { call, part: undefined, isStored: true, tool_name, ...noResult };
+    const stepCall = Object.assign(toNewCall(call), { isStored: true, tool_name, refusal });
     this.#calls.set(tool_call_id, stepCall);
-    this.#open += 1;
+    this.#openCalls += 1;
     if (refusal !== undefined) this.#end(stepCall, now);
   }
 
-  /** Takes over the calls that were open when the previous step was stored, and are in none of its messages. */
-  carry(before: AgentStep, now: number): void {
-    for (const { call, ended_at, isStored } of before.#calls.values()) {
-      const isCarried = ended_at === undefined && !isStored && !before.#asked.has(call.id);
-      if (isCarried) this.#update({ toolCallId: call.id }, now, call);
+  /** Takes over the calls that were carried when the previous step was stored. */
+  takeCarriedCalls(previous: AgentStep, now: number): void {
+    for (const { call, isStored } of previous.#calls.values()) {
+      if (previous.isUnfinished(call.id) && !isStored) this.#update({ toolCallId: call.id }, now, call);
     }
   }
 
-  /** Returns whether the call was running when the step was stored. */
-  isRunning(id: string): boolean {
+  /** Returns whether the call was still running, rather than waiting for a person, when the step was stored. */
+  isUnfinished(id: string): boolean {
     const stepCall = this.#calls.get(id);
-    return stepCall !== undefined && stepCall.ended_at === undefined && !this.#asked.has(id);
+    return stepCall !== undefined && stepCall.ended_at === undefined && !this.#askedIds.has(id);
   }
 
-  /** Applies an update of the agent. `toChatCallId` returns the chat's ID for the agent's call. */
+  /** Applies an update of the agent, unless it is about a finished call. `toChatCallId` returns the chat's ID for the agent's call. */
   applyUpdate(
     update: SessionUpdate,
     now: number,
     toChatCallId: (agent_id: string) => string,
-    done: ReadonlySet<string>,
+    finishedCalls: ReadonlySet<string>,
   ): void {
     switch (update.sessionUpdate) {
       case "agent_message_chunk":
@@ -126,15 +128,16 @@ export class AgentStep {
       case "tool_call":
       case "tool_call_update": {
         const toolCallId = toChatCallId(update.toolCallId);
-        if (!done.has(toolCallId)) this.#update(Object.assign({}, update, { toolCallId }), now);
+        if (!finishedCalls.has(toolCallId)) this.#update(Object.assign({}, update, { toolCallId }), now);
         return;
       }
       case "plan": {
-        const text = update.entries.map(({ content, status }) => `- [${MARKS[status] ?? " "}] ${content}`).join("\n");
-        this.#textSize += text.length + EVENT_CHARACTERS;
+        const lines = update.entries.map(({ content, status }) => `- [${PLAN_MARKS[status] ?? " "}] ${content}`);
+        const plan = lines.join("\n");
+        this.#textSize += plan.length + EVENT_CHARACTERS;
         if (this.isTooLarge) return;
         this.#endText(now);
-        const delta = `Plan:\n${this.#mask.text(text)}\n`;
+        const delta = `Plan:\n${this.#mask.text(plan)}\n`;
         this.#pushParts(this.#collector.add({ type: "reasoning", delta, ends: true }, now));
         return;
       }
@@ -142,14 +145,14 @@ export class AgentStep {
         this.#usage = { context_limit: update.size, input_tokens: update.used };
         return;
       default:
-        // Commands, titles and modes are internal to the agent.
+        // People do not see the agent's commands, titles and modes in the chat's history.
         return;
     }
   }
 
-  /** Adds a call that the agent requests to the step, and returns it as the chat displays it. */
-  addCall(update: ToolCallUpdate, now: number, own?: ChatTool): AgentToolCall {
-    return this.#update(update, now, undefined, { own }).call;
+  /** Adds a call that needs permission. The chat shows it even if the agent has not described it. */
+  addCall(update: ToolCallUpdate, now: number, serverCall?: ChatTool): void {
+    this.#update(update, now, undefined, { serverCall });
   }
 
   /** Returns the resulting call without adding it to the step. */
@@ -157,7 +160,7 @@ export class AgentStep {
     return applyUpdate(this.#calls.get(update.toolCallId)?.call, update);
   }
 
-  /** Refuses the call. The reason is its result, whatever the agent reports later. */
+  /** Refuses the call. The reason becomes its result, and the agent's later updates are ignored. */
   refuse(id: string, why: string, now: number): void {
     const stepCall = this.#calls.get(id);
     if (!stepCall || stepCall.ended_at !== undefined) return;
@@ -165,7 +168,7 @@ export class AgentStep {
     this.#end(stepCall, now);
   }
 
-  /** Records the end of a write through the client. A write that needed no permission is not shown in the chat. */
+  /** Records the end of a write that Slipway made for the agent. The chat does not show a write that needed no permission. */
   endWrite(id: string, error: string | undefined, now: number): void {
     if (!this.#calls.has(id)) return;
     const output =
@@ -174,11 +177,8 @@ export class AgentStep {
     this.#update({ toolCallId: id, kind: "edit", status, content: output }, now);
   }
 
-  /**
-   * Records the answer of a call that Slipway ran. A call that needed no permission is not in the step: the chat shows the agent's tool call
-   * instead.
-   */
-  ran(id: string, answer: ToolAnswer, now: number): void {
+  /** Records the answer of a call that Slipway ran. Ignores a call that needed no permission: the chat shows the agent's own call instead. */
+  recordAnswer(id: string, answer: ToolAnswer, now: number): void {
     const stepCall = this.#calls.get(id);
     if (!stepCall || stepCall.ended_at !== undefined) return;
     stepCall.answer = answer;
@@ -196,16 +196,16 @@ export class AgentStep {
 
   /** Whether the step has calls and all of them have ended, so that it can be stored. */
   get isComplete(): boolean {
-    return this.#calls.size > 0 && this.#open === 0;
+    return this.#calls.size > 0 && this.#openCalls === 0;
   }
 
-  /** Whether the agent has written more than a step may contain. The excess is dropped. */
+  /** Whether the agent has written more than a step may contain. Further output is dropped. */
   get isTooLarge(): boolean {
     return this.#textSize + this.#callsSize > MAX_STEP_CHARACTERS;
   }
 
   get openCalls(): number {
-    return this.#open;
+    return this.#openCalls;
   }
 
   /** Returns whether the call has a result. */
@@ -214,81 +214,62 @@ export class AgentStep {
   }
 
   /** IDs of the calls that have results. */
-  get ended(): readonly string[] {
+  get endedCallIds(): readonly string[] {
     return [...this.#calls.values()].flatMap(({ call, ended_at }) => (ended_at === undefined ? [] : [call.id]));
   }
 
-  /** The finished calls, as lifecycle hooks receive them. */
+  /** The calls that ran, as lifecycle hooks receive them. */
   get answered(): readonly AnsweredCall[] {
-    return [...this.#calls.values()].flatMap((stepCall) =>
-      stepCall.ended_at === undefined || stepCall.refusal !== undefined
-        ? []
-        : [
-            {
-              call: { tool_call_id: stepCall.call.id, tool_name: toToolName(stepCall) },
-              ...this.#toCallResult(stepCall),
-            },
-          ],
-    );
+    return [...this.#calls.values()]
+      .filter(({ ended_at, refusal }) => ended_at !== undefined && refusal === undefined)
+      .map((stepCall) => ({ call: toCallRef(stepCall), ...this.#toCallResult(stepCall) }));
   }
 
-  /** Returns the step as messages: first the text, then the results. */
-  messages(now: number, open: UnfinishedCalls): NewMessage[] {
-    if (open !== "carried" && "asked" in open) this.#asked.add(open.asked);
+  /** Returns the step as messages: the text with its calls, then the results. */
+  toMessages(now: number, unfinished: UnfinishedCalls): NewMessage[] {
+    if (unfinished !== "carried" && "asked" in unfinished) this.#askedIds.add(unfinished.asked);
+    const error = unfinished !== "carried" && "error" in unfinished ? unfinished.error : undefined;
     this.#endText(now);
     const calls = [...this.#calls.values()];
-    const error = open !== "carried" && "error" in open ? open.error : undefined;
     if (error !== undefined) for (const stepCall of calls) this.#show(stepCall, now);
-    const isKept = ({ call, ended_at }: StepCall): boolean =>
-      ended_at !== undefined || error !== undefined || this.#asked.has(call.id);
-    const unfinished = new Set(calls.flatMap((stepCall) => (isKept(stepCall) ? [] : [stepCall.call.id])));
+    const carriedIds = new Set(
+      error === undefined ? [...this.#calls.keys()].filter((id) => this.isUnfinished(id)) : [],
+    );
     const content = this.#collector
       .content(now)
-      .filter(({ type, tool_call_id = "" }) => type !== "tool-call" || !unfinished.has(tool_call_id));
-    return [
-      ...(content.length === 0 ? [] : [toAssistantMessage(content, this.#usage)]),
-      ...calls.flatMap((stepCall) => {
-        if (stepCall.ended_at !== undefined) return [this.#message(stepCall, stepCall.ended_at)];
-        if (error === undefined) return [];
-        return [
-          toolMessage({ ...toCallRef(stepCall), result: this.#toPartialResult(stepCall, error), is_error: true, now }),
-        ];
-      }),
-    ];
+      .filter(({ type, tool_call_id = "" }) => type !== "tool-call" || !carriedIds.has(tool_call_id));
+    const results = calls.flatMap((stepCall) => {
+      const { ended_at } = stepCall;
+      const ref = toCallRef(stepCall);
+      if (ended_at !== undefined) return [toolMessage({ ...ref, ...this.#toCallResult(stepCall), now: ended_at })];
+      if (error === undefined) return [];
+      return [toolMessage({ ...ref, result: this.#toPartialResult(stepCall, error), is_error: true, now })];
+    });
+    return [...(content.length === 0 ? [] : [toAssistantMessage(content, this.#usage, null)]), ...results];
   }
 
+  /** Adds or updates a call. `carried`: the call's state in the previous step. `requested`: the agent asks for permission for the call. */
   #update(
     update: ToolCallUpdate,
     now: number,
-    from?: AgentToolCall,
-    requested?: { readonly own: ChatTool | undefined },
-  ): StepCall {
+    carried?: AgentToolCall,
+    requested?: { readonly serverCall: ChatTool | undefined },
+  ): void {
     const id = update.toolCallId;
-    const before = this.#calls.get(id);
-    const call = this.#measure(applyUpdate(before?.call ?? from, update));
-    const stepCall: StepCall = before ?? {
-      call,
-      part: undefined,
-      isStored: false,
-      tool_name: undefined,
-      own: requested?.own,
-      answer: undefined,
-      refusal: undefined,
-      pushedOutput: "",
-      ended_at: undefined,
-    };
+    const known = this.#calls.get(id);
+    const call = this.#limitSize(applyUpdate(known?.call ?? carried, update));
+    const stepCall = known ?? toNewCall(call, requested?.serverCall);
     stepCall.call = call;
-    if (!before) this.#open += 1;
+    if (!known) this.#openCalls += 1;
     this.#calls.set(id, stepCall);
-    if (stepCall.ended_at !== undefined) return stepCall;
+    if (stepCall.ended_at !== undefined) return;
     if (requested || isDescribed(call)) this.#show(stepCall, now);
     this.#showOutput(stepCall);
     if (isOver(call)) this.#end(stepCall, now);
-    return stepCall;
   }
 
-  /** Returns the call, or one without content if the step is too large with it. */
-  #measure(call: AgentToolCall): AgentToolCall {
+  /** Counts the call's characters. Returns the call without its content if the step is too large with it. */
+  #limitSize(call: AgentToolCall): AgentToolCall {
     const size = measureCall(call);
     this.#callsSize += size - (this.#callSizes.get(call.id) ?? 0);
     this.#callSizes.set(call.id, size);
@@ -311,35 +292,31 @@ export class AgentStep {
     this.#pushParts(shown);
   }
 
+  /** Sends the call's new output to followers. Output that does not continue the earlier one replaces it. */
   #showOutput(stepCall: StepCall): void {
-    const ids = { tool_call_id: stepCall.call.id, tool_name: toToolName(stepCall) };
+    const ref = toCallRef(stepCall);
     const output = this.#getOutput(stepCall.call, true);
     if (output === stepCall.pushedOutput || isOver(stepCall.call)) return;
-    const isMore = output.startsWith(stepCall.pushedOutput);
-    if (!isMore) this.#push({ type: "tool-result", ...ids, result_reset: true }, "tool");
-    const result_delta = isMore ? output.slice(stepCall.pushedOutput.length) : output;
+    const isContinued = output.startsWith(stepCall.pushedOutput);
+    if (!isContinued) this.#push({ type: "tool-result", ...ref, result_reset: true }, "tool");
+    const result_delta = isContinued ? output.slice(stepCall.pushedOutput.length) : output;
     stepCall.pushedOutput = output;
-    this.#push({ type: "tool-result", ...ids, result_delta }, "tool");
+    this.#push({ type: "tool-result", ...ref, result_delta }, "tool");
   }
 
   #end(stepCall: StepCall, now: number): void {
     this.#show(stepCall, now);
     stepCall.ended_at = now;
-    this.#open -= 1;
+    this.#openCalls -= 1;
     const { result, is_error } = this.#toCallResult(stepCall);
     const part = { type: "tool-result" as const, ...toCallRef(stepCall), result, is_error, created_at: toRfc3339(now) };
     this.#push(part, "tool");
   }
 
-  #message(stepCall: StepCall, now: number): NewMessage {
-    return toolMessage({ ...toCallRef(stepCall), ...this.#toCallResult(stepCall), now });
-  }
-
   #toCallResult(stepCall: StepCall): { readonly result: unknown; readonly is_error: boolean } {
     if (stepCall.refusal !== undefined) return { result: { error: stepCall.refusal }, is_error: true };
     if (stepCall.answer !== undefined) return { ...stepCall.answer, result: this.#mask.result(stepCall.answer.result) };
-    const { result, is_error } = toResult(stepCall.call, this.#getOutput(stepCall.call));
-    return { result, is_error };
+    return toResult(stepCall.call, this.#getOutput(stepCall.call));
   }
 
   #toPartialResult(stepCall: StepCall, error: string): Record<string, unknown> {
@@ -347,7 +324,7 @@ export class AgentStep {
     return output === "" ? { error } : { output, error };
   }
 
-  /** `isOpen`: more output may follow, so trailing text that could be the start of a secret is left out. */
+  /** Returns the masked output. With `isOpen`, more output may follow, so an end that may be the beginning of a secret is left out. */
   #getOutput(call: AgentToolCall, isOpen = false): string {
     const output = readOutput(call, this.#readTerminal);
     const masked = isOpen ? this.#mask.maskPartial(output) : this.#mask.text(output);
@@ -382,17 +359,21 @@ export class AgentStep {
   }
 }
 
-const MARKS: Readonly<Record<string, string>> = { completed: "x", in_progress: "~" };
+/** The checkbox of a plan's entry, by status. */
+const PLAN_MARKS: Readonly<Record<string, string>> = { completed: "x", in_progress: "~" };
+
+const toNewCall = (call: AgentToolCall, serverCall?: ChatTool): StepCall => ({
+  call,
+  part: undefined,
+  isStored: false,
+  tool_name: undefined,
+  serverCall,
+  answer: undefined,
+  refusal: undefined,
+  pushedOutput: "",
+  ended_at: undefined,
+});
 
 const toToolName = ({ part, tool_name, call }: StepCall): string =>
   tool_name ?? part?.tool_name ?? toChatTool(call).tool_name;
 const toCallRef = (stepCall: StepCall) => ({ tool_call_id: stepCall.call.id, tool_name: toToolName(stepCall) });
-
-const toAssistantMessage = (content: readonly MessagePart[], usage: Usage | null): NewMessage => ({
-  role: "assistant",
-  visibility: "both",
-  content,
-  created_by: null,
-  model_config_id: null,
-  usage,
-});

@@ -1,6 +1,5 @@
-// The MCP endpoint of a coding agent: offers those tools of the organization's and the workspace's MCP servers that the chat may call.
-// Slipway runs the calls itself, so rules, approvals and hooks apply first, and no server secret reaches the workspace.
-
+// Answers a coding agent's MCP requests: offers the tools of the organization's and the workspace's MCP servers that the chat may call.
+// Slipway runs the calls itself, so that rules, approvals and hooks apply first, and no server's secret reaches the workspace.
 import { uuid } from "#base/ids.ts";
 import { findCostProblem } from "#base/json/cost.ts";
 import { parseJson } from "#base/json/read.ts";
@@ -22,10 +21,10 @@ type Deps = Pick<
   TurnDeps,
   "store" | "clock" | "agentHttp" | "toolServices" | "skills" | "memory" | "subagents" | "mcp"
 >;
-type Attempt = Pick<StartedAttempt, "about" | "chat_key" | "mcp_server_ids" | "context_limit">;
+type Attempt = Pick<StartedAttempt, "chat" | "chat_key" | "mcp_server_ids" | "context_limit">;
 
-/** Runs a call after the chat's rules, and a person where required, have approved it. */
-type RunApproved = (call: ServerCall, run: (signal: AbortSignal) => Promise<ToolAnswer>) => Promise<ToolAnswer>;
+/** Runs a call if the chat's rules or a person approve it. */
+type RunIfApproved = (call: ServerCall, run: (signal: AbortSignal) => Promise<ToolAnswer>) => Promise<ToolAnswer>;
 
 export class AgentTools {
   readonly #deps: Deps;
@@ -39,17 +38,17 @@ export class AgentTools {
     this.#attempt = attempt;
   }
 
-  /** Sets the state of the chat that later calls use. */
+  /** Sets the attempt whose settings later calls use. */
   begin(attempt: Attempt): void {
     this.#attempt = attempt;
   }
 
-  /** Answers the agent's MCP client. */
-  async answer(message: string, runOwn: RunApproved): Promise<string> {
+  /** Answers a JSON-RPC message of the agent's MCP client. */
+  async answer(message: string, runIfApproved: RunIfApproved): Promise<string> {
     const tools = {
       list: async () => [...(await this.#loadOffer()).values()].map(({ definition }) => definition),
       call: async (name: string, args: unknown) => {
-        const { result, is_error } = await this.#runTool(name, args, runOwn);
+        const { result, is_error } = await this.#runTool(name, args, runIfApproved);
         return { text: toText(result), is_error };
       },
     };
@@ -69,23 +68,23 @@ export class AgentTools {
   }
 
   async #loadOffer(signal = new AbortController().signal): Promise<McpOffer> {
-    const { about, mcp_server_ids } = this.#attempt;
-    const scope = { ...about, chat_id: this.#chat_id, mcp_server_ids };
-    this.#offer = await this.#deps.mcp.offer(scope, toToolScope(this.#chat_id, about), signal);
+    const { chat, mcp_server_ids } = this.#attempt;
+    const scope = { ...chat, chat_id: this.#chat_id, mcp_server_ids };
+    this.#offer = await this.#deps.mcp.loadOffer(scope, toToolScope(this.#chat_id, chat), signal);
     return this.#offer;
   }
 
-  async #runTool(tool_name: string, args: unknown, runOwn: RunApproved): Promise<ToolAnswer> {
-    const found = this.#offer.get(tool_name) ?? (await this.#loadOffer()).get(tool_name);
-    if (!found) return { result: { error: `There is no tool "${tool_name}".` }, is_error: true };
-    const { about, chat_key, context_limit } = this.#attempt;
+  async #runTool(tool_name: string, args: unknown, runIfApproved: RunIfApproved): Promise<ToolAnswer> {
+    const offered = this.#offer.get(tool_name) ?? (await this.#loadOffer()).get(tool_name);
+    if (!offered) return { result: { error: `There is no tool "${tool_name}".` }, is_error: true };
+    const { chat, chat_key, context_limit } = this.#attempt;
     const run_id = uuid();
     const call = { tool_call_id: `mcp-${run_id}`, tool_name, args: args as Record<string, unknown> };
-    return runOwn(call, async (signal) => {
-      const scope = { ...about, chat_id: this.#chat_id, run_id };
+    return runIfApproved(call, async (signal) => {
+      const scope = { ...chat, chat_id: this.#chat_id, run_id };
       const services = this.#deps.toolServices(scope);
       const { clock, memory: share } = this.#deps;
-      using memory = new AnswerMemory({ clock, share, holder: about.owner_id, signal });
+      using memory = new AnswerMemory({ clock, share, holder: chat.owner_id, signal });
       const context = {
         clock,
         memory,
@@ -95,22 +94,23 @@ export class AgentTools {
         again: false,
         mask: new SecretMask(await services.loadSecrets()),
         agent: new WorkspaceAgent(this.#deps, scope, false, { memory }),
-        skills: this.#deps.skills({ chat_key, owner_id: about.owner_id }),
+        skills: this.#deps.skills({ chat_key, owner_id: chat.owner_id }),
         agents: this.#deps.subagents({
           chat_id: this.#chat_id,
           run_id,
-          // MCP tools never start sub-chats.
+          // Required by the type, but MCP tools never start sub-chats.
           call: { message_id: 0, tool_call_id: call.tool_call_id },
           failed: () => {},
         }),
         reset: () => {},
         write: () => {},
       };
-      return await runTool(toToolScope(this.#chat_id, about), call, context, signal, found.tool);
+      return await runTool(toToolScope(this.#chat_id, chat), call, context, signal, offered.tool);
     });
   }
 }
 
+/** Returns the output or error as text, followed by the other fields as JSON. */
 const toText = (result: ToolResult): string => {
   const { output, error, ...more } = result as { output?: unknown; error?: unknown };
   const text = output ?? error;

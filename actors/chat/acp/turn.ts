@@ -1,6 +1,5 @@
-// One turn of a chat that a coding agent runs, outside of the mailbox. Sends the agent the new messages and stores its output step by step,
-// as Slipway's own loop does. A question of the agent ends the turn; the answer begins the next one, which continues with the waiting
-// agent.
+// One turn of a chat with a coding agent, outside of the mailbox. Sends the agent the new messages and stores its output step by step. When
+// the agent asks a person, the turn ends and the agent waits. The answer starts the next turn, which continues with the same agent.
 
 import { log } from "#base/log.ts";
 import { nextTurn } from "#base/retry.ts";
@@ -33,16 +32,23 @@ import { decideAgentCall, type Verdict } from "./call-decision.ts";
 import type { AgentTurnDeps } from "./deps.ts";
 import type { AgentEvent, AgentQuestion } from "./events.ts";
 import type { AgentSession } from "./session.ts";
-import { prepareStart, type SessionStart, sendPrompt, withHistory, withStartNotice } from "./session-start.ts";
-import { AgentStep } from "./step.ts";
+import {
+  prepareStart,
+  type SessionStart,
+  type StartPlan,
+  sendPrompt,
+  withHistory,
+  withStartNotice,
+} from "./session-start.ts";
+import { AgentStep, type UnfinishedCalls } from "./step.ts";
 import { AgentTools } from "./tools.ts";
 import { ensureWorkspaceStarted } from "./workspace.ts";
 
-/** How long a busy agent may keep the event loop before it yields. */
+/** After processing events for this long, a turn yields to the event loop. */
 const MAX_SLICE_MS = 5;
-/** Maximum open calls of one step. More indicates a bug in the agent. */
+/** Maximum calls without a result in one step. More of them indicate a bug in the agent. */
 const MAX_OPEN_CALLS = 500;
-/** How often a crashed agent is restarted in one turn. */
+/** Maximum restarts of a crashed agent in one turn. */
 const MAX_RESTARTS = 2;
 const RESTARTED = "The agent was restarted before this call had a result.";
 const CALL_REPLACED = "The agent reused this call's ID for another call, so this call's result is unknown.";
@@ -59,6 +65,7 @@ const OPTION_UPDATES: ReadonlySet<string> = new Set(["current_mode_update", "con
 /** Whether the turn continues with another attempt. */
 type NextAction = "again" | "over";
 type Failure = { readonly message: string; readonly detail?: string };
+
 export class AgentTurn implements RunningTurn {
   readonly #deps: AgentTurnDeps;
   readonly #turn: TurnScope;
@@ -73,7 +80,7 @@ export class AgentTurn implements RunningTurn {
   #step: AgentStep | undefined;
   #mask: SecretMask | undefined;
   #restarts = 0;
-  /** The last message that the agent got, as stored. */
+  /** ID of the last message that the agent received. */
   #lastMessageId = 0;
 
   constructor(deps: AgentTurnDeps, scope: TurnScope, { isResumed = false }: TurnStart) {
@@ -99,9 +106,9 @@ export class AgentTurn implements RunningTurn {
     try {
       for (;;) {
         const { history_version } = this;
-        const begun = await this.#reporter.report("beginAttempt", { history_version });
-        if (begun === "stale" || this.isStopped) return;
-        if ((await this.#attempt(begun)) === "over" || this.isStopped) return;
+        const attempt = await this.#reporter.report("beginAttempt", { history_version });
+        if (attempt === "stale" || this.isStopped) return;
+        if ((await this.#runAttempt(attempt)) === "over" || this.isStopped) return;
       }
     } finally {
       unsubscribe();
@@ -119,69 +126,65 @@ export class AgentTurn implements RunningTurn {
     else sessions.end(chat_id);
   }
 
-  /** Cancels the agent's turn. Output until it ends still belongs to the interrupted turn. */
+  /** Cancels the agent's turn. The agent's output until then still belongs to the interrupted step. */
   async #cancel(session: AgentSession): Promise<void> {
     const step = this.#step;
-    const late = await session.cancel();
-    if (step && step === this.#step) this.#applyLateEvents(step, session, late);
+    const events = await session.cancel();
+    if (step && step === this.#step) this.#applyLateEvents(step, session, events);
   }
 
-  #applyLateEvents(step: AgentStep, session: AgentSession, late: readonly AgentEvent[]): void {
+  /** Applies the output and results that arrived after the turn was stopped. */
+  #applyLateEvents(step: AgentStep, session: AgentSession, events: readonly AgentEvent[]): void {
     const { clock } = this.#deps;
-    for (const event of late) {
+    for (const event of events) {
       if (event.type === "update") this.#applyUpdate(step, session, event);
       if (event.type === "written") step.endWrite(event.tool_call_id, event.error, clock.now());
-      if (event.type === "ran") step.ran(event.tool_call_id, event.answer, clock.now());
+      if (event.type === "ran") step.recordAnswer(event.tool_call_id, event.answer, clock.now());
     }
   }
 
   listPartialMessages(now: number): NewMessage[] {
     const session = this.#deps.sessions.findSession(this.#turn.chat_id);
-    // An agent that is slow to stop may already have produced output.
+    // Takes the output of an agent that has not stopped yet.
     if (this.#step && session) this.#applyLateEvents(this.#step, session, session.events.drain());
-    const messages = this.#step?.messages(now, { error: "The call was interrupted." }) ?? [];
+    const messages = this.#step?.toMessages(now, { error: "The call was interrupted." }) ?? [];
     this.#step = undefined;
     return messages;
   }
 
-  async #attempt(begun: StartedAttempt): Promise<NextAction> {
-    const { clock } = this.#deps;
-    const { name, profile } = await this.#profile(begun);
-    if (!profile) return this.#fail(begun, { message: `The agent "${name}" of this chat was removed.` });
-    if (begun.compaction) {
-      return this.#fail(begun, {
-        message: `${profile.display_name} keeps its own context, which cannot be summarized.`,
-      });
+  async #runAttempt(attempt: StartedAttempt): Promise<NextAction> {
+    const { clock, findProfile, sessions } = this.#deps;
+    const name = attempt.coding_agent?.name ?? "";
+    const profile = await findProfile(name);
+    if (!profile) return this.#fail(attempt, { message: `The agent "${name}" of this chat was removed.` });
+    const { display_name } = profile;
+    if (attempt.compaction) {
+      return this.#fail(attempt, { message: `${display_name} keeps its own context, which cannot be summarized.` });
     }
-    const before = this.#deps.sessions.findSession(this.#turn.chat_id)?.step;
-    const step = await this.#createStep(begun);
-    if (before) step.carry(before, clock.now());
+    const lastStep = sessions.findSession(this.#turn.chat_id)?.lastStep;
+    const step = await this.#createStep(attempt);
+    if (lastStep) step.takeCarriedCalls(lastStep, clock.now());
     if (this.isStopped) return "over";
     this.#step = step;
-    this.#deliverAnswers(begun, step, before);
-    if (step.isComplete) return this.#commit(begun, step, "continue");
+    this.#deliverAnswers(attempt, step, lastStep);
+    if (step.isComplete) return this.#commit(attempt, step, "continue");
     let session: AgentSession | undefined;
     try {
-      session = await this.#prepareSession(begun, profile);
+      session = await this.#prepareSession(attempt, profile);
     } catch (error) {
       if (this.isStopped) return "over";
       const detail = (error as Error).message;
-      return this.#fail(begun, { message: `${profile.display_name} could not be started.`, detail });
+      return this.#fail(attempt, { message: `${display_name} could not be started.`, detail });
     }
-    return session ? this.#follow(begun, step, session) : "over";
+    return session ? this.#processEvents(attempt, step, session) : "over";
   }
 
-  async #profile({ coding_agent }: StartedAttempt) {
-    const name = coding_agent?.name ?? "";
-    return { name, profile: await this.#deps.findProfile(name) };
-  }
-
-  async #createStep(begun: StartedAttempt): Promise<AgentStep> {
+  async #createStep(attempt: StartedAttempt): Promise<AgentStep> {
     const { chat_id } = this.#turn;
     const { publish, toolServices } = this.#deps;
-    const buffer = new StreamBuffer(chat_id, begun.fence, (batch) => publish(chat_id, batch));
+    const buffer = new StreamBuffer(chat_id, attempt.fence, (batch) => publish(chat_id, batch));
     this.buffer = buffer;
-    const services = toolServices({ ...begun.about, chat_id, run_id: chat_id });
+    const services = toolServices({ ...attempt.chat, chat_id, run_id: chat_id });
     const mask = new SecretMask(await services.loadSecrets());
     this.#mask = mask;
     return new AgentStep(
@@ -192,82 +195,91 @@ export class AgentTurn implements RunningTurn {
     );
   }
 
-  /** Delivers people's answers to open questions. A call that no agent runs anymore gets an error as its result. */
-  #deliverAnswers(begun: StartedAttempt, step: AgentStep, before: AgentStep | undefined): void {
+  /** Delivers people's answers to the agent's questions. A call that no agent runs anymore gets an error as its result. */
+  #deliverAnswers(attempt: StartedAttempt, step: AgentStep, lastStep: AgentStep | undefined): void {
     const { clock, sessions } = this.#deps;
     const session = sessions.findSession(this.#turn.chat_id);
-    const refused = new Map(begun.refused);
-    for (const call of begun.calls) {
+    const refused = new Map(attempt.refused);
+    for (const call of attempt.calls) {
       const { tool_call_id } = call;
       const why = refused.get(tool_call_id);
-      const isAnswered = session?.questions.answer(tool_call_id, why === undefined, true) === true;
-      const isAgentWaiting = isAnswered || before?.isRunning(tool_call_id) === true;
-      step.adopt(call, clock.now(), isAgentWaiting ? why : (why ?? RESTARTED));
+      const wasOpen = session?.questions.answer(tool_call_id, why === undefined, true) === true;
+      const agentHasCall = wasOpen || lastStep?.isUnfinished(tool_call_id) === true;
+      step.addStoredCall(call, clock.now(), agentHasCall ? why : (why ?? RESTARTED));
     }
   }
 
   /**
-   * Returns the session once the agent works on the prompt; undefined if this turn has ended. Rejects with a readable message when there is
-   * no session.
+   * Returns a session whose agent works on the prompt; undefined once the turn is over. Rejects with a readable message when no session can
+   * be opened.
    */
-  async #prepareSession(begun: StartedAttempt, profile: CodingAgent): Promise<AgentSession | undefined> {
-    const { sessions } = this.#deps;
-    const { chat_id, part } = this.#turn;
-    const stored = begun.coding_agent?.session ?? null;
+  async #prepareSession(attempt: StartedAttempt, profile: CodingAgent): Promise<AgentSession | undefined> {
+    const { chat_id } = this.#turn;
     const { signal } = this.#abort;
-    const plan = await withHistory(this.#deps, begun, { hasFiles: false, signal }, (history) =>
-      prepareStart(this.#deps, chat_id, begun, history, profile),
+    const plan = await withHistory(this.#deps, attempt, { hasFiles: false, signal }, (history) =>
+      prepareStart(this.#deps, chat_id, attempt, history, profile),
     );
     if (!plan || this.isStopped) return undefined;
     if ("running" in plan) return plan.running;
-    const { context, isChatInSession, live } = plan;
-    const usedUp = await this.#deps.budgets.findUsedUp(toBudgetRef(begun));
+    const usedUp = await this.#deps.budgets.findUsedUp(toBudgetRef(attempt));
     if (this.isStopped) return undefined;
     if (usedUp) {
-      await pauseTurn(this.#reporter, begun.fence, usedUp);
+      await pauseTurn(this.#reporter, attempt.fence, usedUp);
       return undefined;
     }
-    await ensureWorkspaceStarted(this.#deps, { chat_id, chat: begun.about, profile }, signal);
+    await ensureWorkspaceStarted(this.#deps, { chat_id, chat: attempt.chat, profile }, signal);
     if (this.isStopped) return undefined;
-    // The daemon of a workspace that has just started may still be connecting.
-    const agent = new WorkspaceAgent(this.#deps, { ...begun.about, chat_id, run_id: chat_id }, true);
-    const { plan_mode, owner_id } = begun.about;
-    const model_tokens = this.#deps.modelTokens({ agent_id: await agent.id(), chat_id, owner_id });
-    const tools = live?.tools ?? new AgentTools(this.#deps, chat_id, begun);
-    const open = (load: string | undefined): Promise<AgentSession> =>
-      sessions.open(part, agent, { chat_id, profile, load, model_tokens, tools, given: context, signal });
-    const load = isChatInSession ? stored?.session_id : undefined;
-    const opened = open(load).catch((error) => {
-      if (load === undefined || this.isStopped) throw error;
-      // The agent crashed while it loaded the session. A new session gets the conversation as text.
+    const session = await this.#openSession(attempt, profile, plan);
+    if (this.isStopped) return undefined;
+    const { context, isChatInSession, previous } = plan;
+    await session.applyOptions(attempt.chat.plan_mode !== null, attempt.coding_agent?.session?.chosen ?? {});
+    if (this.isStopped) return undefined;
+    const knowsHistory = session === previous || session.replayed !== undefined;
+    const lacksTools = !session.hasTools && (await session.tools.hasTools(signal));
+    this.#warn([
+      ...(isChatInSession && !knowsHistory ? [SESSION_LOST] : []),
+      ...(lacksTools ? [`${profile.display_name} ${NO_HTTP_MCP}`] : []),
+    ]);
+    const { introduction } = context;
+    return withHistory(this.#deps, attempt, { hasFiles: true, signal }, (history) =>
+      this.#sendPrompt(attempt, session, history, { introduction, knowsHistory, isNew: session !== previous }),
+    );
+  }
+
+  async #openSession(
+    attempt: StartedAttempt,
+    profile: CodingAgent,
+    { context, isChatInSession, previous }: StartPlan,
+  ): Promise<AgentSession> {
+    const { modelTokens, sessions } = this.#deps;
+    const { chat_id, part } = this.#turn;
+    const { signal } = this.#abort;
+    // Waits for the daemon of a workspace that has just started.
+    const agent = new WorkspaceAgent(this.#deps, { ...attempt.chat, chat_id, run_id: chat_id }, true);
+    const model_tokens = modelTokens({ agent_id: await agent.id(), chat_id, owner_id: attempt.chat.owner_id });
+    const tools = previous?.tools ?? new AgentTools(this.#deps, chat_id, attempt);
+    const open = (stored_session_id: string | undefined): Promise<AgentSession> =>
+      sessions.open(part, agent, { chat_id, profile, stored_session_id, model_tokens, tools, context, signal });
+    const stored_session_id = isChatInSession ? attempt.coding_agent?.session?.session_id : undefined;
+    const opened = open(stored_session_id).catch((error) => {
+      if (stored_session_id === undefined || this.isStopped) throw error;
+      // The agent may have crashed while it loaded the session. A new session gets the conversation as text.
       return open(undefined);
     });
     const session = await withStartNotice(this.#deps, chat_id, profile, opened);
     sessions.markUsed(chat_id);
-    if (this.isStopped) return undefined;
-    await session.applyOptions(plan_mode !== null, stored?.chosen ?? {});
-    if (this.isStopped) return undefined;
-    const isSame = session === live || session.replayed !== undefined;
-    const lacksTools = !session.hasTools && (await session.tools.hasTools(signal));
-    this.#warn([
-      ...(isChatInSession && !isSame ? [SESSION_LOST] : []),
-      ...(lacksTools ? [`${profile.display_name} ${NO_HTTP_MCP}`] : []),
-    ]);
-    const { introduction } = context;
-    return withHistory(this.#deps, begun, { hasFiles: true, signal }, (history) =>
-      this.#prompt(begun, session, history, { introduction, isSame, isNew: session !== live }),
-    );
+    return session;
   }
 
-  #warn(found: readonly string[]): void {
+  #warn(texts: readonly string[]): void {
     const { warnings } = this.#deps;
     const { chat_id } = this.#turn;
-    if (!Bun.deepEquals(found, warnings.from("agent", chat_id))) warnings.set("agent", chat_id, found);
+    if (!Bun.deepEquals(texts, warnings.from("agent", chat_id))) warnings.set("agent", chat_id, texts);
   }
 
-  /** Sends the agent what is new to it. Returns undefined once this turn is over. */
-  async #prompt(
-    begun: StartedAttempt,
+  /** Records the session and sends the agent its prompt. Returns undefined once the turn is over. */
+  async #sendPrompt(
+    attempt: StartedAttempt,
     session: AgentSession,
     history: readonly MessageRow[],
     start: SessionStart & { readonly isNew: boolean },
@@ -276,57 +288,57 @@ export class AgentTurn implements RunningTurn {
     const { signal } = this.#abort;
     if (start.isNew) {
       const used = await retryUntilAnswered(this.#deps.clock, signal, () =>
-        readUsedCallIds(this.#deps.store, begun.chat_key),
+        readUsedCallIds(this.#deps.store, attempt.chat_key),
       );
       if (used === "stale") return undefined;
       session.questions.reserve(used);
     }
     this.#lastMessageId = history.at(-1)?.id ?? 0;
-    if (!(await this.#record(session))) return undefined;
-    await createCheckpoint(this.#deps, { ...begun.about, chat_id }, history, {
+    if (!(await this.#recordSession(session))) return undefined;
+    await createCheckpoint(this.#deps, { ...attempt.chat, chat_id }, history, {
       waits: this.#waitsForWorkspace,
       signal,
     });
     if (this.isStopped) return undefined;
-    session.tools.begin(begun);
-    await sendPrompt(this.#deps, begun, session, history, start, { chat_id, signal });
+    session.tools.begin(attempt);
+    await sendPrompt(this.#deps, attempt, session, history, start, { chat_id, signal });
     return this.isStopped ? undefined : session;
   }
 
   /** Stores the agent's session ID, the last message it received, and its options. Resolves to false once the turn is over. */
-  async #record(session: AgentSession): Promise<boolean> {
+  async #recordSession(session: AgentSession): Promise<boolean> {
     const { session_id } = session;
     const { options } = this.#mask?.result({ options: session.options }) ?? session;
-    const asked = { history_version: this.history_version, session_id, through: this.#lastMessageId, options };
-    return (await this.#reporter.report("recordAgentSession", asked)) !== "stale";
+    const record = { history_version: this.history_version, session_id, through: this.#lastMessageId, options };
+    return (await this.#reporter.report("recordAgentSession", record)) !== "stale";
   }
 
-  /** Processes the agent's events until there is something to store. */
-  async #follow(begun: StartedAttempt, step: AgentStep, session: AgentSession): Promise<NextAction> {
+  /** Processes the agent's events until the step can be stored, and stores it. */
+  async #processEvents(attempt: StartedAttempt, step: AgentStep, session: AgentSession): Promise<NextAction> {
     const { clock } = this.#deps;
-    let since = clock.monotonic();
+    let sliceStart = clock.monotonic();
     for (;;) {
-      // Waiting events are taken without yielding to the event loop.
-      if (clock.monotonic() - since >= MAX_SLICE_MS) {
+      // Taking an event that is already waiting does not yield to the event loop.
+      if (clock.monotonic() - sliceStart >= MAX_SLICE_MS) {
         await nextTurn();
-        since = clock.monotonic();
+        sliceStart = clock.monotonic();
       }
       const event = await session.next(this.#abort.signal);
       if (this.isStopped && event?.type === "asked") event.answer(undefined);
       if (event && this.isStopped) this.#applyLateEvents(step, session, [event]);
       if (!event || this.isStopped) return "over";
-      const then = await this.#handleEvent(begun, step, session, event);
+      const nextAction = await this.#handleEvent(attempt, step, session, event);
       if (this.isStopped) return "over";
-      if (then) return then;
+      if (nextAction) return nextAction;
       if (!step.isComplete) continue;
-      for (const id of step.ended) session.done.add(id);
-      return this.#commit(begun, step, "continue");
+      for (const id of step.endedCallIds) session.finishedCalls.add(id);
+      return this.#commit(attempt, step, "continue");
     }
   }
 
-  /** Processes one event. Returns undefined while the step continues. */
+  /** Handles one event. Returns undefined while the step continues. */
   async #handleEvent(
-    begun: StartedAttempt,
+    attempt: StartedAttempt,
     step: AgentStep,
     session: AgentSession,
     event: AgentEvent,
@@ -341,50 +353,57 @@ export class AgentTurn implements RunningTurn {
           const detail = step.isTooLarge
             ? "It has written more than a message of a chat can contain."
             : `It has more than ${MAX_OPEN_CALLS} calls without a result.`;
-          return this.#fail(begun, { message: `${display_name} has failed.`, detail });
+          return this.#fail(attempt, { message: `${display_name} has failed.`, detail });
         }
         if (!OPTION_UPDATES.has(event.update.sessionUpdate)) return undefined;
-        return (await this.#record(session)) ? undefined : "over";
+        return (await this.#recordSession(session)) ? undefined : "over";
       case "asked":
-        return this.#decide(begun, step, session, event);
+        return this.#decideRequest(attempt, step, session, event);
       case "written":
         step.endWrite(event.tool_call_id, event.error, clock.now());
         return undefined;
       case "ran":
-        step.ran(event.tool_call_id, event.answer, clock.now());
+        step.recordAnswer(event.tool_call_id, event.answer, clock.now());
         return undefined;
       case "printed":
         event.onHandled();
         step.onTerminalOutput(event.terminal_id);
         return undefined;
       case "refused":
-        if (!(await this.#deps.budgets.findUsedUp(toBudgetRef(begun)))) return undefined;
-        // Output from before the refusal can arrive after it.
+        if (!(await this.#deps.budgets.findUsedUp(toBudgetRef(attempt)))) return undefined;
+        // The agent's output from before the refusal can arrive after it.
         this.#applyLateEvents(step, session, await session.cancel());
-        // The next attempt pauses before it prompts.
-        return this.#commit(begun, step, "continue", BUDGET_USED_UP);
+        // The next attempt pauses the turn before it sends a prompt.
+        return this.#commit(attempt, step, "continue", { error: BUDGET_USED_UP });
       case "ended": {
-        const failure = STOP_REASONS[event.stop];
-        if (failure) return this.#fail(begun, { message: `${display_name} ${failure}` });
-        return this.#commit(begun, step, "finish");
+        const failure = STOP_FAILURES[event.stop];
+        if (failure) return this.#fail(attempt, { message: `${display_name} ${failure}` });
+        return this.#commit(attempt, step, "finish");
       }
       case "failed":
-        if (event.limit_exceeded !== undefined)
-          return this.#fail(begun, { message: `${display_name} has failed.`, detail: event.limit_exceeded });
-        if (!event.isGone) return this.#fail(begun, { message: `${display_name} has failed.`, detail: event.reason });
-        this.#restarts += 1;
-        log("chats").warn("the agent of chat {chat_id} ended: {reason}", {
-          chat_id: this.#turn.chat_id,
-          reason: event.reason,
-        });
-        if (this.#restarts <= MAX_RESTARTS) return this.#commit(begun, step, "continue", RESTARTED);
-        return this.#fail(begun, { message: `${display_name} ended unexpectedly.`, detail: event.reason });
+        return this.#handleFailure(attempt, step, display_name, event);
     }
+  }
+
+  /** Fails the turn, or restarts an agent that has crashed. */
+  async #handleFailure(
+    attempt: StartedAttempt,
+    step: AgentStep,
+    display_name: string,
+    { reason, isGone, limit_exceeded }: Extract<AgentEvent, { type: "failed" }>,
+  ): Promise<NextAction> {
+    if (limit_exceeded !== undefined || !isGone) {
+      return this.#fail(attempt, { message: `${display_name} has failed.`, detail: limit_exceeded ?? reason });
+    }
+    this.#restarts += 1;
+    log("chats").warn("the agent of chat {chat_id} ended: {reason}", { chat_id: this.#turn.chat_id, reason });
+    if (this.#restarts <= MAX_RESTARTS) return this.#commit(attempt, step, "continue", { error: RESTARTED });
+    return this.#fail(attempt, { message: `${display_name} ended unexpectedly.`, detail: reason });
   }
 
   #applyUpdate(
     step: AgentStep,
-    { questions, done }: AgentSession,
+    { questions, finishedCalls }: AgentSession,
     { update }: { readonly update: SessionUpdate },
   ): void {
     step.applyUpdate(update, this.#deps.clock.now(), (id) => questions.toChatCallId(id), done);
@@ -393,25 +412,28 @@ export class AgentTurn implements RunningTurn {
       questions.shell.record(step.preview({ toolCallId: questions.toChatCallId(update.toolCallId) }));
   }
 
-  /** Decides a question of the agent: by rules and hooks, or by storing it as a question to a person. */
-  async #decide(
-    begun: StartedAttempt,
+  /** Decides a request for permission by the chat's rules and hooks, or stores it as a question to a person, which ends the turn. */
+  async #decideRequest(
+    attempt: StartedAttempt,
     step: AgentStep,
     session: AgentSession,
-    requested: AgentQuestion,
+    request: AgentQuestion,
   ): Promise<NextAction | undefined> {
     const { clock, store } = this.#deps;
     const { chat_id } = this.#turn;
-    const { questions, done } = session;
-    const isOver = (one: string): boolean => done.has(one) || step.isOver(one);
-    const { asked, former } = questions.register(requested, isOver);
-    const id = asked.call.toolCallId;
-    if (former !== undefined && !questions.isOpen(former)) step.refuse(former, CALL_REPLACED, clock.now());
-    if (asked.isWrite && (await this.#matchesApprovedEdit(session, toChatTool(step.preview(asked.call))))) {
+    const { questions, finishedCalls } = session;
+    const hasEnded = (call_id: string): boolean => finishedCalls.has(call_id) || step.isOver(call_id);
+    const { question, replaced_id } = questions.register(request, hasEnded);
+    const { isWrite, serverCall } = question;
+    const id = question.call.toolCallId;
+    if (replaced_id !== undefined && !questions.isOpen(replaced_id)) {
+      step.refuse(replaced_id, CALL_REPLACED, clock.now());
+    }
+    if (isWrite && (await this.#isApprovedWrite(session, toChatTool(step.preview(question.call))))) {
       questions.answer(id, true);
       return undefined;
     }
-    const located = asked.isWrite ? asked.call : await this.#resolvePaths(step, session, asked.call);
+    const resolved = isWrite ? question.call : await this.#resolvePaths(step, session, question.call);
     if (this.isStopped) return "over";
     const call = located ?? asked.call;
     const { own } = asked;
@@ -419,115 +441,114 @@ export class AgentTurn implements RunningTurn {
     if (!own) questions.shell.record(step.preview(call));
     questions.show(id, tool);
     const rules = await retryUntilAnswered(clock, this.#abort.signal, () =>
-      loadCurrentRules(store, { chat_id, begun, tool, session }),
+      loadCurrentRules(store, { chat_id, attempt, tool, session }),
     );
     if (rules === "stale") return "over";
     const { current, folder } = rules;
-    // What the chat offered before its owner chose to plan may change something.
-    const isOffered = current.about.plan_mode === null || begun.about.plan_mode !== null;
-    const verdict = located
-      ? decideAgentCall(chat_id, current, tool, folder, isOffered && own !== undefined && own.tool_name !== "execute")
-      : PATHS_UNRESOLVED;
-    const isAlreadyApproved = own !== undefined && verdict.action === "ask" && questions.useCallGrant(own);
-    const refusal = verdict.action === "deny" ? [verdict.why] : await this.#hookRefusal(begun, step, id, tool);
+    // A tool that was offered before the owner switched to plan mode may change something.
+    const wasOfferedInThisMode = current.chat.plan_mode === null || attempt.chat.plan_mode !== null;
+    const isOffered = wasOfferedInThisMode && serverCall !== undefined && serverCall.tool_name !== "execute";
+    const verdict = resolved ? decideAgentCall(chat_id, current, tool, folder, isOffered) : PATHS_UNRESOLVED;
+    const isAlreadyApproved =
+      serverCall !== undefined && verdict.action === "ask" && questions.useCallGrant(serverCall);
+    const refusal = verdict.action === "deny" ? [verdict.why] : await this.#findHookRefusal(attempt, step, id, tool);
     if (!refusal || this.isStopped) return "over";
     const [why] = refusal;
     if (why !== undefined) {
-      step.addCall(call, clock.now(), own);
+      step.addCall(call, clock.now(), serverCall);
       step.refuse(id, why, clock.now());
       questions.answer(id, false);
       return undefined;
     }
     if (verdict.action === "allow" || isAlreadyApproved) {
-      if (!asked.isWrite && !own) step.addCall(call, clock.now());
+      if (!isWrite && !serverCall) step.addCall(call, clock.now());
       questions.answer(id, true);
       return undefined;
     }
-    step.addCall(call, clock.now(), own);
-    for (const ended of step.ended) done.add(ended);
-    return this.#commit(begun, step, "act", undefined, id);
+    step.addCall(call, clock.now(), serverCall);
+    for (const ended of step.endedCallIds) finishedCalls.add(ended);
+    return this.#commit(attempt, step, "act", { asked: id });
   }
 
-  /** Returns whether the write produces exactly the file that the approved edit displayed. */
-  async #matchesApprovedEdit(session: AgentSession, { args }: ChatTool): Promise<boolean> {
+  /** Returns whether a person has approved an edit that produces exactly this file. */
+  async #isApprovedWrite(session: AgentSession, { args }: ChatTool): Promise<boolean> {
     const { questions } = session;
     const path = String(args.path);
-    if (!questions.hasGrant(path)) return false;
-    return questions.useGrant(path, String(args.content), await session.readText(path, this.#abort.signal));
+    if (!questions.hasEditGrant(path)) return false;
+    return questions.useEditGrant(path, String(args.content), await session.readText(path, this.#abort.signal));
   }
 
   /**
-   * Returns the call with the real paths of files whose real path differs or is outside the agent's folder, for example through a symbolic
-   * link, so that rules and people decide about the real paths.
-   * Returns undefined when the workspace cannot resolve them.
+   * Replaces paths of an edit that lead outside of the agent's folder, for example through a symbolic link, with the real paths, so that
+   * rules and people decide about those. Returns undefined when the workspace cannot resolve the paths.
    */
   async #resolvePaths(
     step: AgentStep,
     session: AgentSession,
     call: ToolCallUpdate,
   ): Promise<ToolCallUpdate | undefined> {
-    const whole = step.preview(call);
-    const { tool_name, args } = toChatTool(whole);
+    const completeCall = step.preview(call);
+    const { tool_name, args } = toChatTool(completeCall);
     if (!isEdit(tool_name)) return call;
     const realPaths = await session
       .resolveOutside(getPaths(args).map(String), this.#abort.signal)
       .catch(() => undefined);
     if (!realPaths) return undefined;
-    return realPaths.size === 0 ? call : Object.assign({}, call, replacePaths(whole, realPaths));
+    return realPaths.size === 0 ? call : Object.assign({}, call, replacePaths(completeCall, realPaths));
   }
 
-  /** Returns why a lifecycle hook refuses the call; empty when it allows it, undefined once the turn is over. */
-  async #hookRefusal(
-    begun: StartedAttempt,
+  /** Returns why a lifecycle hook refuses the call, as a list with one item; empty if no hook does, undefined once the turn is over. */
+  async #findHookRefusal(
+    attempt: StartedAttempt,
     step: AgentStep,
     tool_use_id: string,
-    { tool_name, args }: ReturnType<typeof toChatTool>,
+    { tool_name, args }: ChatTool,
   ): Promise<readonly string[] | undefined> {
     if (this.#deps.hooks.isOff) return [];
-    const more = { tool_input: JSON.stringify(args), accepts: () => false };
-    const messages = step.messages(this.#deps.clock.now(), { error: RESTARTED });
-    return this.#reporter.askHooks(begun, messages, async () => {
-      const { permission, denial } = await this.#hooks.ask(begun, "pre_tool_use", { tool_use_id, tool_name }, more);
+    const options = { tool_input: JSON.stringify(args), accepts: () => false };
+    const messages = step.toMessages(this.#deps.clock.now(), { error: RESTARTED });
+    return this.#reporter.askHooks(attempt, messages, async () => {
+      const data = { tool_use_id, tool_name };
+      const { permission, denial } = await this.#hooks.ask(attempt, "pre_tool_use", data, options);
       return permission?.decision === "deny" ? [denial ?? formatDenial(permission.reason ?? "")] : [];
     });
   }
 
-  /** `detail` may be output of the agent's program. */
-  #fail(begun: StartedAttempt, { message, detail: given = "" }: Failure): Promise<NextAction> {
-    const detail = this.#mask?.text(given) ?? given;
+  /** Fails the turn. Masks secrets in `detail`, which may be output of the agent's program. */
+  #fail(attempt: StartedAttempt, { message, detail: unmasked = "" }: Failure): Promise<NextAction> {
+    const detail = this.#mask?.text(unmasked) ?? unmasked;
     const error: ChatError = { kind: "generic", message, ...(detail ? { detail } : {}), retryable: true };
-    return this.#commit(begun, this.#step, error, RESTARTED);
+    return this.#commit(attempt, this.#step, error, { error: RESTARTED });
   }
 
-  /** Stores the step. `error` closes open calls; `asked` is the call that waits for a person. */
+  /** Stores the step. By default, calls without a result are carried into the next step; the end of the turn closes them with an error. */
   async #commit(
-    begun: StartedAttempt,
+    attempt: StartedAttempt,
     step: AgentStep | undefined,
     end: "continue" | "act" | "finish" | ChatError,
-    error?: string,
-    asked?: string,
+    unfinished: UnfinishedCalls = end === "finish" ? NO_RESULT : "carried",
   ): Promise<NextAction> {
-    const { clock } = this.#deps;
+    const { clock, sessions } = this.#deps;
     this.buffer?.close();
-    const closing = error ?? (end === "finish" ? "The agent ended its turn without a result." : undefined);
-    const open = asked === undefined ? (closing === undefined ? "carried" : { error: closing }) : { asked };
-    const messages = step?.messages(clock.now(), open) ?? [];
-    const rows = await this.#reporter.askHooks(begun, messages, async () => [
-      ...(await this.#hooks.onAnswered(begun, step?.answered ?? [])),
-      ...(end === "finish" ? await this.#hooks.askForRows(begun, "stop") : []),
+    const messages = step?.toMessages(clock.now(), unfinished) ?? [];
+    const rows = await this.#reporter.askHooks(attempt, messages, async () => [
+      ...(await this.#hooks.onAnswered(attempt, step?.answered ?? [])),
+      ...(end === "finish" ? await this.#hooks.askForRows(attempt, "stop") : []),
     ]);
     if (!rows) return "over";
-    const report = { fence: begun.fence, messages: [...messages, ...rows] };
-    const stored = toStep(report, end);
-    const session = this.#deps.sessions.findSession(this.#turn.chat_id);
-    if (session) session.step = closing === undefined ? step : undefined;
-    session?.reportTouched(messages.flatMap(({ content }) => content));
-    const reported = await this.#reporter.report("reportStep", stored);
-    if (reported === "stale" || !reported.goes_on) return "over";
+    const report = { fence: attempt.fence, messages: [...messages, ...rows] };
+    const session = sessions.findSession(this.#turn.chat_id);
+    const isClosed = unfinished !== "carried" && "error" in unfinished;
+    if (session) session.lastStep = isClosed ? undefined : step;
+    session?.reportTouchedFiles(messages.flatMap(({ content }) => content));
+    const reported = await this.#reporter.report("reportStep", toStep(report, end));
+    if (reported === "stale" || !reported.continues) return "over";
     this.history_version = reported.history_version;
     return "again";
   }
 }
+
+const NO_RESULT: UnfinishedCalls = { error: "The agent ended its turn without a result." };
 
 type Report = Pick<Step, "fence" | "messages">;
 
@@ -538,32 +559,32 @@ const toFailedStep = (report: Report, error: ChatError, then = "fail" as const):
 
 type RulesOptions = {
   readonly chat_id: string;
-  readonly begun: StartedAttempt;
+  readonly attempt: StartedAttempt;
   readonly tool: ChatTool;
   readonly session: Pick<AgentSession, "folder">;
 };
 
 /**
- * Returns the chat's mode and rules as they are now, because its owner may have changed them since the turn has begun, and the folder that
- * the decision about the call depends on.
+ * Returns the chat's current mode and rules, which its owner may have changed since the turn began, and the folder that the decision about
+ * the call depends on.
  */
 const loadCurrentRules = async (
   store: Store,
-  { chat_id, begun, tool, session }: RulesOptions,
-): Promise<{ current: Pick<StartedAttempt, "about" | "permissions">; folder: string | undefined }> => {
-  const { about } = begun;
-  const chat = await store.get(findChat({ id: chat_id }));
-  const current = chat
-    ? { about: { ...about, plan_mode: chat.plan_mode }, permissions: chat.permissions }
-    : { about, permissions: begun.permissions };
+  { chat_id, attempt, tool, session }: RulesOptions,
+): Promise<{ current: Pick<StartedAttempt, "chat" | "permissions">; folder: string | undefined }> => {
+  const stored = await store.get(findChat({ id: chat_id }));
+  const current = stored
+    ? { chat: { ...attempt.chat, plan_mode: stored.plan_mode }, permissions: stored.permissions }
+    : attempt;
   if (tool.tool_name === "execute") return { current, folder: session.folder };
   const acceptsEdits = current.permissions?.default === "accept_edits";
-  return { current, folder: acceptsEdits ? await loadAgentFolder(store, about.workspace_id) : undefined };
+  return { current, folder: acceptsEdits ? await loadAgentFolder(store, attempt.chat.workspace_id) : undefined };
 };
 
-const toBudgetRef = ({ chat_key, about: { owner_id } }: StartedAttempt) => ({ chat_key, owner_id });
+const toBudgetRef = ({ chat_key, chat: { owner_id } }: StartedAttempt) => ({ chat_key, owner_id });
 
-const STOP_REASONS: Readonly<Record<string, string | undefined>> = {
+/** The stop reasons that count as a failure, as the rest of a sentence that begins with the agent's name. */
+const STOP_FAILURES: Readonly<Record<string, string | undefined>> = {
   max_tokens: "has reached its limit of tokens.",
   max_turn_requests: "has reached its limit of model calls in one turn.",
   refusal: "refused to continue.",

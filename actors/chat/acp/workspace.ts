@@ -1,4 +1,4 @@
-// Starts a chat's stopped workspace before its coding agent runs in it, and shows that in the chat.
+// Starts the stopped workspace in which a coding agent is to run, and shows a notice in the chat during the start.
 import { listAgentsOfBuild } from "#db/agents/agents.ts";
 import { findWorkspace } from "#db/workspaces/workspaces.ts";
 import type { CodingAgent } from "#schema/ai/coding-agents.ts";
@@ -12,8 +12,8 @@ type AgentStart = {
 };
 
 /**
- * Starts the workspace and waits until it is usable, or waits for a start in progress. Rejects with a readable message when it may not
- * start or fails to. Does nothing if the workspace has an agent, was deleted or is dormant.
+ * Waits until the workspace has started, and starts it if necessary. Rejects with a readable message if the start is not allowed or fails.
+ * Does nothing if the workspace has a workspace agent, was deleted or is dormant.
  */
 export const ensureWorkspaceStarted = async (
   { store, toolServices, warnings }: Pick<TurnDeps, "store" | "toolServices" | "warnings">,

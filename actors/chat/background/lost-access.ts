@@ -19,14 +19,14 @@ type Deps = {
   readonly topics: Topics<Events>;
   readonly toolServices: (scope: ToolServicesFor) => Pick<ToolServices, "canUseWorkspace">;
   readonly findTurnRefusal: FindTurnRefusal;
-  readonly generations: Pick<Generations, "active" | "hasTurn" | "endAgent">;
+  readonly generations: Pick<Generations, "endAgent" | "hasActiveTurn" | "listActiveChats">;
   readonly chats: Pick<Directory<ChatActor>, "ask">;
 };
 
 /** Subscribes to access changes and ends the work of affected chats. */
 export const endWorkOnLostAccess = (deps: Deps): void => {
   const check = (changed: string | null): void => {
-    for (const chat_id of deps.generations.active()) {
+    for (const chat_id of deps.generations.listActiveChats()) {
       void endWorkIfAccessLost(deps, chat_id, changed).catch((error) => {
         log("chats").error("cannot end the work of chat {chat_id}: {error}", { chat_id, error });
       });
@@ -51,7 +51,7 @@ const endWorkIfAccessLost = async (deps: Deps, chat_id: string, changed: string 
   if (changed !== null && ![owner_id, organization_id, workspace_id].includes(changed)) return;
   if ((await findTurnRefusal(chat_id)) === undefined && (await canUseWorkspaceOf(deps, chat))) return;
   // A turn that has ended by now rejects the interrupt.
-  if (generations.hasTurn(chat_id)) await chats.ask(chat_id, "interrupt", {}).catch(() => {});
+  if (generations.hasActiveTurn(chat_id)) await chats.ask(chat_id, "interrupt", {}).catch(() => {});
   generations.endAgent(chat_id);
 };
 

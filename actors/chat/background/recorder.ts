@@ -53,7 +53,7 @@ export class Recorder {
 
 /** The chat and model of a recorded call. `settings` is set if the call has already read them. */
 export type RecordedCall = Pick<StartedAttempt, "chat_key" | "part" | "model_id" | "provider"> & {
-  readonly about: Pick<StartedAttempt["about"], "owner_id">;
+  readonly chat: Pick<StartedAttempt["chat"], "owner_id">;
   readonly settings?: CallSettings;
 };
 
@@ -155,10 +155,10 @@ export class Recording {
     return key;
   }
 
-  async #isWanted({ about, settings }: RecordedCall): Promise<boolean> {
+  async #isWanted({ chat, settings }: RecordedCall): Promise<boolean> {
     const { store, isForced } = this.#deps;
     if (isForced) return true;
-    const { allow_debug_logging, debug_logging } = settings ?? (await readCallSettings(store, about.owner_id));
+    const { allow_debug_logging, debug_logging } = settings ?? (await readCallSettings(store, chat.owner_id));
     return allow_debug_logging && debug_logging;
   }
 }

@@ -94,7 +94,7 @@ const requestAnswer = async (
     { role: "system", content: [{ type: "text", text: system }] },
     { role: "user", content: [{ type: "text", text }] },
   ] as const;
-  const payer = { user_id: purpose.about.owner_id, chat_key: purpose.chat_key, kind: purpose.kind };
+  const payer = { user_id: purpose.chat.owner_id, chat_key: purpose.chat_key, kind: purpose.kind };
   const request = {
     payer,
     model_id: purpose.model_id,

@@ -185,7 +185,7 @@ const toSidePurpose = (
   { key, part, owner_id }: Pick<ChatState, "key" | "part" | "owner_id">,
   { id, provider }: ModelInfo,
   kind: SidePurpose["kind"],
-): SidePurpose => ({ kind, chat_key: key, part, model_id: id, provider, about: { owner_id } });
+): SidePurpose => ({ kind, chat_key: key, part, model_id: id, provider, chat: { owner_id } });
 
 const loadNewest = async (store: Store, chat: number) => {
   const page = { chat, after: 0, before: Number.MAX_SAFE_INTEGER, limit: MAX_MESSAGES };

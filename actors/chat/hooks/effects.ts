@@ -1,5 +1,5 @@
-// Converts the answers of lifecycle hooks to additions to a chat's history: parts of the user's message, rows only for the model, and rows
-// only for people. Pure.
+// Converts the answers of lifecycle hooks to what a chat's history gets: parts of the user's message, rows that only the model sees, and
+// rows that only people see. Pure.
 import type { ChatError } from "#schema/chats/chat-error.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import type { HookAnswer, HookFailure } from "#src/hooks/protocol.ts";
@@ -17,24 +17,25 @@ const toRow = (role: "user" | "system", visibility: "user" | "model", part: Mess
   usage: null,
 });
 
-/** Returns the additional rows: first the row for the model, at the position of the event, then the row for people. */
+/** Returns the rows of an answer: the context for the model, then the message for people. */
 export const toEffectRows = ({ model_context = "", user_message = "" }: HookAnswer): NewMessage[] => [
   ...(model_context === "" ? [] : [toRow("user", "model", toContextPart(model_context))]),
   ...(user_message === "" ? [] : [toRow("system", "user", toNoticePart(user_message))]),
 ];
 
-/** Returns whether the row contains only hook messages for the model. */
+/** Returns whether the row contains only context from hooks for the model. */
 export const isHookRow = ({ role, content }: Pick<NewMessage, "role" | "content">): boolean =>
   role === "user" && content.length > 0 && content.every(({ type }) => type === "hook-context");
 
-/** Returns a prompt as it is stored: its original or replaced text, its files, then hook messages for the model and for people. */
+/** Returns the content of a prompt to store: its text or the hook's replacement, its files, and the hook's context and message. */
 export const toPromptContent = (content: readonly MessagePart[], answer: HookAnswer): MessagePart[] => {
   const { permission, model_context = "", user_message = "" } = answer;
   const override = permission?.decision === "allow" ? permission.input_override : undefined;
-  const text: MessagePart[] = override ? [{ type: "text", text: String(override.prompt) }] : [];
+  const prompt: readonly MessagePart[] = override
+    ? [{ type: "text", text: String(override.prompt) }, ...content.filter(({ type }) => type !== "text")]
+    : content;
   return [
-    ...text,
-    ...(override ? content.filter(({ type }) => type !== "text") : content),
+    ...prompt,
     ...(model_context === "" ? [] : [toContextPart(model_context)]),
     ...(user_message === "" ? [] : [toNoticePart(user_message)]),
   ];
@@ -44,7 +45,7 @@ export const toPromptContent = (content: readonly MessagePart[], answer: HookAns
 export const toPromptText = (content: readonly MessagePart[]): string =>
   content.flatMap(({ type, text }) => (type === "text" && text ? [text] : [])).join("\n");
 
-/** Returns the error of a turn that a hook failed. Does not reveal the consumer. */
+/** Returns the error of a turn that has ended because a hook failed. */
 export const toHookError = (failure: HookFailure): ChatError => ({
   kind: "hook_dispatch_failed",
   message: "A lifecycle hook gave no valid answer, so the chat stopped. Send a message to try again.",
@@ -52,10 +53,7 @@ export const toHookError = (failure: HookFailure): ChatError => ({
   retryable: false,
 });
 
-/**
- * Moves hook messages between calls and results behind the results, because providers require results directly after their calls. Otherwise
- * keeps the order.
- */
+/** Moves hook rows that are between calls and their results behind the results, because providers require results directly after calls. */
 export const moveBehindResults = <M extends Pick<NewMessage, "role" | "content">>(history: readonly M[]): M[] => {
   const ordered: M[] = [];
   let hookRows: M[] = [];

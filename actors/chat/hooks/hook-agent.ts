@@ -1,5 +1,5 @@
-// Client of the workspace daemon for hooks: lists the declared hooks and runs one of them. Workspace answers are untrusted, so they are
-// limited in time and size and validated. Used by workspace-hooks.ts, outside of the mailbox.
+// Asks the workspace's daemon for the hooks that the workspace declares, and has it run them. The daemon's answers are untrusted, so they
+// are validated and limited in time and size. Used by workspace-hooks.ts, outside of the mailbox.
 import { Value } from "@sinclair/typebox/value";
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
@@ -16,10 +16,10 @@ import type { AgentHttp } from "#src/wire/index.ts";
 
 /** Timeout of one request for the declared hooks. */
 const LIST_TIMEOUT_MS = 3_000;
-/** How long a call waits for an agent to reconnect. */
+/** How long a tool call waits for a workspace agent to reconnect. */
 const RECONNECT_TIMEOUT_MS = 5_000;
 const RETRY_INTERVAL_MS = 200;
-/** Slightly longer than the daemon's own limit, so that the daemon answers first. */
+/** Timeout of one run. Longer than the daemon's own limit, so that the daemon reports a timeout first. */
 export const RUN_TIMEOUT_MS = 7_000;
 const MAX_ANSWER_BYTES = 256 * 1024;
 
@@ -30,7 +30,7 @@ export type HookAgentDeps = {
   readonly toolServices: (scope: ToolServicesFor) => Pick<ToolServices, "canUseWorkspace" | "loadSecrets">;
 };
 
-/** Why a hook failed, for the ledger and for messages. */
+/** Why a hook of a workspace failed. `failure` is recorded; people and models read the message. */
 export class HookProblem extends Error {
   readonly failure: FailureClass;
   constructor(failure: FailureClass, message: string) {
@@ -48,7 +48,7 @@ export class HookAgent {
     this.#slots = new Slots(deps.clock, DEFAULT_LIMITS);
   }
 
-  /** Returns the output of a program that succeeded. Throws `HookProblem`, `AnswerProblem` or the reason of `signal`. */
+  /** Runs a hook and returns the output of its program. Throws `HookProblem`, `AppError` or the reason of `signal`. */
   async run(
     { agent_id, revision, name, timeout_ms }: { agent_id: string; revision: string; name: string; timeout_ms: number },
     request: string,
@@ -58,13 +58,8 @@ export class HookAgent {
     const release = await this.#slots.acquire("turn");
     if (!release) throw new HookProblem("over_capacity", "too many hooks run concurrently");
     try {
-      const json = { revision, name, request };
-      const run = await this.#request(
-        agent_id,
-        { method: "POST", path: "/api/v0/hooks/run", json },
-        timeout_ms,
-        signal,
-      );
+      const post = { method: "POST", path: "/api/v0/hooks/run", json: { revision, name, request } } as const;
+      const run = await this.#request(agent_id, post, timeout_ms, signal);
       if (!Value.Check(HookRun, run)) throw new HookProblem("protocol_error", "the agent gave no valid answer");
       const { outcome, exit_code, output } = run;
       if (outcome === "timeout") throw new HookProblem("timeout", "it did not end in time");
@@ -76,18 +71,14 @@ export class HookAgent {
     }
   }
 
-  /** Returns the declared hooks. With `isPatient`, waits for a disconnected agent, because the call could not run without the agent. */
-  async declaredHooks(agent_id: string, isPatient: boolean, signal: AbortSignal | undefined): Promise<DeclaredHooks> {
+  /** Returns the declared hooks. With `waits`, waits until a disconnected agent has reconnected. */
+  async listHooks(agent_id: string, waits: boolean, signal: AbortSignal | undefined): Promise<DeclaredHooks> {
     const { clock } = this.#deps;
-    const deadline = clock.monotonic() + (isPatient ? RECONNECT_TIMEOUT_MS : 0);
+    const deadline = clock.monotonic() + (waits ? RECONNECT_TIMEOUT_MS : 0);
+    const get = { method: "GET", path: "/api/v0/hooks" } as const;
     for (;;) {
       try {
-        const declared = await this.#request(
-          agent_id,
-          { method: "GET", path: "/api/v0/hooks" },
-          LIST_TIMEOUT_MS,
-          signal,
-        );
+        const declared = await this.#request(agent_id, get, LIST_TIMEOUT_MS, signal);
         if (declared === undefined) return { revision: "", error: "", hooks: [] };
         if (!Value.Check(DeclaredHooks, declared))
           throw new HookProblem("protocol_error", "the agent returned an unexpected response");
@@ -102,15 +93,15 @@ export class HookAgent {
     }
   }
 
-  /** Returns the JSON of a successful answer, or undefined when the daemon has no such route and therefore no hooks. */
+  /** Returns the JSON of a successful answer. Returns undefined from a daemon that is too old to have hooks. */
   async #request(
     agent_id: string,
     request: { readonly method: "GET" | "POST"; readonly path: string; readonly json?: unknown },
-    limit_ms: number,
+    timeout_ms: number,
     signal: AbortSignal | undefined,
   ): Promise<unknown> {
     const timeout = new AbortController();
-    const timer = this.#deps.clock.after(limit_ms, () => timeout.abort());
+    const timer = this.#deps.clock.after(timeout_ms, () => timeout.abort());
     try {
       const response = await this.#deps.agentHttp.request(agent_id, {
         ...request,
@@ -129,7 +120,7 @@ export class HookAgent {
     }
   }
 
-  /** Returns the agent of the chat's workspace with the secrets to mask, or undefined when its programs may not or cannot run. */
+  /** Returns the first agent of the chat's workspace, if the chat's owner may use the workspace and the workspace is running. */
   async find({ meta }: HookRequest): Promise<{ agent_id: string; loadMask: () => Promise<SecretMask> } | undefined> {
     const { store, toolServices } = this.#deps;
     const { workspace_id = null, chat_id, owner_id } = meta;
@@ -146,6 +137,7 @@ export class HookAgent {
   }
 }
 
+/** Returns whether the hook or its workspace has failed, rather than the server. */
 export const isProblem = (error: unknown): boolean =>
   error instanceof HookProblem || error instanceof AnswerProblem || error instanceof AppError;
 

@@ -1,8 +1,5 @@
-// Asks the lifecycle hook about a prompt before it is stored: the prompt of a new chat, a message, an edit, or a sub-chat's prompt.
-// Called outside of every
-// mailbox by request handlers and tools. Throws `HookDenied` with a message for people, or `HookFailure`; in both cases nothing may be
-// stored.
-
+// Asks the lifecycle hook about a prompt before it is stored: of a new chat, a message, an edit or a sub-chat. Called outside of every
+// mailbox. Throws `HookDenied` with a message for people, or `HookFailure`. In both cases, the prompt must not be stored.
 import type { DynamicTool } from "#db/chats/chats.ts";
 import { readUserChatSetting } from "#db/chats/settings.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -21,12 +18,12 @@ export type Prompt = {
     readonly root_chat_id: string | null;
   };
   readonly content: readonly MessagePart[];
-  /** Set for a chat that is created with one. */
+  /** Set for a new chat that has its own system prompt. */
   readonly system_prompt?: string;
   readonly dynamic_tools?: readonly DynamicTool[];
 };
 
-/** The prompt to store. `custom_prompt` is null when no hook has seen it. */
+/** The prompt to store. `custom_prompt` is the owner's custom prompt that the hook has allowed; null if hooks are not enforced. */
 export type AdmittedPrompt = { readonly content: MessagePart[]; readonly custom_prompt: string | null };
 
 type Deps = { readonly store: Store; readonly hooks: Hooks };
@@ -53,9 +50,7 @@ export const admitPrompt = async ({ store, hooks }: Deps, prompt: Prompt): Promi
   };
 };
 
-/**
- * Asks the hook about an owner's instructions for a summary, because a model will read them, and returns them with the hook's additions.
- */
+/** Asks the hook about the owner's instructions for a summary, and returns them with the hook's additions. */
 export const admitInstructions = async (
   deps: Deps,
   chat: Prompt["chat"],
@@ -69,7 +64,7 @@ export const admitInstructions = async (
 
 const DENIED = "The policy of this deployment does not allow this message.";
 
-/** Returns the identity of the event's chat. */
+/** Returns the fields of an event that identify its chat. */
 export const toHookMeta = ({ id, owner_id, workspace_id, parent_chat_id, root_chat_id }: Prompt["chat"]): HookMeta => ({
   chat_id: id,
   owner_id,

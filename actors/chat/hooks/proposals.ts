@@ -1,5 +1,5 @@
-// Checks the calls that a model proposes before they are stored: rejects input that parsers interpret differently, then asks the hook about
-// one call after another. Used by turn-hooks.ts.
+// Prepares a model's calls for the hook, and applies the hook's decisions to them. Refuses arguments that the hook's JSON parser could
+// read differently than the tool. Used by turn-hooks.ts.
 import { parseJson } from "#base/json/read.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import { findMiscasedKey, findRepeatedKey } from "#src/hooks/strict-json.ts";
@@ -10,12 +10,12 @@ import { isServerTool } from "#src/tools/registry.ts";
 import type { NewMessage } from "../machine/decision.ts";
 import { toolMessage } from "../machine/draft.ts";
 
-/** The JSON text of a call's input for the hook, or why the call is refused without asking. */
+/** The JSON text of a call's arguments for the hook, or why the call is refused without asking the hook. */
 export type ProposedInput = { readonly tool_input: string } | { readonly refusal: string };
 
 /**
- * `raw`: the model's own text, if known. The hook gets this text unchanged if it is valid JSON with the same value as `args`. Otherwise
- * the hook gets `args`, with which the call will run.
+ * Returns the arguments for the hook. `raw` is the model's own text, if known. The hook gets `raw` unchanged if it is JSON with the same
+ * value as `args`, with which the call will run. Otherwise the hook gets `args`.
  */
 export const toProposedInput = (
   tool_name: string,
@@ -30,7 +30,7 @@ export const toProposedInput = (
   const isOurs = isServerTool(tool_name);
   if (isOurs && repeatedKey !== undefined)
     return { refusal: `The arguments have the key "${repeatedKey}" twice. ${DUPLICATE_KEYS}` };
-  // Checks the model's text as well, because parsing may have dropped unknown keys.
+  // Checks the model's text as well, because `args` may lack unknown keys.
   const miscasedKey = isOurs ? (findMiscasedKey(schema, value?.value) ?? findMiscasedKey(schema, args)) : undefined;
   if (miscasedKey !== undefined)
     return { refusal: `The arguments have the key "${miscasedKey}" with different capitalization. ${DUPLICATE_KEYS}` };
@@ -38,11 +38,11 @@ export const toProposedInput = (
   return { tool_input: isExact ? raw : argsJson };
 };
 
-/** Returns whether every parser reads the override the same way. */
+/** Returns whether the tool reads the hook's override the same way as any other JSON parser. */
 export const isUnambiguousOverride = (tool_name: string, schema: unknown, override: unknown): boolean =>
   !isServerTool(tool_name) || findMiscasedKey(schema, override) === undefined;
 
-/** Returns the call as it is stored and run. */
+/** Returns the call with the hook's arguments. */
 export const toRewrittenCall = (part: MessagePart, args: Readonly<Record<string, unknown>>): MessagePart => {
   const { parsed_commands: _, ...call } = part;
   const parsed_commands = part.tool_name === execute.name ? parseCommands(args.command) : undefined;
@@ -60,10 +60,6 @@ export const findSchema = (tools: readonly ToolDefinition[], part: MessagePart):
   part.type === "tool-call" && !part.provider_executed
     ? tools.find(({ name }) => name === part.tool_name)?.input_schema
     : undefined;
-
-/** Keeps only the model's text, for steps of which nothing else is stored. */
-export const keepTextOnly = (content: readonly MessagePart[]): MessagePart[] =>
-  content.filter(({ type, text }) => type === "text" && text !== undefined && text !== "");
 
 const POLICY = "The policy of this deployment does not allow this call. Do not try to work around it.";
 const DUPLICATE_KEYS = "Nothing was done. Call again with each key once, spelled as the tool spells it.";

@@ -1,5 +1,5 @@
-// Asks the lifecycle hook about results of a client before they are stored. Runs outside of every mailbox. Throws `HookFailure`; then
-// nothing may be stored, and the client can send the same results again.
+// Asks the lifecycle hook about a client's results before they are stored. Runs outside of every mailbox. After a `HookFailure`, the results
+// must not be stored, and the client can send them again.
 import { mapConcurrently } from "#base/concurrency-limit.ts";
 import type { ChatRow } from "#db/chats/chats.ts";
 import type { Hooks } from "#src/hooks/hooks.ts";
@@ -8,7 +8,7 @@ import { toEffectRows } from "./effects.ts";
 import { toHookMeta } from "./prompts.ts";
 import { MAX_CONCURRENT_RESULTS, toAnswerData } from "./turn-hooks.ts";
 
-/** Returns the rows that follow the results, in order. */
+/** Returns the rows that hooks add after the results, in the order of the results. */
 export const admitResults = async (
   hooks: Hooks,
   chat: ChatRow,

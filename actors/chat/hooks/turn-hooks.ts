@@ -1,5 +1,5 @@
-// The lifecycle hooks of one turn: asks at each event and returns the resulting rows. Runs outside of the mailbox; the turn stores the rows
-// in the commit they belong to. Throws `HookFailure`, or the reason of the turn's signal after the turn was stopped.
+// Asks the lifecycle hooks about the events of one turn, and returns the rows that they add to the history. Runs outside of the mailbox; the
+// turn stores the rows. Throws `HookFailure`, or the reason of the turn's signal once the turn was stopped.
 import type { Clock } from "#base/clock.ts";
 import { mapConcurrently } from "#base/concurrency-limit.ts";
 import { uuid } from "#base/ids.ts";
@@ -20,17 +20,18 @@ import {
   toRewrittenCall,
 } from "./proposals.ts";
 
-/** Maximum results about which the hook is asked concurrently. */
+/** Maximum results about which hooks are asked at the same time. */
 export const MAX_CONCURRENT_RESULTS = 8;
 
 type Deps = { readonly hooks: Hooks; readonly clock: Clock };
-type HookedAttempt = Pick<StartedAttempt, "about" | "family">;
+type HookedAttempt = Pick<StartedAttempt, "chat" | "family">;
 
 /** A step after the hook has decided about its calls. */
 export type ProposedStep = {
   readonly content: readonly MessagePart[];
-  /** Results of calls that are not run. */
+  /** Results of calls that must not run. */
   readonly refused: readonly NewMessage[];
+  /** Rows that the hook adds to the history. */
   readonly rows: readonly NewMessage[];
 };
 
@@ -46,7 +47,6 @@ export class TurnHooks {
   readonly #chat_id: string;
   readonly #signal: AbortSignal;
   readonly #turn_id = uuid();
-  #hasBegun = false;
 
   constructor(deps: Deps, chat_id: string, signal: AbortSignal) {
     this.#deps = deps;
@@ -54,10 +54,7 @@ export class TurnHooks {
     this.#signal = signal;
   }
 
-  /** Runs once in a turn, before its first model call. */
-  async onSessionStart(attempt: HookedAttempt, history: readonly HistoryRow[]): Promise<NewMessage[]> {
-    if (this.#hasBegun) return [];
-    this.#hasBegun = true;
+  onSessionStart(attempt: HookedAttempt, history: readonly HistoryRow[]): Promise<NewMessage[]> {
     return this.askForRows(attempt, "session_start", { source: toSource(history) });
   }
 
@@ -72,57 +69,55 @@ export class TurnHooks {
     data: HookRequest["data"] = {},
     options: Partial<HookRequest> = {},
   ): Promise<HookAnswer> {
-    const { about: properties, family: ancestry } = attempt;
-    const { owner_id, workspace_id } = properties;
-    const chat = { id: this.#chat_id, owner_id, workspace_id, ...ancestry };
+    const { owner_id, workspace_id } = attempt.chat;
+    const chat = { id: this.#chat_id, owner_id, workspace_id, ...attempt.family };
     const meta = { ...toHookMeta(chat), turn_id: this.#turn_id };
     return this.#deps.hooks.decide({ event, meta, data, ...options }, this.#signal);
   }
 
-  /** Asks about each call in order. `inputs`: the model's raw arguments by call ID. */
+  /** Asks about each of the step's calls in order. `inputs`: the model's raw arguments by call ID. */
   async propose(
     attempt: HookedAttempt & Pick<StartedAttempt, "tools">,
     content: readonly MessagePart[],
     inputs: ReadonlyMap<string, string>,
   ): Promise<ProposedStep> {
-    const { hooks, clock } = this.#deps;
-    if (hooks.isOff) return { content, refused: [], rows: [] };
-    const proposed = { content: [] as MessagePart[], refused: [] as NewMessage[], rows: [] as NewMessage[] };
+    if (this.#deps.hooks.isOff) return { content, refused: [], rows: [] };
+    const step = { content: [] as MessagePart[], refused: [] as NewMessage[], rows: [] as NewMessage[] };
     for (const part of content) {
-      const schema = findSchema(attempt.tools, part);
-      const { tool_call_id = "", tool_name = "", args } = part;
-      const input =
-        schema === undefined ? undefined : toProposedInput(tool_name, schema, { args, raw: inputs.get(tool_call_id) });
-      if (!input || ("refusal" in input && !hooks.isEnforced)) {
-        proposed.content.push(part);
-        continue;
-      }
-      if ("refusal" in input) {
-        proposed.content.push(part);
-        proposed.refused.push(toRefusal(part, input.refusal, clock.now()));
-        continue;
-      }
-      const answer = await this.ask(
-        attempt,
-        "pre_tool_use",
-        { tool_use_id: tool_call_id, tool_name },
-        {
-          tool_input: input.tool_input,
-          accepts: (override) => isUnambiguousOverride(tool_name, schema, override),
-        },
-      );
-      const { permission } = answer;
-      const override = permission?.decision === "allow" ? permission.input_override : undefined;
-      proposed.content.push(override ? toRewrittenCall(part, override) : part);
-      if (permission?.decision === "deny") {
-        proposed.refused.push(toRefusal(part, answer.denial ?? formatDenial(permission.reason ?? ""), clock.now()));
-      }
-      proposed.rows.push(...toEffectRows(answer));
+      const { call, refusal, rows } = await this.#proposePart(attempt, part, inputs);
+      step.content.push(call);
+      if (refusal !== undefined) step.refused.push(toRefusal(part, refusal, this.#deps.clock.now()));
+      step.rows.push(...rows);
     }
-    return proposed;
+    return step;
   }
 
-  /** Asks about finished calls, a few at a time. The rows keep the order of the calls. */
+  /** Asks about a part of a step if it is a call. Returns the call with the hook's arguments, and why it must not run. */
+  async #proposePart(
+    attempt: HookedAttempt & Pick<StartedAttempt, "tools">,
+    part: MessagePart,
+    inputs: ReadonlyMap<string, string>,
+  ): Promise<{ call: MessagePart; refusal?: string; rows: readonly NewMessage[] }> {
+    const { tool_call_id = "", tool_name = "", args } = part;
+    const schema = findSchema(attempt.tools, part);
+    if (schema === undefined) return { call: part, rows: [] };
+    const input = toProposedInput(tool_name, schema, { args, raw: inputs.get(tool_call_id) });
+    if ("refusal" in input) return { call: part, rows: [], ...(this.#deps.hooks.isEnforced ? input : {}) };
+    const data = { tool_use_id: tool_call_id, tool_name };
+    const answer = await this.ask(attempt, "pre_tool_use", data, {
+      tool_input: input.tool_input,
+      accepts: (override) => isUnambiguousOverride(tool_name, schema, override),
+    });
+    const { permission } = answer;
+    const rows = toEffectRows(answer);
+    if (permission?.decision === "deny") {
+      return { call: part, refusal: answer.denial ?? formatDenial(permission.reason ?? ""), rows };
+    }
+    const override = permission?.input_override;
+    return { call: override ? toRewrittenCall(part, override) : part, rows };
+  }
+
+  /** Asks about calls that have run, a few at a time. The rows keep the order of the calls. */
   async onAnswered(attempt: HookedAttempt, answers: readonly AnsweredCall[]): Promise<NewMessage[]> {
     const ask = (answer: AnsweredCall): Promise<NewMessage[]> =>
       this.askForRows(attempt, "post_tool_use", toAnswerData(answer));
@@ -131,13 +126,13 @@ export class TurnHooks {
   }
 }
 
-/** Returns `startup` before a model's first answer, `clear` before the first answer since the chat was cleared, otherwise `resume`. */
+/** Returns what a hook learns about the session: whether the model has answered before, and if not, whether the chat was cleared. */
 const toSource = (history: readonly HistoryRow[]): "startup" | "resume" | "clear" => {
   if (history.some((row) => row.role === "assistant" || (row.replayed !== null && !isClearing(row)))) return "resume";
   return history.some(isClearing) ? "clear" : "startup";
 };
 
-/** Returns the data about a finished call that a hook receives. */
+/** Returns what a hook receives about a call that has run. */
 export const toAnswerData = ({ call: { tool_call_id, tool_name }, result, is_error }: AnsweredCall) => ({
   tool_use_id: tool_call_id,
   tool_name,

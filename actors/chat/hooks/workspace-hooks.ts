@@ -1,6 +1,6 @@
-// Runs the hooks that a chat's workspace declares (facts/agents A37, docs/hooks.md): asks its daemon for them, runs the hooks that match an
-// event one after another, and validates their answers like those of the deployment's consumer. Runs outside of every mailbox. Requires
-// an administrator's permission. Every failure denies the event if it can be denied (rules HK-19 to HK-21).
+// Runs the hooks that a chat's workspace declares (facts/agents A37, docs/hooks.md), if an administrator has allowed them. Asks the daemon
+// for them, runs the ones that match an event, one after another, and validates their answers like the answers of the operator's hook. A
+// failure denies the event if it can be denied (rules HK-19 to HK-21). Runs outside of every mailbox.
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import type { DeclaredHooks } from "#schema/agents/workspace-hooks.ts";
@@ -20,15 +20,15 @@ import type { SecretMask } from "#src/tools/mask.ts";
 import { isServerTool, worksInWorkspace } from "#src/tools/registry.ts";
 import { HookAgent, type HookAgentDeps, HookProblem, isProblem, RUN_TIMEOUT_MS, toProblem } from "./hook-agent.ts";
 
-/** Total time for the hooks of one event. A single hook has at most five seconds. */
+/** Total time for the hooks of one event. The daemon allows each hook five seconds. */
 const EVENT_TIMEOUT_MS = 10_000;
 
-/** The agent that runs the hooks, and the secrets to mask in their answers. */
+/** The workspace agent that runs the hooks, and the secrets to mask in their answers. */
 type FoundHookAgent = NonNullable<Awaited<ReturnType<HookAgent["find"]>>>;
 
 type Deps = HookAgentDeps & { readonly recordsContents: boolean };
 
-/** Stores an entry in the ledger. Throws `HookFailure` when that fails. */
+/** Stores the record of a hook's run. Throws `HookFailure` when that fails. */
 type StoreRecord = (entry: DispatchRecord) => Promise<void>;
 
 export class WorkspaceHooks {
@@ -41,7 +41,7 @@ export class WorkspaceHooks {
   }
 
   /**
-   * Returns the decision of the workspace's hooks, or `NOTHING` when none is declared. Throws the reason of `signal`, and anything that
+   * Returns the decision of the workspace's hooks, or `NO_DECISION` when none is declared. Throws the reason of `signal`, and anything that
    * `storeRecord` throws.
    */
   async decide(request: HookRequest, storeRecord: StoreRecord, signal: AbortSignal | undefined): Promise<HookAnswer> {
@@ -51,54 +51,32 @@ export class WorkspaceHooks {
     const isNeeded = needsWorkspace(request);
     let declared: DeclaredHooks;
     try {
-      declared = await this.#agent.declaredHooks(agent_id, isNeeded, signal);
+      declared = await this.#agent.listHooks(agent_id, isNeeded, signal);
     } catch (error) {
       signal?.throwIfAborted();
-      // Events that do not need the workspace continue without its hooks. Otherwise no call could start a stopped workspace.
+      // An event that does not need the workspace continues without its hooks. Otherwise, no call could start a stopped workspace.
       if (!isNeeded) return NO_DECISION;
       return this.#onFailure(request, toProblem(error), "", storeRecord);
     }
     if (declared.error !== "") {
       return this.#onFailure(request, new HookProblem("protocol_error", declared.error), "", storeRecord);
     }
-    const matching = declared.hooks.filter((one) => one.event === request.event && matchesTool(one.matcher, request));
-    return this.#askEach(
-      target,
-      declared.revision,
-      matching.map(({ name }) => name),
-      request,
-      storeRecord,
-      signal,
-    );
-  }
-
-  /** Asks each hook about the input as the previous hooks have changed it. Stops at the first denial. */
-  async #askEach(
-    agent: FoundHookAgent,
-    revision: string,
-    names: readonly string[],
-    request: HookRequest,
-    storeRecord: StoreRecord,
-    signal: AbortSignal | undefined,
-  ): Promise<HookAnswer> {
-    const { clock } = this.#deps;
-    const deadline = clock.monotonic() + EVENT_TIMEOUT_MS;
+    const { revision, hooks } = declared;
+    const deadline = this.#deps.clock.monotonic() + EVENT_TIMEOUT_MS;
     let answer = NO_DECISION;
-    for (const name of names) {
-      const timeout_ms = Math.min(deadline - clock.monotonic(), RUN_TIMEOUT_MS);
-      const next = await this.#askOne(
-        { ...agent, revision, name, timeout_ms },
-        applyOverride(request, answer),
-        storeRecord,
-        signal,
-      );
+    for (const { name, event, matcher } of hooks) {
+      if (event !== request.event || !matchesTool(matcher, request)) continue;
+      const timeout_ms = Math.min(deadline - this.#deps.clock.monotonic(), RUN_TIMEOUT_MS);
+      const hook = { ...target, revision, name, timeout_ms };
+      // Each hook decides about the arguments as the previous hooks have changed them.
+      const next = await this.#askHook(hook, applyOverride(request, answer), storeRecord, signal);
       answer = mergeAnswers(answer, next);
       if (answer.permission?.decision === "deny") break;
     }
     return answer;
   }
 
-  async #askOne(
+  async #askHook(
     hook: FoundHookAgent & { readonly revision: string; readonly name: string; readonly timeout_ms: number },
     request: HookRequest,
     storeRecord: StoreRecord,
@@ -112,8 +90,8 @@ export class WorkspaceHooks {
       storeRecord({
         ...toRecordBase(request, dispatch_id, started.at, result),
         duration_ms: Math.round(clock.monotonic() - started.monotonic),
-        request: recordsContents ? body.slice(0, MAX_STORED_BYTES) : null,
-        response: recordsContents ? (response?.slice(0, MAX_STORED_BYTES) ?? null) : null,
+        request: recordsContents ? body.slice(0, MAX_STORED_CHARACTERS) : null,
+        response: recordsContents ? (response?.slice(0, MAX_STORED_CHARACTERS) ?? null) : null,
       });
     try {
       const output = await this.#agent.run(hook, body, signal);
@@ -133,15 +111,14 @@ export class WorkspaceHooks {
     }
   }
 
-  /** Denies the event if it can be denied, and otherwise notifies people. */
+  /** Denies the event if it can be denied, and otherwise tells people. `name` is empty if the failure is not that of one hook. */
   async #onFailure(
     request: HookRequest,
-    problem: HookProblem,
+    { failure, message }: HookProblem,
     name: string,
     storeRecord: StoreRecord,
   ): Promise<HookAnswer> {
     const { event, meta } = request;
-    const { failure, message } = problem;
     log("hooks").warn("hook {name} of workspace {workspace_id} failed at {event}: {failure}: {message}", {
       name,
       event,
@@ -165,7 +142,7 @@ export class WorkspaceHooks {
   }
 }
 
-/** Masks the texts that models and people read. Keeps the arguments of a call, because the call runs with them. */
+/** Masks the texts that models and people read, but not a call's arguments, because the call runs with them. */
 const maskAnswer = (event: HookEvent, answer: HookAnswer, mask: SecretMask): HookAnswer => {
   const { permission } = answer;
   const masked = mask.result(answer) as HookAnswer;
@@ -174,8 +151,8 @@ const maskAnswer = (event: HookEvent, answer: HookAnswer, mask: SecretMask): Hoo
   return { ...masked, permission: Object.assign({}, masked.permission, { input_override }) };
 };
 
-/** Maximum bytes of a request or response that the ledger stores. */
-const MAX_STORED_BYTES = 65_536;
+/** Maximum length of a recorded request or response. */
+const MAX_STORED_CHARACTERS = 65_536;
 
 const toRecordBase = (
   { event, meta, data }: HookRequest,
@@ -197,13 +174,11 @@ const toRecordBase = (
 const findToolName = (data: HookRequest["data"]): string | null =>
   typeof data.tool_name === "string" ? data.tool_name : null;
 
-/** Matches the exact tool name, or every tool. */
+/** Returns whether the matcher is `*` or the exact name of the event's tool. */
 const matchesTool = (matcher: string, { data }: HookRequest): boolean =>
   matcher === "*" || matcher === findToolName(data);
 
-/**
- * Returns whether a call needs the workspace, or may need it. Such a call is refused while the workspace's hooks cannot be asked.
- */
+/** Returns whether the event is a call that may need the workspace. Such a call is refused while the workspace's hooks cannot be asked. */
 const needsWorkspace = ({ event, data }: HookRequest): boolean => {
   const name = findToolName(data);
   if (event !== "pre_tool_use" || name === null) return false;
@@ -211,6 +186,7 @@ const needsWorkspace = ({ event, data }: HookRequest): boolean => {
   return !isServerTool(name) || worksInWorkspace(name);
 };
 
+/** Tools that can repair a workspace whose hooks cannot be asked. */
 const RECOVERY_TOOLS: ReadonlySet<string> = new Set(["start_workspace", "stop_workspace"]);
 
 /** Adds the name of the hook that denied the event, for the model and for people. */

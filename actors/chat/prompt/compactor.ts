@@ -110,9 +110,9 @@ export class Compactor {
     { source, hook_context = "", instructions = "" }: SummaryRequest,
   ): Promise<NewMessage[]> {
     const { clock } = this.#deps;
-    const { model_id, context_limit, chat_key, about } = attempt;
+    const { model_id, context_limit, chat_key, chat } = attempt;
     if (source === "manual") this.#threshold = await this.#loadThreshold(attempt);
-    const wanted = await resolveOrganizationModel(this.#deps, about.organization_id, "compaction");
+    const wanted = await resolveOrganizationModel(this.#deps, chat.organization_id, "compaction");
     const model =
       wanted === undefined || wanted === "unusable" ? { id: model_id, provider: attempt.provider } : wanted.model;
     const purpose = { ...attempt, model_id: model.id, provider: model.provider, kind: "compaction" as const };
@@ -150,8 +150,8 @@ ${instructions}`,
     );
   }
 
-  async #loadThreshold({ about, model_id, compression_threshold, context_limit }: StartedAttempt): Promise<number> {
-    const thresholds = await readCompactionThresholds(this.#deps.store, about.owner_id);
+  async #loadThreshold({ chat, model_id, compression_threshold, context_limit }: StartedAttempt): Promise<number> {
+    const thresholds = await readCompactionThresholds(this.#deps.store, chat.owner_id);
     return computeThreshold(thresholds.find(([id]) => id === model_id)?.[1], compression_threshold, context_limit);
   }
 }

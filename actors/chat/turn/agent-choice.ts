@@ -1,5 +1,5 @@
-// Chooses which agent of a workspace a tool call goes to: the first one, unless the call names another, such as the one in a devcontainer.
-// The model learns about the choice only when there are several agents (rule TO-24). Used by turns, outside of the mailbox.
+// Chooses the workspace agent that a tool call goes to: the first one, unless the call names another, for example one in a devcontainer.
+// Tools have a parameter for the agent's name only if the workspace has several agents (rule TO-24).
 import { listAgentsOfBuild } from "#db/agents/agents.ts";
 import type { Store } from "#db/engine/store.ts";
 import { findWorkspace } from "#db/workspaces/workspaces.ts";
@@ -9,8 +9,8 @@ import type { ChatState } from "../machine/chat-state.ts";
 import type { PendingCall } from "../machine/decision.ts";
 import type { StartedAttempt } from "../messages.ts";
 
-const ARGUMENT = "agent";
-/** Tools that go through the daemon of one agent. The desktop, plans and returned files belong to the workspace itself. */
+const AGENT_PARAMETER = "agent";
+/** Tools that work with the files or processes of one agent. */
 const AGENT_TOOLS: ReadonlySet<string> = new Set([
   ...["read_file", "write_file", "edit_files", "attach_file"],
   ...["execute", "process_output", "process_list", "process_signal"],
@@ -21,13 +21,15 @@ type Agent = { readonly name: string; readonly parent_id: string | null };
 
 /** Adds an agent parameter to the tools of the attempt if the workspace has several agents. */
 export const offerAgentChoice = async (store: Store, attempt: StartedAttempt): Promise<StartedAttempt> => {
-  const { workspace_id } = attempt.about;
-  if (workspace_id === null || !attempt.tools.some(({ name }) => AGENT_TOOLS.has(name))) return attempt;
-  const workspace = await store.get(findWorkspace({ id: workspace_id }));
-  const agents = workspace ? await store.all(listAgentsOfBuild({ build_id: workspace.latest_build_id })) : [];
-  return agents.length < 2
-    ? attempt
-    : { ...attempt, tools: attempt.tools.map((tool) => withAgentParameter(tool, agents)) };
+  if (!attempt.tools.some(({ name }) => AGENT_TOOLS.has(name))) return attempt;
+  const agents = await listAgents(store, attempt.chat.workspace_id);
+  if (agents.length < 2) return attempt;
+  return { ...attempt, tools: attempt.tools.map((tool) => withAgentParameter(tool, agents)) };
+};
+
+const listAgents = async (store: Store, workspace_id: string | null) => {
+  const workspace = workspace_id === null ? undefined : await store.get(findWorkspace({ id: workspace_id }));
+  return workspace ? await store.all(listAgentsOfBuild({ build_id: workspace.latest_build_id })) : [];
 };
 
 const withAgentParameter = (tool: ToolDefinition, agents: readonly Agent[]): ToolDefinition => {
@@ -35,18 +37,18 @@ const withAgentParameter = (tool: ToolDefinition, agents: readonly Agent[]): Too
   const first = agents.find(({ parent_id }) => parent_id === null);
   const containerAgents = agents.filter(({ parent_id }) => parent_id !== null).map(({ name }) => `"${name}"`);
   const containers = containerAgents.length === 0 ? "" : ` In containers of it are ${containerAgents.join(", ")}.`;
-  const choice = {
+  const parameter = {
     type: "string",
     enum: agents.map(({ name }) => name),
     description: `Which agent of the workspace does it; "${first?.name}" when absent.${containers} Each has files and processes of its own.`,
   };
   const schema = tool.input_schema as Schema;
-  return { ...tool, input_schema: { ...schema, properties: { ...schema.properties, [ARGUMENT]: choice } } };
+  return { ...tool, input_schema: { ...schema, properties: { ...schema.properties, [AGENT_PARAMETER]: parameter } } };
 };
 
 /**
- * Returns the folder of the workspace's first agent, inside of which edits need no approval, and which a command may name. Undefined when
- * the decision about the calls does not depend on it.
+ * Returns the folder of the workspace's first agent, if the permissions of the open calls depend on it: edits in the folder may need no
+ * approval, and a command that only changes to it is judged like one that runs there.
  */
 export const loadEditFolder = async (
   store: Store,
@@ -68,26 +70,25 @@ export const loadAgentFolder = async (
   workspace_id: string | null,
   name?: string,
 ): Promise<string | undefined> => {
-  const workspace = workspace_id === null ? undefined : await store.get(findWorkspace({ id: workspace_id }));
-  const agents = workspace ? await store.all(listAgentsOfBuild({ build_id: workspace.latest_build_id })) : [];
+  const agents = await listAgents(store, workspace_id);
   return findChosenAgent(agents, name)?.expanded_directory || undefined;
 };
 
-/** Splits a call into the agent that it names and the arguments that the tool expects. */
-export const findAgentOfCall = ({
+/** Splits a call's arguments into the agent that they name and the arguments that the tool expects. */
+export const splitAgentArgument = ({
   tool_name,
   args,
 }: Pick<PendingCall, "tool_name" | "args">): { readonly agent: string | undefined; readonly args: unknown } => {
   const isObject = typeof args === "object" && args !== null && !Array.isArray(args);
-  if (!AGENT_TOOLS.has(tool_name) || !isObject || !(ARGUMENT in args)) return { agent: undefined, args };
-  const { [ARGUMENT]: agent, ...rest } = args as Record<string, unknown>;
+  if (!AGENT_TOOLS.has(tool_name) || !isObject || !(AGENT_PARAMETER in args)) return { agent: undefined, args };
+  const { [AGENT_PARAMETER]: agent, ...rest } = args as Record<string, unknown>;
   return typeof agent === "string" ? { agent, args: rest } : { agent: undefined, args };
 };
 
-/** Returns the named agent, or the workspace's first one; undefined if it does not exist. */
+/** Returns the agent with this name, or without a name the workspace's first one; undefined if it does not exist. */
 export const findChosenAgent = <A extends Agent>(agents: readonly A[], name: string | undefined): A | undefined =>
   agents.find((one) => (name === undefined ? one.parent_id === null : one.name === name));
 
-/** Returns the message for a name without an agent. */
+/** Returns the error for a name that no agent has. */
 export const formatUnknownAgent = (agents: readonly Agent[], name: string): string =>
   `The workspace has no agent "${name}". It has: ${agents.map((one) => one.name).join(", ")}.`;

@@ -1,18 +1,18 @@
-// Gives each call of a model an ID that the chat has never used. People and clients answer calls by ID, so an answer to an earlier call must
-// never match another one; some model servers repeat their IDs (rule CH-55). Used by model-call.ts.
+// Gives each call of a model an ID that the chat has never used, because some model servers repeat their IDs. People and clients answer
+// calls by ID, and an answer to an earlier call must not match a later one (rule CH-55).
 import { uuid } from "#base/ids.ts";
 import { listCallTexts } from "#db/chats/messages.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { ModelEvent } from "#src/llm/model.ts";
 
-/** A call's ID in the stored content of a message, as JSON. Quotes within texts are escaped there, so texts do not match. */
+/** Matches a call's ID in a message's stored JSON. In texts, the quotes are escaped, so texts do not match. */
 const STORED_ID = /"tool_call_id":("[^"\\]*(?:\\.[^"\\]*)*")/g;
 
-/** Returns the IDs of all calls of the chat, including those in messages that edits removed. Reads page by page, off the main thread. */
-export const readUsedCallIds = async (store: Pick<Store, "scan">, chat: number): Promise<Set<string>> => {
+/** Returns the IDs of all calls of the chat, including those in messages that edits removed. */
+export const readUsedCallIds = async (store: Pick<Store, "scan">, chat_key: number): Promise<Set<string>> => {
   const used = new Set<string>();
   for (let after = 0; ; ) {
-    const page = await store.scan(listCallTexts({ chat, after }));
+    const page = await store.scan(listCallTexts({ chat: chat_key, after }));
     const last = page.at(-1);
     if (!last) return used;
     for (const { calls } of page) {
@@ -22,34 +22,34 @@ export const readUsedCallIds = async (store: Pick<Store, "scan">, chat: number):
   }
 };
 
-/** One instance per turn: reads the chat's IDs before the turn's first call, and again only after a failed answer. */
+/** Caches the chat's used IDs during one turn. */
 export class UsedCallIds {
   #ids: Set<string> | undefined;
 
-  /** Returns the IDs, to which the turn adds those of its own calls. */
-  async read(store: Pick<Store, "scan">, chat: number): Promise<Set<string>> {
-    this.#ids ??= await readUsedCallIds(store, chat);
+  /** Returns the used IDs. The caller adds the IDs of new calls to the set. */
+  async read(store: Pick<Store, "scan">, chat_key: number): Promise<Set<string>> {
+    this.#ids ??= await readUsedCallIds(store, chat_key);
     return this.#ids;
   }
 
-  /** Forgets the IDs, because a failed answer is usually not stored: its retry may have the same IDs. */
+  /** Forgets the IDs after a failed answer. The answer is usually not stored, so its retry may use the same IDs. */
   forget(): void {
     this.#ids = undefined;
   }
 }
 
-/** One instance per answer. */
+/** Renames the calls of one answer. */
 export class CallIds {
   readonly #used: Set<string>;
   /** The chat's IDs of calls whose arguments are still arriving, by the provider's ID. */
   readonly #open = new Map<string, string>();
 
-  /** `used`: the chat's IDs so far. New ones are added. */
+  /** `used`: the chat's used IDs, to which new ones are added. */
   constructor(used: Set<string>) {
     this.#used = used;
   }
 
-  /** Returns the event with the chat's ID of its call. Calls that the provider runs keep their IDs, because they have no answers. */
+  /** Returns the event with the chat's ID of its call. Calls that the provider runs keep their IDs, because the provider itself answers them. */
   rename(event: CallEvent): CallEvent {
     if (event.type === "tool_call" && event.provider_executed) {
       this.#used.add(event.id);

@@ -1,6 +1,5 @@
-// Checkpoints of a chat's workspace at each message of a person, stored and restored by the daemon (rules UN-1, UN-6, UN-10). Used by
-// turns, which create them before the first tool runs, by edits that restore them, and when chats are copied or deleted. Deleting a chat
-// also deletes the home of its coding agent in the workspace.
+// Creates, restores, copies and deletes checkpoints: snapshots of a workspace's files at each message of a person, which the daemon stores
+// (rules UN-1, UN-6, UN-10). Deleting a chat also deletes its coding agent's home directory in the workspace.
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { findChatAccessRow } from "#db/chats/chats.ts";
@@ -13,21 +12,21 @@ import type { PromptChat } from "../prompt/prompt.ts";
 import { type AgentDeps, WorkspaceAgent } from "./tool-agent.ts";
 import type { ChatWarnings } from "./warnings.ts";
 
-/** Maximum delay of a tool. A slower checkpoint is dropped; the daemon's own limit is slightly shorter. */
+/** A tool waits this long for a checkpoint. The daemon's own limit is shorter, so that the daemon answers first. */
 const CHECKPOINT_TIMEOUT_MS = 10_000;
 const DAEMON_TIMEOUT_MS = 9_000;
 /** Restoring a large repository is slow. */
 const RESTORE_TIMEOUT_MS = 10 * 60_000;
 
-/** Maximum chats in one request to the daemon. Later requests name the remaining chats. */
+/** Maximum chats whose data one request deletes. A later checkpoint deletes the rest. */
 const MAX_DELETED = 1_000;
 
-type CheckpointChat = PromptChat & { readonly chat_id: string };
+export type CheckpointChat = PromptChat & { readonly chat_id: string };
 const toServiceScope = (chat: CheckpointChat): ToolServicesFor => ({ ...chat, run_id: chat.chat_id });
 
 /**
- * Creates a checkpoint for the last message, if it is a new one of a person, and warns the chat about anything missing. `waits`: whether to
- * wait for the daemon to reconnect. Never rejects.
+ * Creates a checkpoint if the history ends with a person's message, and warns the chat about files that the checkpoint lacks. `waits`:
+ * whether to wait for the daemon to reconnect. Never rejects.
  */
 export const createCheckpoint = async (
   deps: AgentDeps & { readonly warnings: ChatWarnings },
@@ -36,21 +35,22 @@ export const createCheckpoint = async (
   { waits, signal }: { readonly waits: boolean; readonly signal: AbortSignal },
 ): Promise<void> => {
   if (chat.workspace_id === null || !chat.is_root) return;
-  const last = history.findLast((row) => !isHookRow(row));
-  if (last?.role !== "user" || last.replayed !== null || last.visibility === "model") return;
+  const lastMessage = history.findLast((row) => !isHookRow(row));
+  const isFromPerson = lastMessage?.role === "user" && lastMessage.replayed === null;
+  if (!isFromPerson || lastMessage.visibility === "model") return;
   const timeout = new AbortController();
   const timer = deps.clock.after(CHECKPOINT_TIMEOUT_MS, () =>
     timeout.abort(new Error("the workspace: its files could not be saved within 10 seconds")),
   );
   try {
     const agent = new WorkspaceAgent(deps, toServiceScope(chat), waits);
-    const json = { chat_id: chat.chat_id, message_id: last.id, within_ms: DAEMON_TIMEOUT_MS };
+    const json = { chat_id: chat.chat_id, message_id: lastMessage.id, within_ms: DAEMON_TIMEOUT_MS };
     const eitherSignal = AbortSignal.any([signal, timeout.signal]);
     const request = { method: "POST", path: "/checkpoints", json, signal: eitherSignal, patient: true } as const;
     const { problems = [], chats } = await agent.call<CheckpointTaken>(request);
     warn(deps.warnings, chat, problems);
-    // Runs in the background, so that no tool waits.
-    if (chats) void deleteOrphanedCheckpoints(deps, agent, chats);
+    // Not awaited, because tools wait for the checkpoint.
+    if (chats) void deleteOrphanedData(deps, agent, chats);
   } catch (error) {
     if (signal.aborted) return;
     log("chats").debug("no checkpoint for chat {chat_id}: {error}", { chat_id: chat.chat_id, error });
@@ -67,7 +67,7 @@ const warn = (warnings: ChatWarnings, { chat_id }: CheckpointChat, problems: rea
   if (texts.length > 0 || warnings.from("checkpoint", chat_id).length > 0) warnings.set("checkpoint", chat_id, texts);
 };
 
-/** Restores the checkpoint of this message. Rejects with 409 and a readable message when that fails. */
+/** Restores the files of this message's checkpoint. Rejects with 409 and a readable message when that fails. */
 export const restoreCheckpoint = async (
   deps: AgentDeps,
   chat: CheckpointChat,
@@ -88,11 +88,11 @@ export const restoreCheckpoint = async (
   }
 };
 
-/** Messages of the source chat, paired with their IDs in the copy. */
+/** The messages of a copied chat: their IDs in the source chat and in the copy. */
 export type CopiedMessages = { readonly from_chat_id: string; readonly messages: CopyCheckpoints["messages"] };
 
-/** Copies checkpoints to a copied chat, or warns it that undo does not cover the copied messages. Never rejects. */
-export const copyFiles = async (
+/** Copies checkpoints to a copied chat. If that fails, warns in the copy that undo does not cover its messages. Never rejects. */
+export const copyCheckpoints = async (
   deps: AgentDeps & { readonly warnings: ChatWarnings },
   chat: CheckpointChat,
   copied: CopiedMessages,
@@ -109,17 +109,17 @@ export const copyFiles = async (
   }
 };
 
-/** Deletes the data that the workspace stores for deleted chats (rule UN-10). Never rejects; the next checkpoint retries it. */
-const deleteOrphanedCheckpoints = async (
+/** Deletes the workspace's data about deleted chats (rule UN-10). `chats`: all chats with such data. Never rejects. */
+const deleteOrphanedData = async (
   { store }: AgentDeps,
   agent: WorkspaceAgent,
   chats: readonly string[],
 ): Promise<void> => {
   try {
-    const existing = await Promise.all(
+    const deleted = await Promise.all(
       chats.map(async (id) => ((await store.get(findChatAccessRow({ id }))) ? [] : [id])),
     );
-    await deleteChatData(agent, existing.flat().slice(0, MAX_DELETED));
+    await deleteChatData(agent, deleted.flat().slice(0, MAX_DELETED));
   } catch (error) {
     log("chats").debug("cannot delete the workspace's data about deleted chats: {error}", { error });
   }
@@ -132,7 +132,7 @@ const deleteChatData = async (agent: WorkspaceAgent, chat_ids: readonly string[]
   }
 };
 
-/** Deletes the data of a chat that was just deleted, if its workspace is running. Never rejects. */
+/** Deletes the workspace's data about a chat that was just deleted, if the workspace is running. Never rejects. */
 export const deleteChatFiles = async (deps: AgentDeps, chat: CheckpointChat): Promise<void> => {
   if (chat.workspace_id === null || !chat.is_root) return;
   try {

@@ -1,4 +1,4 @@
-// Assembles the content of a message from a model's events, and returns the live parts for followers. Pure except for its own state.
+// Assembles the content of a message from a model's events, and returns the live parts for followers.
 import { toRfc3339 } from "#base/clock.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import { ModelError, type ModelEvent, type ModelUsage } from "#src/llm/model.ts";
@@ -8,9 +8,9 @@ import { parseCommands } from "#src/tools/processes/parsed-commands.ts";
 type TextEvent = Extract<ModelEvent, { type: "text" | "reasoning" }>;
 type MutablePart = { -readonly [K in keyof MessagePart]: MessagePart[K] };
 
-/** Maximum characters of a message's text and calls. Messages are always read as a whole, and no model gives such a long answer. */
+/** Maximum characters of a message's text and calls. No model gives such a long answer, and messages must fit into memory. */
 export const MAX_MESSAGE_CHARACTERS = 4 * 1024 * 1024;
-/** Characters that each event counts in addition to its texts. */
+/** Each event counts as this many characters in addition to its texts, so that many empty events are limited, too. */
 export const EVENT_CHARACTERS = 4;
 
 export class Collector {
@@ -21,7 +21,7 @@ export class Collector {
   readonly inputs = new Map<string, string>();
   finish: Extract<ModelEvent, { type: "finish" }>["reason"] | undefined;
 
-  /** Adds an event and returns its live parts. `now` in milliseconds since 1970. Throws ModelError if the answer becomes too long. */
+  /** Adds an event and returns its live parts. Throws `ModelError` if the answer becomes too long. */
   add(event: ModelEvent, now: number): MessagePart[] {
     this.#characters += countCharacters(event);
     if (this.#characters > MAX_MESSAGE_CHARACTERS) throw new ModelError("config", "", { reason: "endless" });
@@ -99,16 +99,15 @@ export class Collector {
   #appendDelta(type: "text" | "reasoning", event: TextEvent, now: number): MessagePart[] {
     const { delta, metadata } = event;
     const last = this.#parts.at(-1);
-    const isContinued = last?.type === type && last.completed_at === undefined;
-    const newPart: MutablePart = { type, text: "", ...(type === "reasoning" ? { created_at: toRfc3339(now) } : {}) };
-    const part = isContinued ? last : newPart;
+    const openPart = last?.type === type && last.completed_at === undefined ? last : undefined;
     // Ignores an event without content, such as the end of reasoning that never began.
-    if (!isContinued && delta === "" && !metadata) return [];
-    if (!isContinued) this.#parts.push(part);
-    const delta_part = isContinued ? { type, text: delta } : { ...newPart, text: delta };
+    if (!openPart && delta === "" && !metadata) return [];
+    const createdAt = !openPart && type === "reasoning" ? { created_at: toRfc3339(now) } : {};
+    const part: MutablePart = openPart ?? { type, text: "", ...createdAt };
+    if (!openPart) this.#parts.push(part);
     part.text += delta;
     if (metadata) part.provider_metadata = metadata;
-    return delta === "" ? [] : [delta_part];
+    return delta === "" ? [] : [{ type, text: delta, ...createdAt }];
   }
 
   #endReasoning(now: number): MessagePart[] {

@@ -1,5 +1,5 @@
-// Compacts a turn's history: when it is full, when a model rejects it, or when the chat's owner requests it. Asks the hooks and the model
-// outside of the mailbox; the rows are stored as one step of the turn (rules CM-1 to CM-10). Used by turn.ts.
+// Compacts the history during a turn: when the context is nearly full, when a model rejects the history as too long, or when the chat's
+// owner requests it. Stores the summary's rows as one step of the turn (rules CM-1 to CM-10). Used by turn.ts.
 import type { Clock } from "#base/clock.ts";
 import { toChatError } from "#src/llm/failure.ts";
 import { toEffectRows } from "../hooks/effects.ts";
@@ -9,22 +9,19 @@ import type { StartedAttempt } from "../messages.ts";
 import { type HistoryRow, SUMMARIZED, selectBody } from "../prompt/compact.ts";
 import type { Compactor } from "../prompt/compactor.ts";
 import { retryUntilAnswered } from "../until-answered.ts";
-import type { Reporter } from "./reporter.ts";
+import type { HistoryOutcome, Reporter } from "./reporter.ts";
 import { type PartBatch, StreamBuffer } from "./stream-buffer.ts";
 
-/** The interface to the turn. */
+/** What a compaction needs from its turn. */
 type CompactionHost = {
   readonly chat_id: string;
   readonly clock: Clock;
   readonly hooks: TurnHooks;
   readonly reporter: Reporter;
   readonly publish: (chat_id: string, batch: PartBatch) => void;
-  /** Called at the beginning. Discards earlier output of the model; followers see the buffer, if any. */
+  /** Discards the model's output so far, and shows this buffer to followers instead, if there is one. */
   readonly begin: (buffer: StreamBuffer | undefined) => void;
 };
-
-/** "none": the history and the attempt are unchanged. A number: the history version from which the next attempt continues. */
-type CompactionOutcome = "none" | "over" | number;
 
 export class TurnCompaction {
   readonly #host: CompactionHost;
@@ -35,12 +32,12 @@ export class TurnCompaction {
     this.#compactor = compactor;
   }
 
-  /** Compacts if due; `isForced`: the model rejected the history as too long. A failure does not fail the turn. */
+  /** Compacts if the context is nearly full. With `isForced`, the model has rejected the history as too long. Never fails the turn. */
   async compactIfDue(
     attempt: StartedAttempt,
     history: readonly HistoryRow[],
     isForced: boolean,
-  ): Promise<CompactionOutcome> {
+  ): Promise<HistoryOutcome> {
     const { clock, reporter } = this.#host;
     const { signal } = reporter;
     const isWanted = await retryUntilAnswered(clock, signal, () =>
@@ -53,40 +50,40 @@ export class TurnCompaction {
     );
     if (rows === "over") return "over";
     if (!rows) return isForced ? "none" : attempt.fence.history_version;
-    const then = "continue";
-    const reported = await reporter.report("reportStep", { fence: attempt.fence, messages: rows, then });
-    return reported === "stale" ? "over" : reported.history_version;
+    return reporter.addRows(attempt, rows);
   }
 
-  /** Compacts on the owner's request. The turn ends with it, or fails with it. */
+  /** Compacts at the owner's request, and ends the turn. A failure fails the turn. */
   async compactOnRequest(attempt: StartedAttempt, history: readonly HistoryRow[]): Promise<void> {
     const { clock, reporter } = this.#host;
     const { signal } = reporter;
     const { fence, compaction } = attempt;
     if (!compaction) return;
     const { instructions, context, notice } = compaction;
-    const then = "finish";
-    if (selectBody(history).length === 0)
-      return void (await reporter.report("reportStep", { fence, messages: [], then }));
+    const finish = (messages: readonly NewMessage[], then = "finish" as const) =>
+      reporter.report("reportStep", { fence, messages, then });
+    if (selectBody(history).length === 0) return void (await finish([]));
     try {
       const rows = await this.#summarizeLive(attempt, instructions === "" ? {} : { instructions }, (requested) => {
         const hook_context = [context, requested].filter(Boolean).join("\n\n");
         return this.#compactor.summarize(attempt, history, signal, { source: "manual", hook_context, instructions });
       });
       if (rows === "over" || !rows) return;
-      const messages = [...rows, ...toEffectRows({ user_message: notice })];
-      await reporter.report("reportStep", { fence, messages, then });
+      await finish([...rows, ...toEffectRows({ user_message: notice })]);
     } catch (error) {
       if (signal.aborted) return;
       await reporter.report("reportFailure", { fence, error: toChatError(error, attempt, clock.now()), messages: [] });
     }
   }
 
-  /** Returns the summary's rows between those of the hooks, and shows the call on the stream. `args` undefined: not shown. */
+  /**
+   * Asks the hooks and summarizes. Returns the rows of the summary, then those of the hooks. Shows the summary to followers as a running
+   * call with these `args`, if given.
+   */
   async #summarizeLive(
     attempt: StartedAttempt,
     args: object | undefined,
-    sum: (hook_context: string) => Promise<readonly NewMessage[] | undefined>,
+    summarize: (hook_context: string) => Promise<readonly NewMessage[] | undefined>,
   ): Promise<readonly NewMessage[] | "over" | undefined> {
     const { chat_id, hooks, publish, begin, reporter } = this.#host;
     begin(undefined);
@@ -96,7 +93,7 @@ export class TurnCompaction {
     begin(buffer);
     buffer?.push({ type: "tool-call", tool_call_id: this.#compactor.call_id, tool_name: SUMMARIZED, args });
     try {
-      const summary = await sum(decision.model_context ?? "");
+      const summary = await summarize(decision.model_context ?? "");
       if (!summary) return undefined;
       const after = await reporter.askHooks(attempt, [], () => hooks.askForRows(attempt, "post_compact"));
       if (!after) return "over";

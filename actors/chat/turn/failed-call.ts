@@ -12,25 +12,19 @@ import { hasBrokenOff, type Tries } from "./ending.ts";
 import type { Reporter } from "./reporter.ts";
 import { toPartialAnswer } from "./step-end.ts";
 
-/** Maximum consecutive retries on the same history. */
+/** Maximum consecutive retries. */
 const MAX_RETRIES = 25;
 /** Maximum retries after an empty answer (rule MO-38). */
 const MAX_EMPTY_RETRIES = 1;
-/**
- * Maximum retries after answers that broke off: each costs as much as a complete one, and repeated failures have a systematic cause
- * (MO-47).
- */
+/** Maximum retries after answers that broke off, because each costs as much as a complete answer (rule MO-47). */
 const MAX_BROKEN_RETRIES = 4;
 const FIRST_RETRY_MS = 1_000;
 const MAX_BACKOFF_MS = 60_000;
 
-/** Returns the delay before a retry in milliseconds: at least the provider's `retry_after_ms`. The first retry has the number 1. */
-const retryDelay = (retry: number, retry_after_ms: number): number =>
-  Math.max(Math.min(FIRST_RETRY_MS * 2 ** (retry - 1), MAX_BACKOFF_MS), retry_after_ms);
-
-/** Returns the state to store for this retry. `now` in milliseconds since 1970. */
+/** Returns the state to store for a retry. The first retry has the number 1. `retry_after_ms` is the delay that the provider requires. */
 const toRetryState = (error: ChatError, attempt: number, retry_after_ms: number, now: number): RetryState => {
-  const delay_ms = retryDelay(attempt, retry_after_ms);
+  const backoff_ms = Math.min(FIRST_RETRY_MS * 2 ** (attempt - 1), MAX_BACKOFF_MS);
+  const delay_ms = Math.max(backoff_ms, retry_after_ms);
   const { message, kind, provider = "", status_code = null } = error;
   return { attempt, delay_ms, error: message, kind, provider, retrying_at: now + delay_ms, status_code };
 };
@@ -39,7 +33,7 @@ type FailedCall = {
   readonly chat_id: string;
   readonly attempt: StartedAttempt;
   readonly failure: unknown;
-  /** The content that the answer had so far. */
+  /** The content of the answer before the failure. */
   readonly content: readonly MessagePart[];
 };
 type Deps = { readonly clock: Clock; readonly reporter: Reporter };
@@ -58,21 +52,21 @@ export const handleFailure = async (
   countFailure(tries, failure, content);
   const isOutOfRetries =
     tries.failures > MAX_RETRIES || tries.empty > MAX_EMPTY_RETRIES || tries.broken > MAX_BROKEN_RETRIES;
-  const wait_ms = failure instanceof ModelError ? failure.retry_after_ms : 0;
+  const retry_after_ms = failure instanceof ModelError ? failure.retry_after_ms : 0;
   const error = toChatError(failure, attempt, clock.now());
   if (!(failure instanceof ModelError)) {
     log("chats").error("the model of chat {chat_id} failed unexpectedly: {error}", { chat_id, error: failure });
   }
-  if (!error.retryable || isOutOfRetries || wait_ms > MAX_WAIT_MS) {
+  if (!error.retryable || isOutOfRetries || retry_after_ms > MAX_WAIT_MS) {
     const messages = toPartialAnswer(content, clock.now(), "The call did not run because the answer was cut off.");
     await reporter.report("reportFailure", { fence, error, messages });
     return undefined;
   }
-  const retry = toRetryState(error, tries.failures, wait_ms, clock.now());
+  const retry = toRetryState(error, tries.failures, retry_after_ms, clock.now());
   return (await reporter.report("recordRetry", { fence, retry })) === "stale" ? undefined : retry;
 };
 
-/** Pauses the turn, then checks the budget again: if it was raised before the pause was stored, that raise found no turn to resume. */
+/** Pauses the turn, and resumes it immediately if the budget was raised before the pause was stored. */
 export const pauseTurn = async (
   reporter: Reporter,
   fence: StartedAttempt["fence"],

@@ -1,5 +1,5 @@
-// Lists the MCP tools that a chat may call: tools of the organization's servers, if selected or forced on, and tools of its workspace
-// (facts/chats 5.2, 5.5, rules MC-1 to MC-6). Runs outside of every mailbox; a server that fails is skipped with a warning.
+// Lists the MCP tools that a chat may call: those of the organization's servers that the chat has selected or that are forced on, and those
+// of its workspace (facts/chats 5.2, 5.5, rules MC-1 to MC-6). A server that fails is skipped with a warning.
 import { type Static, Type as t } from "@sinclair/typebox";
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
@@ -22,7 +22,7 @@ import type { ToolResult } from "#src/tools/result.ts";
 import { defineTool, type Tool, type ToolContext, ToolError } from "#src/tools/tool.ts";
 import type { ChatWarnings } from "./warnings.ts";
 
-/** Returns access to a server on behalf of a person; undefined if the person has not signed in to the server. */
+/** Returns a person's access to a server; undefined if the person has not signed in to the server. */
 export type McpAccess = (server: McpServerRow, user_id: string) => Promise<McpTarget | undefined>;
 
 export type McpDeps = {
@@ -34,7 +34,6 @@ export type McpDeps = {
   readonly limits: CallLimits;
 };
 
-/** Whose servers are listed: those of an organization, and of a workspace if the chat has one. */
 export type McpScope = {
   readonly chat_id: string;
   readonly owner_id: string;
@@ -43,60 +42,65 @@ export type McpScope = {
   readonly mcp_server_ids: readonly string[];
 };
 
-/** `problem`: why the server has no tools; otherwise empty. */
+/** `problem` says why the server has no tools; empty if it has. */
 type WorkspaceServer = { readonly server: string; readonly tools: readonly StoredTool[]; readonly problem: string };
 
-/** An MCP tool: its definition and how to run it. `server_id`: the organization's server; null for the workspace's. */
+/** `server_id` is null for a tool of the workspace. */
 export type McpTool = { readonly definition: ToolDefinition; readonly tool: Tool; readonly server_id: string | null };
+/** MCP tools by the names under which the model sees them. */
 export type McpOffer = ReadonlyMap<string, McpTool>;
 export const EMPTY_OFFER: McpOffer = new Map();
 
 /** After this delay, followers see which servers the turn waits for. */
 const NOTICE_DELAY_MS = 1_000;
+/** Maximum MCP tools of a chat. */
 const MAX_TOOLS = 300;
+/** Maximum context snapshots whose servers are cached. */
 const MAX_CACHED = 64;
 
 export class ChatMcp {
   readonly #deps: McpDeps;
-  readonly #workspaces = new Map<string, readonly WorkspaceServer[]>();
+  /** The servers of workspaces, by context snapshot. */
+  readonly #workspaceServers = new Map<string, readonly WorkspaceServer[]>();
 
   constructor(deps: McpDeps) {
     this.#deps = deps;
   }
 
-  /** Returns the tools by the names they are offered under. For duplicate names, the first wins. */
-  async offer(scope: McpScope, tools: ChatToolContext, signal: AbortSignal): Promise<McpOffer> {
+  /** Returns the chat's MCP tools. Of tools with the same name, only the first is offered. */
+  async loadOffer(scope: McpScope, toolScope: ChatToolContext, signal: AbortSignal): Promise<McpOffer> {
     const warnings: string[] = [];
-    const servers = await this.#listServers(scope, tools);
+    const servers = await this.#listServers(scope, toolScope);
     const waiting = new Set(servers);
-    const notice = this.#deps.clock.after(NOTICE_DELAY_MS, () => {
+    const noticeTimer = this.#deps.clock.after(NOTICE_DELAY_MS, () => {
       const notices = [...waiting].map((one) => `The chat waits for the MCP server "${one.display_name}".`);
       this.#deps.warnings.sendOnce(scope.chat_id, "mcp", [...warnings, ...notices]);
     });
-    const lists = await Promise.all(
-      servers.map((server) =>
-        this.#loadTools(server, scope.owner_id, signal)
-          .catch((error) => {
-            if (signal.aborted) throw signal.reason;
-            if (!(error instanceof McpError || error instanceof AppError)) throw error;
-            warnings.push(`The MCP server "${server.display_name}" is not available: ${error.message}`);
-            return [];
-          })
-          .finally(() => waiting.delete(server)),
-      ),
-    ).finally(() => notice.cancel());
+    const loadTools = async (server: McpServerRow): Promise<McpTool[]> => {
+      try {
+        return await this.#loadTools(server, scope.owner_id, signal);
+      } catch (error) {
+        if (signal.aborted) throw signal.reason;
+        if (!(error instanceof McpError || error instanceof AppError)) throw error;
+        warnings.push(`The MCP server "${server.display_name}" is not available: ${error.message}`);
+        return [];
+      } finally {
+        waiting.delete(server);
+      }
+    };
+    const serverTools = await Promise.all(servers.map(loadTools)).finally(() => noticeTimer.cancel());
     const workspaceTools =
-      findToolUse("workspace_mcp", tools) === "yes" ? await this.#listWorkspaceTools(scope, warnings) : [];
+      findToolUse("workspace_mcp", toolScope) === "yes" ? await this.#listWorkspaceTools(scope, warnings) : [];
     this.#warn(scope.chat_id, warnings);
     const offer = new Map<string, McpTool>();
-    for (const one of [...lists.flat(), ...workspaceTools].slice(0, MAX_TOOLS)) {
-      if (!offer.has(one.definition.name)) offer.set(one.definition.name, one);
+    for (const tool of [...serverTools.flat(), ...workspaceTools].slice(0, MAX_TOOLS)) {
+      if (!offer.has(tool.definition.name)) offer.set(tool.definition.name, tool);
     }
     return offer;
   }
 
-  async #listServers({ organization_id, mcp_server_ids }: McpScope, tools: ChatToolContext): Promise<McpServerRow[]> {
-    const use = findToolUse("external_mcp", tools);
+  async #listServers({ organization_id, mcp_server_ids }: McpScope, scope: ChatToolContext): Promise<McpServerRow[]> {
+    const use = findToolUse("external_mcp", scope);
     if (use === "no") return [];
     const rows = await this.#deps.store.all(listMcpServers({ organization_id }));
     return rows.filter(
@@ -131,50 +135,38 @@ export class ChatMcp {
   }
 
   /**
-   * Returns the workspace's tools, except for tools with the name prefix of an organization's server (ignoring case): rules and approvals
-   * for such a name apply to the organization's server, even while it is unreachable or not selected.
+   * Returns the workspace's tools, except for those with the name prefix of one of the organization's servers (ignoring case): rules and
+   * approvals for such a name are meant for the organization's server, even while it is unreachable or not selected.
    */
   async #listWorkspaceTools(scope: McpScope, warnings: string[]): Promise<McpTool[]> {
     const { organization_id } = scope;
     const rows = await this.#deps.store.all(listMcpServers({ organization_id }));
     const takenPrefixes = rows.map(({ slug }) => toOfferedName(slug, "").toLowerCase());
-    const all = await this.#loadWorkspaceTools(scope, warnings);
+    const tools = await this.#loadWorkspaceTools(scope, warnings);
     const isTaken = ({ definition: { name } }: McpTool) =>
       takenPrefixes.some((prefix) => name.toLowerCase().startsWith(prefix));
-    const hidden = new Set(all.filter(isTaken).map(({ definition }) => definition.server));
-    for (const server of hidden) {
+    const hiddenServers = new Set(tools.filter(isTaken).map(({ definition }) => definition.server));
+    for (const server of hiddenServers) {
       warnings.push(
         `The MCP server "${server}" of the workspace is not available: your organization has a server of this name.`,
       );
     }
-    return all.filter((one) => !isTaken(one));
+    return tools.filter((tool) => !isTaken(tool));
   }
 
-  /**
-   * Reads the tools that the workspace currently reports, regardless of the pinned context (facts/chats 5.5: changed MCP tools do not mark
-   * the context as dirty).
-   */
+  /** Returns the tools that the workspace reports now, which may be newer than the chat's pinned context (facts/chats 5.5). */
   async #loadWorkspaceTools({ workspace_id }: McpScope, warnings: string[]): Promise<McpTool[]> {
     const { store, limits } = this.#deps;
     const context = workspace_id === null ? undefined : await store.get(findWorkspaceContext({ workspace_id }));
     if (!context) return [];
-    let servers = this.#workspaces.get(context.snapshot);
-    if (!servers) {
-      const snapshot = await store.get(findSnapshot({ id: context.snapshot }));
-      servers = (snapshot?.resources ?? []).flatMap(({ kind, status, source, tools = [], error }) =>
-        kind === "mcp_server" ? [{ server: source, tools, problem: status === "ok" ? "" : error }] : [],
-      );
-      this.#workspaces.set(context.snapshot, servers);
-      const [oldest = ""] = this.#workspaces.keys();
-      if (this.#workspaces.size > MAX_CACHED) this.#workspaces.delete(oldest);
-    }
+    const servers = await this.#readWorkspaceServers(context.snapshot);
     for (const { server, problem } of servers) {
       if (problem !== "") warnings.push(`The MCP server "${server}" of the workspace is not available: ${problem}`);
     }
     return servers.flatMap(({ server, tools }) =>
-      tools.map((one) => {
-        const plainName = one.name.startsWith(`${server}__`) ? one.name.slice(server.length + 2) : one.name;
-        const offered = { ...one, name: toOfferedName(server, plainName), server };
+      tools.map((tool) => {
+        const plainName = tool.name.startsWith(`${server}__`) ? tool.name.slice(server.length + 2) : tool.name;
+        const offered = { ...tool, name: toOfferedName(server, plainName), server };
         return toMcpTool(offered, { server_id: null, asksIntent: false }, (args, { agent }, signal) =>
           agent.call<McpToolResult>({
             method: "POST",
@@ -186,6 +178,19 @@ export class ChatMcp {
         );
       }),
     );
+  }
+
+  async #readWorkspaceServers(snapshot_id: string): Promise<readonly WorkspaceServer[]> {
+    const cached = this.#workspaceServers.get(snapshot_id);
+    if (cached) return cached;
+    const snapshot = await this.#deps.store.get(findSnapshot({ id: snapshot_id }));
+    const servers = (snapshot?.resources ?? []).flatMap(({ kind, status, source, tools = [], error }) =>
+      kind === "mcp_server" ? [{ server: source, tools, problem: status === "ok" ? "" : error }] : [],
+    );
+    this.#workspaceServers.set(snapshot_id, servers);
+    const [oldest = ""] = this.#workspaceServers.keys();
+    if (this.#workspaceServers.size > MAX_CACHED) this.#workspaceServers.delete(oldest);
+    return servers;
   }
 
   #warn(chat_id: string, warnings: readonly string[]): void {
@@ -207,7 +212,7 @@ type RunMcpTool = (
   signal: AbortSignal,
 ) => Promise<McpAnswer>;
 
-/** `name`: as offered. `server`: display name. */
+/** A tool under its offered name. `server` is the server's display name. */
 type OfferedTool = StoredTool & { readonly server: string };
 type ToolSource = { readonly server_id: string | null; readonly asksIntent: boolean };
 
@@ -241,33 +246,33 @@ const toMcpTool = (
 
 type AttachedFile = { readonly file_id: string; readonly media_type: string };
 
-/** Stores images and documents as files of the chat. Other files, and those with secrets, are only mentioned in the text. */
+/** Stores images and documents as files of the chat. Leaves out other files, and files that contain secrets. */
 const attachFiles = async (
   { services, mask }: Pick<ToolContext, "services" | "mask">,
   tool_name: string,
   files: readonly McpFile[],
 ): Promise<AttachedFile[]> => {
-  const kept: AttachedFile[] = [];
+  const stored: AttachedFile[] = [];
   for (const [index, { media_type, data }] of files.entries()) {
     if (!SUPPORTED_FILE_TYPES.includes(media_type)) continue;
     const name = `${tool_name}-${index + 1}.${media_type.split("/")[1]}`;
     const bytes = await maskFile(new Uint8Array(Buffer.from(data, "base64")), mask);
     if (!bytes) continue;
     try {
-      kept.push(await services.attachFile(name, bytes, index));
+      stored.push(await services.attachFile(name, bytes, index));
     } catch (error) {
       if (!(error instanceof AppError) || error.kind === "internal") throw error;
       log("chats").debug("cannot store a file of {tool_name}: {error}", { tool_name, error });
     }
   }
-  return kept.filter(({ media_type }) => SUPPORTED_FILE_TYPES.includes(media_type));
+  return stored.filter(({ media_type }) => SUPPORTED_FILE_TYPES.includes(media_type));
 };
 
-/** Adds the stored files to the result, replacing the MCP server's own `image` and `files`, which do not refer to stored files. */
-const withFiles = ({ image: _, files: __, ...result }: ToolResult, kept: readonly AttachedFile[]): ToolResult =>
-  kept.length === 0 ? result : { ...result, files: kept };
+/** Replaces the fields `image` and `files` of a result with the stored files. An MCP server may use these names for other things. */
+const withFiles = ({ image: _, files: __, ...result }: ToolResult, files: readonly AttachedFile[]): ToolResult =>
+  files.length === 0 ? result : { ...result, files };
 
-/** Adds a text parameter in which the model states its intent. The server never receives it. */
+/** Adds a parameter in which the model states its intent for people. The server never receives it. */
 const withIntent = (schema: unknown): unknown => {
   const { properties = {}, ...rest } = (schema ?? {}) as { properties?: Record<string, unknown> };
   const intent = { type: "string", description: "In a few words, what you want to find out or do with this call." };

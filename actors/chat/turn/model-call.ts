@@ -1,4 +1,4 @@
-// One call of a turn's model: its prompt, and its output as the parts of a message and for followers. Used by turn.ts.
+// Makes one model call of a turn: builds the prompt, and collects the answer for the history and for followers. Used by turn.ts.
 import { findCustomPrompt } from "#db/chats/messages.ts";
 import { type CallSettings, readCallSettings } from "#db/chats/settings.ts";
 import { ModelError, type PromptMessage, type RequestMemory } from "#src/llm/model.ts";
@@ -17,7 +17,7 @@ import type { StreamBuffer } from "./stream-buffer.ts";
 import { untilAborted, watchSilence } from "./watch.ts";
 
 type Deps = Pick<TurnDeps, "blocks" | "clock" | "hooks" | "models" | "store" | "warnings">;
-type CallScope = Pick<StartedAttempt, "chat_key" | "about"> & { readonly chat_id: string };
+type CallScope = Pick<StartedAttempt, "chat_key" | "chat"> & { readonly chat_id: string };
 
 type Call = {
   readonly chat_id: string;
@@ -26,16 +26,14 @@ type Call = {
   readonly memory: RequestMemory | undefined;
   readonly mcp: McpOffer;
   readonly usedIds: UsedCallIds;
-  /** `collector` and `buffer` grow during the call. The buffer is closed at the end. */
+  /** Collects the answer for the history. */
   readonly collector: Collector;
+  /** Gets the answer for followers. Closed at the end of the call. */
   readonly buffer: StreamBuffer;
   readonly recording: Recording | undefined;
 };
 
-/**
- * Returns undefined when the call completed, otherwise why it failed. Ends when the turn is stopped, or when the model is silent for too
- * long.
- */
+/** Returns undefined when the call succeeded, otherwise why it failed. The call fails when `stop` aborts or the model is silent for too long. */
 export const callModel = async (
   deps: Deps,
   { chat_id, attempt, history, memory, mcp, usedIds, collector, buffer, recording }: Call,
@@ -56,17 +54,15 @@ export const callModel = async (
   try {
     const { messages, settings } = await buildPrompt(deps, { ...attempt, chat_id }, history, signal);
     const { model_id, reasoning_effort, tools, provider_tools } = attempt;
-    const number = attempt.fence.generation_attempt;
-    const payer = { user_id: attempt.about.owner_id, chat_key: attempt.chat_key, kind: "chat_turn" } as const;
     const request = {
-      payer,
+      payer: { user_id: attempt.chat.owner_id, chat_key: attempt.chat_key, kind: "chat_turn" as const },
       model_id,
       messages,
       tools,
       provider_tools,
       reasoning_effort,
       memory,
-      attempt: number,
+      attempt: attempt.fence.generation_attempt,
       signal,
     };
     recordEnd = await recording?.call({ ...attempt, settings }, request);
@@ -77,8 +73,8 @@ export const callModel = async (
         setToolWarnings(deps, chat_id, warnings);
       }
       if (isCallEvent(event)) callIds ??= new CallIds(await readUsedIds(deps, attempt, usedIds, signal));
-      const ownEvent = isCallEvent(event) && callIds ? callIds.rename(event) : event;
-      for (const part of collector.add(repairCall(ownEvent, tools), clock.now())) buffer.push(withServer(part, mcp));
+      const renamed = isCallEvent(event) && callIds ? callIds.rename(event) : event;
+      for (const part of collector.add(repairCall(renamed, tools), clock.now())) buffer.push(withServer(part, mcp));
     }
     setToolWarnings(deps, chat_id, warnings);
     return endCall(findProblem(collector.content(clock.now()), collector.finish));
@@ -102,7 +98,7 @@ const readUsedIds = async (
   return used;
 };
 
-/** Warns the chat about tools that the last request could not offer. */
+/** Replaces the chat's warnings about tools that the model's provider rejects. */
 const setToolWarnings = ({ warnings }: Deps, chat_id: string, texts: readonly string[]): void => {
   const previous = warnings.from("tools", chat_id);
   if (texts.join("\n") !== previous.join("\n")) warnings.set("tools", chat_id, texts);
@@ -110,34 +106,30 @@ const setToolWarnings = ({ warnings }: Deps, chat_id: string, texts: readonly st
 
 const SILENCE_ERROR = new ModelError("stream_silence_timeout", "The provider sent nothing for too long.");
 
-/** Returns the model's prompt: blocks that are read again for each call, and the history. Throws the reason of `signal`. */
+/** Returns the model's prompt: the current prompt blocks, then the history. Throws the reason of `signal`. */
 const buildPrompt = async (
   deps: Deps,
-  { chat_key, about, chat_id }: CallScope,
+  { chat_key, chat, chat_id }: CallScope,
   history: readonly PromptMessage[],
   signal: AbortSignal,
 ): Promise<{ readonly messages: readonly PromptMessage[]; readonly settings: CallSettings }> => {
-  const read = async () => {
-    const custom_prompt = await customPrompt(deps, chat_key);
-    const settings = readCallSettings(deps.store, about.owner_id);
-    const promptInput = { ...about, chat_id, chat_key, custom_prompt, settings };
+  const readBlocks = async () => {
+    const custom_prompt = await readCustomPrompt(deps, chat_key);
+    const settings = readCallSettings(deps.store, chat.owner_id);
+    const promptInput = { ...chat, chat_id, chat_key, custom_prompt, settings };
     const blocks = await Promise.all(deps.blocks.map((block) => block(promptInput)));
     return { settings: await settings, blocks: blocks.flat() };
   };
-  const found = await retryUntilAnswered(deps.clock, signal, read);
-  if (found === "stale") throw signal.reason;
-  const { settings, blocks } = found;
-  const messages = assemblePrompt(
-    blocks,
-    // Skips the empty row from which a cleared chat starts over.
-    history.filter(({ content }) => content.length > 0).map(({ role, content }) => ({ role, content })),
-  );
-  return { messages, settings };
+  const result = await retryUntilAnswered(deps.clock, signal, readBlocks);
+  if (result === "stale") throw signal.reason;
+  // Skips the empty row with which a cleared history begins.
+  const rows = history.filter(({ content }) => content.length > 0).map(({ role, content }) => ({ role, content }));
+  return { messages: assemblePrompt(result.blocks, rows), settings: result.settings };
 };
 
-/** Returns the owner's custom prompt as hooks have seen it. Undefined while no hook is enforced, so the current one applies. */
-export const customPrompt = async (
+/** Returns the owner's custom prompt that hooks have allowed. Undefined if hooks are not enforced, so that the current prompt applies. */
+export const readCustomPrompt = async (
   { store, hooks }: Pick<Deps, "store" | "hooks">,
-  chat: number,
+  chat_key: number,
 ): Promise<string | undefined> =>
-  hooks.mode === "enforce" ? ((await store.get(findCustomPrompt({ chat })))?.custom_prompt ?? "") : undefined;
+  hooks.mode === "enforce" ? ((await store.get(findCustomPrompt({ chat: chat_key })))?.custom_prompt ?? "") : undefined;

@@ -1,5 +1,4 @@
-// Decides which tools a chat's model may call, and which of its calls the server rather than the client answers (facts/chats 3.5, 5.2).
-
+// Decides which tools a chat's model may call, and which calls the turn rather than the client runs (facts/chats 3.5, 5.2).
 import type { ToolDefinition } from "#src/llm/model.ts";
 import { type ChatMode, toPlanPath } from "#src/tools/available.ts";
 import { type ChatToolContext, findToolUse, isServerTool, listTools } from "#src/tools/registry.ts";
@@ -13,10 +12,10 @@ export const toChatMode = ({ is_root, plan_mode, subagent_type }: PromptChat): C
   return plan_mode === null ? (subagent_type ?? "general") : "explore";
 };
 
-/** Returns the properties that decide about the chat's tools. */
-export const toToolScope = (chat_id: string, about: PromptChat): ChatToolContext => ({
-  mode: toChatMode(about),
-  has_workspace: about.workspace_id !== null,
+/** Returns the chat's properties that determine its tools. */
+export const toToolScope = (chat_id: string, chat: PromptChat): ChatToolContext => ({
+  mode: toChatMode(chat),
+  has_workspace: chat.workspace_id !== null,
   plan_path: toPlanPath(chat_id),
 });
 
@@ -25,19 +24,20 @@ export const toPromptScope = (state: ChatState): PromptChat => {
   return { owner_id, organization_id, plan_mode, workspace_id, subagent_type, is_root: parent_chat_id === null };
 };
 
-/** Returns the server's tools, then the client's. Omits a client's tool with the name of a server's tool, and all of them in plan mode. */
-export const buildToolOffer = (state: ChatState): ToolDefinition[] => [
-  ...listTools(toToolScope(state.id, toPromptScope(state))).map(({ name, description, input_schema }) => ({
+/** Returns Slipway's tools, then the client's, except those with the name of one of Slipway's tools. */
+export const buildToolOffer = (state: ChatState): ToolDefinition[] => {
+  const scope = toToolScope(state.id, toPromptScope(state));
+  const serverTools = listTools(scope).map(({ name, description, input_schema }) => ({
     name,
     description: description.trim(),
     input_schema: toPlainSchema(input_schema),
-  })),
-  ...(findToolUse("dynamic", toToolScope(state.id, toPromptScope(state))) === "yes"
-    ? state.dynamic_tools.filter(({ name }) => !isServerTool(name))
-    : []),
-];
+  }));
+  const offersClientTools = findToolUse("dynamic", scope) === "yes";
+  const clientTools = offersClientTools ? state.dynamic_tools.filter(({ name }) => !isServerTool(name)) : [];
+  return [...serverTools, ...clientTools];
+};
 
-/** Returns whether provider-executed tools may be offered, if the model's options request them. */
+/** Returns whether the model may use the tools that its provider runs. */
 export const offersProviderTools = (state: ChatState): boolean =>
   findToolUse("provider", toToolScope(state.id, toPromptScope(state))) === "yes";
 
@@ -47,13 +47,13 @@ export const selectTurnCalls = ({
   dynamic_tools,
 }: Pick<ChatState, "pending_calls" | "dynamic_tools">): readonly PendingCall[] =>
   pending_calls.filter(
-    // A tool of neither the server nor the client belongs to an MCP server.
+    // A tool that belongs neither to Slipway nor to the client is an MCP tool.
     ({ tool_name }) => isServerTool(tool_name) || !dynamic_tools.some(({ name }) => name === tool_name),
   );
 
 const plainSchemas = new WeakMap<object, unknown>();
 
-/** Returns a schema as JSON, without its library's metadata. */
+/** Returns the schema as plain JSON, without the symbols that the schema library adds. */
 const toPlainSchema = (schema: object): unknown => {
   const plain = plainSchemas.get(schema) ?? JSON.parse(JSON.stringify(schema));
   plainSchemas.set(schema, plain);

@@ -1,5 +1,5 @@
-// Adds rows to the history before a turn's first model call: a changed context, and the hooks' answers to the start of a session. Used by
-// turn.ts.
+// Adds rows to the history before a turn's first model call: changes of the workspace's context, and the hooks' answers to the start of a
+// session. Used by turn.ts.
 import type { Clock } from "#base/clock.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { TurnHooks } from "../hooks/turn-hooks.ts";
@@ -8,7 +8,7 @@ import type { StartedAttempt } from "../messages.ts";
 import type { HistoryRow } from "../prompt/compact.ts";
 import { buildContextRows } from "../prompt/context-parts.ts";
 import { retryUntilAnswered } from "../until-answered.ts";
-import type { Reporter } from "./reporter.ts";
+import type { HistoryOutcome, Reporter } from "./reporter.ts";
 
 type Deps = { readonly store: Store; readonly clock: Clock };
 
@@ -24,20 +24,17 @@ export class Opening {
     this.#reporter = reporter;
   }
 
-  /** Runs once in a turn. A number: the new version of the history; "none": nothing was added; "over": the turn has ended. */
-  async store(attempt: StartedAttempt, history: readonly HistoryRow[]): Promise<"none" | "over" | number> {
-    const messages = await this.#reporter.askHooks(attempt, [], () => this.#rows(attempt, history));
-    if (!messages) return "over";
-    if (messages.length === 0) return "none";
-    const then = "continue";
-    const reported = await this.#reporter.report("reportStep", { fence: attempt.fence, messages, then });
-    return reported === "stale" ? "over" : reported.history_version;
+  /** Adds the rows at the first call in a turn. Later calls add none. */
+  async addRows(attempt: StartedAttempt, history: readonly HistoryRow[]): Promise<HistoryOutcome> {
+    if (this.#isDone) return "none";
+    this.#isDone = true;
+    const rows = await this.#reporter.askHooks(attempt, [], () => this.#buildRows(attempt, history));
+    if (!rows) return "over";
+    return rows.length === 0 ? "none" : this.#reporter.addRows(attempt, rows);
   }
 
-  /** Throws `HookFailure`, or the reason of the turn's signal once it was stopped. */
-  async #rows(attempt: StartedAttempt, history: readonly HistoryRow[]): Promise<readonly NewMessage[]> {
-    if (this.#isDone) return [];
-    this.#isDone = true;
+  /** Throws `HookFailure`, or the reason of the turn's signal once the turn was stopped. */
+  async #buildRows(attempt: StartedAttempt, history: readonly HistoryRow[]): Promise<readonly NewMessage[]> {
     const { store, clock } = this.#deps;
     const context = await retryUntilAnswered(clock, this.#reporter.signal, () =>
       buildContextRows(store, attempt.chat_key),

@@ -1,4 +1,4 @@
-// Sends a turn's reports to its chat's actor. Every report has the history and attempt it belongs to; a stale one ends the turn.
+// Sends a turn's reports to the chat's actor.
 import { HookFailure } from "#src/hooks/protocol.ts";
 import type { Messages } from "../../runtime/directory.ts";
 import { toHookError } from "../hooks/effects.ts";
@@ -6,6 +6,9 @@ import type { NewMessage } from "../machine/decision.ts";
 import type { StartedAttempt, TurnReports } from "../messages.ts";
 import { retryUntilAnswered } from "../until-answered.ts";
 import type { TurnDeps } from "./deps.ts";
+
+/** "none": the history is unchanged. A number: the new history version, from which the next attempt continues. "over": the turn has ended. */
+export type HistoryOutcome = "none" | "over" | number;
 
 export class Reporter {
   readonly #deps: Pick<TurnDeps, "clock" | "chats">;
@@ -19,7 +22,7 @@ export class Reporter {
     this.signal = signal;
   }
 
-  /** Retries until the actor has answered. Returns "stale" also when the turn is stopped. */
+  /** Sends a report until the actor answers it. Returns `stale` if the turn is stopped before. */
   report<K extends keyof Messages<TurnReports>>(
     message: K,
     args: Messages<TurnReports>[K]["args"],
@@ -28,9 +31,16 @@ export class Reporter {
     return retryUntilAnswered(clock, this.signal, () => chats().ask(this.#chat_id, message, args));
   }
 
+  /** Adds rows to the history between two attempts of the turn. */
+  async addRows({ fence }: StartedAttempt, messages: readonly NewMessage[]): Promise<HistoryOutcome> {
+    const then = "continue";
+    const reported = await this.report("reportStep", { fence, messages, then });
+    return reported === "stale" ? "over" : reported.history_version;
+  }
+
   /**
-   * Returns the hooks' decision. Returns undefined once the turn is over: it was stopped, or it failed without a valid decision, with
-   * `messages` in the history.
+   * Returns the hooks' decision. If a hook gives no valid decision, fails the turn and stores `messages`. Returns undefined once the turn is
+   * over.
    */
   async askHooks<T>(
     { fence }: StartedAttempt,
@@ -43,7 +53,7 @@ export class Reporter {
       if (this.signal.aborted) return undefined;
       if (!(error instanceof HookFailure)) throw error;
       const then = "fail";
-      await this.report("reportStep", { fence, messages: messages, then, error: toHookError(error) });
+      await this.report("reportStep", { fence, messages, then, error: toHookError(error) });
       return undefined;
     }
   }

@@ -1,6 +1,5 @@
-// The turns that run or wait for a slot, by chat. Chats start and stop them here; each turn ends without being awaited. Nothing is stored:
-// after a crash, turns are started again from the chat's state (rule CH-16).
-
+// Starts, stops and tracks the turns of this node's chats. Turns wait for a slot and run in the background. Nothing is stored here: after a
+// crash, turns start again from the state of their chats (rule CH-16).
 import { log } from "#base/log.ts";
 import { pause } from "#base/retry.ts";
 import {
@@ -23,8 +22,14 @@ import type { InterruptedChat, TurnStart } from "../effects.ts";
 import type { NewMessage, PendingCall } from "../machine/decision.ts";
 import type { CompactionCounts } from "../prompt/compactor.ts";
 import { retryUntilAnswered } from "../until-answered.ts";
-import { findAgentOfCall } from "./agent-choice.ts";
-import { type CopiedMessages, copyFiles, deleteChatFiles, restoreCheckpoint } from "./checkpoints.ts";
+import { splitAgentArgument } from "./agent-choice.ts";
+import {
+  type CheckpointChat,
+  type CopiedMessages,
+  copyCheckpoints,
+  deleteChatFiles,
+  restoreCheckpoint,
+} from "./checkpoints.ts";
 import type { TurnDeps } from "./deps.ts";
 import type { Engines, RunningTurn } from "./engine.ts";
 import { type PreviewScope, previewCalls } from "./previews.ts";
@@ -33,25 +38,27 @@ import type { PartBatch } from "./stream-buffer.ts";
 import { type AgentDeps, type ReachDeps, WorkspaceAgent } from "./tool-agent.ts";
 import { toRunId } from "./tool-step.ts";
 
-/** Maximum concurrent turns (facts/chats 1.12). */
+/** Maximum concurrent turns of root chats and of sub-chats (facts/chats 1.12). */
 export type Slots = Readonly<Record<Pool, number>>;
 type Job = {
   readonly turn: RunningTurn;
   readonly part: number;
-  /** The span in which the turn was started, and the time. */
-  readonly reason: Span | undefined;
-  readonly began: number;
+  /** The span that was active when the turn was requested, and the time of the request. */
+  readonly parentSpan: Span | undefined;
+  readonly requestedAt: number;
   readonly coding_agent: string | null;
+  /** Releases the slot, or stops waiting for one. */
   release: () => void;
   done: Promise<void>;
 };
 
 type TurnClaimant = Claimant & { readonly part: number; readonly coding_agent: string | null };
 
-/** `tellWaiting`: called when a chat starts or stops waiting for a slot. */
 type GenerationsDeps = TurnDeps & {
+  /** Returns whether turns of chats with this `part` run on this node. */
   readonly isHere: (part: number) => boolean;
-  readonly tellWaiting: (chat_id: string, isWaiting: boolean) => void;
+  /** Called when a chat starts or stops waiting for a slot. */
+  readonly publishWaiting: (chat_id: string, isWaiting: boolean) => void;
   readonly engines: Engines;
 };
 
@@ -61,18 +68,15 @@ export class Generations {
   readonly #jobs = new Map<string, Job>();
   readonly #stopping = new AbortController();
   readonly #reports = new Set<Promise<unknown>>();
-  /** Turns that have got a slot since the start. */
-  begun = 0;
+  /** Number of turns that have started since the server's start. */
+  startedTurns = 0;
 
   constructor(deps: GenerationsDeps, slots: Slots) {
     this.#deps = deps;
     this.#capacity = new Capacity(slots, deps.clock);
   }
 
-  /**
-   * Begins the turn that is due on this history. A turn on another history is obsolete and ends; a turn on the same history continues.
-   * `isResumed`: the turn was begun by a previous server, which may have been waiting for the time of `retry`.
-   */
+  /** Starts the turn for this version of the history, unless it is already running. A turn for another version is obsolete and ends. */
   start(
     { id: chat_id, owner_id, part, coding_agent }: TurnClaimant,
     pool: Pool,
@@ -94,35 +98,38 @@ export class Generations {
       isOwed: () => this.#capacity.isOwed(pool, owner_id),
     };
     const turn = this.#deps.engines.of(coding_agent).begin({ chat_id, part, history_version, slot }, startOptions);
-    const startInfo = { reason: getCurrentSpan(), began: this.#deps.clock.now() };
-    const job: Job = { turn, part, ...startInfo, coding_agent, release: () => {}, done: Promise.resolve() };
+    const job: Job = {
+      turn,
+      part,
+      coding_agent,
+      parentSpan: getCurrentSpan(),
+      requestedAt: this.#deps.clock.now(),
+      release: () => {},
+      done: Promise.resolve(),
+    };
     this.#jobs.set(chat_id, job);
-    const release = this.#requestSlot(claimant, pool, () => {
-      this.begun += 1;
-      // Runs later, so that the function to release the slot is set first.
+    job.release = this.#requestSlot(claimant, pool, () => {
+      this.startedTurns += 1;
+      // If a slot is available immediately, `job.release` must be set before the turn runs.
       job.done = Promise.resolve().then(() =>
         runInDetachedSpan(
           () => toTurnSpan(chat_id, job),
-          job.reason,
+          job.parentSpan,
           () => this.#run(chat_id, job),
         ),
       );
     });
-    job.release = release;
-    if (turn.isStopped) release();
+    if (turn.isStopped) job.release();
   }
 
-  /**
-   * Calls `run` once a slot is available; until then followers see that the chat waits. Returns a function that releases the slot or stops
-   * waiting.
-   */
+  /** Calls `run` once a slot is available. Returns a function that releases the slot, or stops waiting for one. */
   #requestSlot(claimant: Claimant, pool: Pool, run: () => void): () => void {
     const { id: chat_id } = claimant;
     let wasWaiting = false;
     const notifyWaiting = (isWaiting: boolean): void => {
       if (wasWaiting === isWaiting) return;
       wasWaiting = isWaiting;
-      this.#deps.tellWaiting(chat_id, isWaiting);
+      this.#deps.publishWaiting(chat_id, isWaiting);
     };
     const release = this.#capacity.request(pool, claimant, () => {
       notifyWaiting(false);
@@ -136,26 +143,27 @@ export class Generations {
   }
 
   /**
-   * Stops the turn and reports its output on this history, including late output of a coding agent. First ends the turn's commands and
-   * sub-chats, or without a turn, the ones that a previous server left running. Waits only briefly for their end.
+   * Stops the turn, ends its commands and sub-chats, and reports its output for this version of the history. Without a running turn, ends
+   * the commands and sub-chats that a previous server process left running. Waits only briefly for their end.
    */
   interrupt(chat: InterruptedChat, history_version: number): void {
     const { id: chat_id } = chat;
     const job = this.#jobs.get(chat_id);
     if (job?.turn.isStopped) return;
     const isCurrent = job?.turn.buffer?.fence.history_version === history_version;
-    const whenEnded = job?.turn.whenEnded;
+    const whenToolsEnded = job?.turn.whenEnded;
     this.#end(job);
-    const ended = whenEnded ?? job?.turn.whenEnded ?? endRuns(this.#deps, chat);
+    // A coding agent sets `whenEnded` only when it is stopped.
+    const ended = whenToolsEnded ?? job?.turn.whenEnded ?? endRuns(this.#deps, chat);
     const now = this.#deps.clock.now();
-    const partial = (): NewMessage[] => (isCurrent ? job.turn.listPartialMessages(now) : []);
-    const report = this.#reportInterruption(chat_id, history_version, partial, ended);
+    const listPartial = (): NewMessage[] => (isCurrent ? job.turn.listPartialMessages(now) : []);
+    const report = this.#reportInterruption(chat_id, history_version, listPartial, ended);
     this.#reports.add(report);
     void report.finally(() => this.#reports.delete(report));
   }
 
   /** Returns the output so far of the turn's current step. */
-  buffer(chat_id: string): PartBatch | undefined {
+  getPartialOutput(chat_id: string): PartBatch | undefined {
     return this.#jobs.get(chat_id)?.turn.buffer?.copy();
   }
 
@@ -163,33 +171,33 @@ export class Generations {
     return this.#deps.compactions;
   }
 
-  /** Returns what calls that wait for approval would do in the workspace now, in order. */
+  /** See `previewCalls` of previews.ts. */
   previewCalls(scope: PreviewScope, calls: readonly PendingCall[]): Promise<CallPreview[]> {
     return previewCalls(this.#deps, scope, calls);
   }
 
-  /** Restores the workspace's files from the checkpoint of this message. Rejects with 409 and a readable message. */
-  restoreFiles(chat: Parameters<typeof restoreCheckpoint>[1], message_id: number): Promise<RestoreResult> {
+  /** See `restoreCheckpoint` of checkpoints.ts. */
+  restoreCheckpoint(chat: CheckpointChat, message_id: number): Promise<RestoreResult> {
     return restoreCheckpoint(this.#deps, chat, message_id);
   }
 
   /** Copies checkpoints to a copied chat, in the background. */
-  copyFiles(chat: Parameters<typeof copyFiles>[1], copied: CopiedMessages): void {
-    void copyFiles(this.#deps, chat, copied);
+  copyCheckpoints(chat: CheckpointChat, copied: CopiedMessages): void {
+    void copyCheckpoints(this.#deps, chat, copied);
   }
 
-  /** Deletes the workspace's data of a deleted chat, in the background. */
-  forgetFiles(chat: Parameters<typeof deleteChatFiles>[1]): void {
+  /** Ends the coding agent of a deleted chat, and deletes the workspace's data about the chat in the background. */
+  deleteFiles(chat: CheckpointChat): void {
     this.#deps.engines.forget(chat.chat_id);
     void deleteChatFiles(this.#deps, chat);
   }
 
   /** Returns the chats with a turn, or with a coding agent between turns. */
-  active(): ReadonlySet<string> {
+  listActiveChats(): ReadonlySet<string> {
     return new Set([...this.#jobs.keys(), ...this.#deps.engines.listChatsWithState()]);
   }
 
-  /** Stops a running coding agent of the chat. The next turn starts another one. */
+  /** Stops the chat's coding agent. The next turn starts it again. */
   endAgent(chat_id: string): void {
     this.#deps.engines.forget(chat_id);
   }
@@ -205,7 +213,7 @@ export class Generations {
   }
 
   /** Returns whether a turn of the chat runs, waits or is being stopped. */
-  hasTurn(chat_id: string): boolean {
+  hasActiveTurn(chat_id: string): boolean {
     return this.#jobs.has(chat_id);
   }
 
@@ -214,9 +222,9 @@ export class Generations {
     return this.#capacity.isWaiting(chat_id);
   }
 
-  /** Stops all turns without a report. The next start begins them again. */
+  /** Stops all turns without reports, so that the next server process resumes them. */
   async stop(): Promise<void> {
-    this.#stopping.abort(new Error("the server is stopping"));
+    this.#stopping.abort(STOPPING_REASON);
     const jobs = [...this.#jobs.values()];
     for (const job of jobs) this.#end(job, STOPPING_REASON);
     this.#deps.engines.release(() => true);
@@ -225,7 +233,7 @@ export class Generations {
     this.#jobs.clear();
   }
 
-  /** Stops the turns of leaving chats without a report. Other nodes continue them, and no turn of these chats begins here anymore. */
+  /** Stops the turns of chats that move to another node. That node resumes them, because they end without reports. */
   async release(isLeaving: IsLeaving): Promise<void> {
     const leaving = [...this.#jobs].filter(([, { part }]) => isLeaving(part));
     for (const [, job] of leaving) this.#end(job, STOPPING_REASON);
@@ -235,7 +243,7 @@ export class Generations {
     for (const [chat_id, job] of leaving) this.#removeJob(chat_id, job);
   }
 
-  /** Records that these turns were stopped, because the next server would otherwise count a crash. */
+  /** Records that these turns were stopped on purpose. Otherwise, the next server process would count a crash. */
   async #noteStopped(chat_ids: Iterable<string>): Promise<void> {
     const { chats } = this.#deps;
     await Promise.all(
@@ -249,7 +257,7 @@ export class Generations {
 
   async #run(chat_id: string, job: Job): Promise<void> {
     try {
-      beginSpan({ name: "wait for slot", began: job.began })?.end();
+      beginSpan({ name: "wait for slot", began: job.requestedAt })?.end();
       await job.turn.run();
     } catch (error) {
       getCurrentSpan()?.fail(getErrorType(error));
@@ -257,7 +265,7 @@ export class Generations {
     } finally {
       job.release();
       job.turn.recording?.end(job.turn.isStopped);
-      // An interrupted turn stays until its end is reported, so that late joiners still see its output.
+      // The job of an interrupted turn stays until its output is reported, so that new followers still see the output.
       if (!job.turn.isStopped) this.#removeJob(chat_id, job);
     }
   }
@@ -265,21 +273,21 @@ export class Generations {
   async #reportInterruption(
     chat_id: string,
     history_version: number,
-    partial: () => NewMessage[],
+    listPartial: () => NewMessage[],
     ended: Promise<unknown>,
   ): Promise<void> {
     const job = this.#jobs.get(chat_id);
     const { clock, chats } = this.#deps;
     const runsEnded = new AbortController();
     void ended.then(() => runsEnded.abort());
-    await pause(clock, INTERRUPTING_MS, AbortSignal.any([runsEnded.signal, this.#stopping.signal]));
+    await pause(clock, MAX_INTERRUPTING_MS, AbortSignal.any([runsEnded.signal, this.#stopping.signal]));
     if (this.#stopping.signal.aborted && !runsEnded.signal.aborted) return;
-    const args = { history_version, partial: partial() };
+    const args = { history_version, partial: listPartial() };
     await retryUntilAnswered(clock, this.#stopping.signal, () => chats().ask(chat_id, "finishInterruption", args));
     if (job) this.#removeJob(chat_id, job);
   }
 
-  /** Also ends what the turn's tools have started, unless the server is shutting down (rule TO-5). */
+  /** Stops the turn and releases its slot. By default, also ends the commands that its tools have started (rule TO-5). */
   #end(job: Job | undefined, reason = INTERRUPTED_REASON): void {
     job?.turn.stop(reason);
     job?.release();
@@ -291,9 +299,9 @@ export class Generations {
 }
 
 /** Describes a turn by OpenTelemetry's conventions for generative AI. */
-const toTurnSpan = (chat_id: string, { began, coding_agent }: Job): SpanOptions => ({
+const toTurnSpan = (chat_id: string, { requestedAt, coding_agent }: Job): SpanOptions => ({
   name: `invoke_agent ${coding_agent ?? "slipway"}`,
-  began,
+  began: requestedAt,
   attributes: {
     "gen_ai.operation.name": "invoke_agent",
     "gen_ai.agent.name": coding_agent ?? "slipway",
@@ -301,24 +309,30 @@ const toTurnSpan = (chat_id: string, { began, coding_agent }: Job): SpanOptions 
   },
 });
 
-/** The chat stays `interrupting` for this long, so that a server that crashes in between ends the commands at its next start. */
-const INTERRUPTING_MS = 1_000;
+/**
+ * How long an interrupt waits for commands and sub-chats to end. Until then the chat is `interrupting`, so that after a crash, the next
+ * server process ends them.
+ */
+const MAX_INTERRUPTING_MS = 1_000;
 const STOPPING_REASON = new Error("the server is stopping");
 
 type Deps = ReachDeps & Pick<AgentDeps, "subagents">;
 
 /** Ends the commands and sub-chats of the calls. Resolves when all have ended, or have been unreachable for too long. Never rejects. */
-const endRuns = (deps: Deps, { id: chat_id, pending_calls, about }: InterruptedChat): Promise<unknown> =>
+const endRuns = (deps: Deps, { id: chat_id, pending_calls, scope }: InterruptedChat): Promise<unknown> =>
   Promise.all(
     pending_calls.map(async (call) => {
       const ids = { chat_id, run_id: toRunId(chat_id, call) };
       if (call.tool_name === execute.name) {
-        const agent = new WorkspaceAgent(deps, { ...about, ...ids }, true, { name: findAgentOfCall(call).agent });
+        const agent = new WorkspaceAgent(deps, { ...scope, ...ids }, true, { name: splitAgentArgument(call).agent });
         await endProcess({ agent, clock: deps.clock }, ids.run_id);
       }
       if (call.tool_name !== waitAgent.name) return;
-      const { chat_id: child } = (call.args ?? {}) as { chat_id?: unknown };
-      const agents = deps.subagents({ ...ids, call });
-      if (typeof child === "string") await agents.interrupt(child).catch(() => {});
+      const { chat_id: subchat_id } = (call.args ?? {}) as { chat_id?: unknown };
+      if (typeof subchat_id === "string")
+        await deps
+          .subagents({ ...ids, call })
+          .interrupt(subchat_id)
+          .catch(() => {});
     }),
   );

@@ -1,16 +1,14 @@
-// A turn's slot, which limits how many turns talk to models concurrently. Granted by runner.ts, and released by the turn while it only
-// waits.
-
+// A turn's slot. Slots limit how many turns run at the same time. runner.ts grants them, and a turn releases its slot while it only waits.
 export type Slot = {
   /** Releases the slot. Idempotent. */
   leave(): void;
   /** Waits for a slot, or until the signal aborts. */
   take(signal: AbortSignal): Promise<void>;
-  /** Returns whether another chat waits for a slot whose owner has fewer slots than this chat's owner (rule CH-49). */
+  /** Returns whether a chat is waiting whose owner has fewer slots than this chat's owner (rule CH-49). */
   isOwed(): boolean;
 };
 
-/** Identifies a turn by its chat, history and slot. */
+/** The chat, history and slot of a turn. */
 export type TurnScope = {
   readonly chat_id: string;
   readonly part: number;
@@ -18,7 +16,7 @@ export type TurnScope = {
   readonly slot: Slot;
 };
 
-/** Between two steps of a long turn, releases the slot if another owner should get one first, and waits for a new slot. */
+/** Releases the slot if another owner should get one first, and waits for a new slot. Called between the steps of a turn. */
 export const yieldSlot = async (slot: Slot, signal: AbortSignal): Promise<void> => {
   if (signal.aborted || !slot.isOwed()) return;
   slot.leave();

@@ -1,9 +1,9 @@
-// The live output of one model call: its parts are numbered, bounded, and sent to followers once per turn of the event loop. Parts never
-// go through the mailbox. A follower that joins late gets a copy (docs/spec/design.md 7, facts/chats 2.5 to 2.7).
+// The live output of one attempt: numbers its parts, limits their size, and sends them to followers once per turn of the event loop, without
+// the chat's mailbox. A follower that joins late gets a copy (docs/spec/design.md 7, facts/chats 2.5 to 2.7).
 import { type MessagePart, presentPart } from "#schema/chats/chat-part.ts";
 import type { Fence } from "../machine/decision.ts";
 
-/** Maximum characters of JSON per attempt. Later parts are dropped, but the final message is complete. */
+/** Maximum characters of JSON per attempt. Later parts are dropped, but the stored message is complete. */
 export const MAX_BUFFER_CHARS = 1_048_576;
 /** Maximum events in one frame (facts/chats 2.1). */
 export const MAX_FRAME_EVENTS = 256;
@@ -13,11 +13,12 @@ export type PartBatch = Fence & { readonly first_seq: number; readonly events: r
 
 export class StreamBuffer {
   readonly fence: Fence;
+  /** The JSON at the beginning of every event. */
   readonly #head: string;
   readonly #publish: (batch: PartBatch) => void;
   readonly #events: string[] = [];
-  #published = 0;
-  #chars = 0;
+  #publishedCount = 0;
+  #characters = 0;
   #isScheduled = false;
   #isClosed = false;
 
@@ -28,12 +29,12 @@ export class StreamBuffer {
     this.#head = `{"type":"message_part","chat_id":"${chat_id}","message_part":{"history_version":${history_version},"generation_attempt":${generation_attempt},"seq":`;
   }
 
-  /** Adds a part. `role` is that of its message. */
+  /** Adds a part of a message with this role. */
   push(part: MessagePart, role: "assistant" | "tool" = "assistant"): void {
-    if (this.#isClosed || this.#chars > MAX_BUFFER_CHARS) return;
+    if (this.#isClosed || this.#characters > MAX_BUFFER_CHARS) return;
     const event = `${this.#head}${this.#events.length + 1},"role":"${role}","part":${JSON.stringify(presentPart(part, false))}}}`;
     this.#events.push(event);
-    this.#chars += event.length;
+    this.#characters += event.length;
     if (this.#isScheduled) return;
     this.#isScheduled = true;
     setImmediate(() => {
@@ -44,10 +45,10 @@ export class StreamBuffer {
 
   /** Sends pending parts to followers. */
   flush(): void {
-    while (this.#published < this.#events.length) {
-      const events = this.#events.slice(this.#published, this.#published + MAX_FRAME_EVENTS);
-      const first_seq = this.#published + 1;
-      this.#published += events.length;
+    while (this.#publishedCount < this.#events.length) {
+      const events = this.#events.slice(this.#publishedCount, this.#publishedCount + MAX_FRAME_EVENTS);
+      const first_seq = this.#publishedCount + 1;
+      this.#publishedCount += events.length;
       this.#publish({ ...this.fence, first_seq, events });
     }
   }
@@ -59,7 +60,7 @@ export class StreamBuffer {
     this.#isClosed = true;
   }
 
-  /** Returns all parts so far for a follower that joins late. That follower gets pending parts a second time, with the same numbers. */
+  /** Returns all parts so far. A follower that joins late gets parts that are not sent yet a second time, with the same numbers. */
   copy(): PartBatch {
     return { ...this.fence, first_seq: 1, events: [...this.#events] };
   }

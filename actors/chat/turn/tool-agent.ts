@@ -1,6 +1,5 @@
-// Connects a chat's tools to its workspace: sends requests to the daemon of the current agent, and explains why it cannot be reached.
+// Connects a chat's tools to its workspace: sends requests to the daemon of a workspace agent, and explains why it cannot be reached.
 // Idempotent requests wait for an agent that has just disconnected (rules TO-6, TO-8).
-
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { pause } from "#base/retry.ts";
@@ -25,18 +24,17 @@ import { type AgentHttp, type HttpResponse, WireError } from "#src/wire/index.ts
 import type { SubagentsOf } from "../subagents/subagents.ts";
 import { findChosenAgent, formatUnknownAgent } from "./agent-choice.ts";
 
-/** A restarted server or a briefly disconnected daemon reconnects within this time. */
+/** How long a request waits for a daemon to reconnect. */
 const RECONNECT_TIMEOUT_MS = 15_000;
 const RETRY_INTERVAL_MS = 200;
 /** How long after its start a server expects daemons to reconnect. */
 const STARTUP_RECONNECT_MS = 30_000;
-/** Exceeds the long-poll time of every request. */
+/** Exceeds the time for which the daemon holds any request open. */
 const ANSWER_TIMEOUT_MS = 60_000;
-/** Extra time for requests that report their own timeout. */
+/** Extra time for requests with their own timeout, so that the daemon can report it. */
 const ANSWER_GRACE_MS = 10_000;
-/** Workspace statuses for which a call waits. */
+/** Workspace statuses in which a call may start the workspace. */
 const WAKEABLE_STATUSES: ReadonlySet<string> = new Set(["stopped", "stopping", "pending", "starting"]);
-/** Maximum bytes of one answer. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 
 export type AgentDeps = {
@@ -48,7 +46,7 @@ export type AgentDeps = {
   readonly toolServices: (scope: ToolServicesFor) => ToolServices;
   readonly skills: (chat: { readonly chat_key: number; readonly owner_id: string }) => Skills;
   readonly subagents: (scope: SubagentsOf) => Subagents;
-  /** When this server started. A daemon whose last message is older may still be reconnecting. */
+  /** When this server started. A daemon that was connected before may still be reconnecting. */
   readonly opened_at?: number | undefined;
 };
 
@@ -58,9 +56,9 @@ export type ReachDeps = Pick<AgentDeps, "memory" | "store" | "clock" | "agentHtt
 export type AgentOptions = {
   /** The agent's name; defaults to the workspace's first agent. */
   readonly name?: string | undefined;
-  /** Set if the call starts a stopped workspace (rule WO-9); aborts waiting for it. */
-  readonly wakes?: AbortSignal;
-  /** The memory for large answers to a tool; by default, each request has its own. */
+  /** Set if a call starts a stopped workspace (rule WO-9). Aborts the wait for the start. */
+  readonly wakeSignal?: AbortSignal;
+  /** The memory for large answers. By default, each request has its own. */
   readonly memory?: AnswerMemory;
 };
 
@@ -70,26 +68,31 @@ export class WorkspaceAgent implements ToolAgent {
   readonly #services: ToolServices;
   readonly #chat_id: string;
   readonly #owner_id: string;
-  #chats: Promise<string> | undefined;
-  /** Whether the agent was connected before. */
-  #isKnown: boolean;
-
   readonly #name: string | undefined;
-  readonly #wakes: AbortSignal | undefined;
+  readonly #wakeSignal: AbortSignal | undefined;
   readonly #memory: AnswerMemory | undefined;
-  /** Whether a call has reached the workspace. If it stops after that, someone stopped it on purpose, and it is not started again. */
-  #isReached = false;
+  /** The value of the header that names the chat. */
+  #chatHeader: Promise<string> | undefined;
+  /** Whether the agent was connected recently, so that a disconnected one will probably reconnect. */
+  #wasConnected: boolean;
+  /** Whether the workspace was running. If it stops after that, someone has stopped it on purpose, and calls do not start it again. */
+  #wasRunning = false;
 
-  constructor(deps: ReachDeps, scope: ToolServicesFor, isKnown: boolean, { name, wakes, memory }: AgentOptions = {}) {
+  constructor(
+    deps: ReachDeps,
+    scope: ToolServicesFor,
+    wasConnected: boolean,
+    { name, wakeSignal, memory }: AgentOptions = {},
+  ) {
     this.#memory = memory;
     this.#name = name;
-    this.#wakes = wakes;
+    this.#wakeSignal = wakeSignal;
     this.#deps = deps;
     this.#workspace_id = scope.workspace_id;
     this.#services = deps.toolServices(scope);
     this.#chat_id = scope.chat_id;
     this.#owner_id = scope.owner_id;
-    this.#isKnown = isKnown;
+    this.#wasConnected = wasConnected;
   }
 
   call<T>(call: AgentCall): Promise<T> {
@@ -102,7 +105,7 @@ export class WorkspaceAgent implements ToolAgent {
     );
   }
 
-  /** Returns the agent's ID. Throws `ToolError` when none exists. */
+  /** Returns the agent's ID. Rejects with `ToolError` when there is no agent. */
   id(): Promise<string> {
     return this.#requireAgent();
   }
@@ -113,13 +116,13 @@ export class WorkspaceAgent implements ToolAgent {
     for (;;) {
       try {
         const answer = await this.#callOnce<T>(call, read);
-        this.#isKnown = true;
+        this.#wasConnected = true;
         return answer;
       } catch (error) {
         if (call.signal?.aborted) throw call.signal.reason;
         if (!(error instanceof AppError)) throw error;
-        const mayWait = call.patient && this.#isKnown && clock.monotonic() < deadline;
-        if (!mayWait) {
+        const canRetry = call.patient && this.#wasConnected && clock.monotonic() < deadline;
+        if (!canRetry) {
           const restoreHint = await this.#services.describeRestore();
           throw new WorkspaceUnreachableError(`The workspace cannot be reached. ${error.message} ${restoreHint}`);
         }
@@ -131,11 +134,11 @@ export class WorkspaceAgent implements ToolAgent {
   async #callOnce<T>({ method, path, json, body, signal, answer_ms = 0, ends }: AgentCall, read: Read<T>): Promise<T> {
     const { agentHttp, clock, memory: share } = this.#deps;
     const agent_id = await this.#requireAgent(ends);
-    this.#chats ??= this.#loadFamily();
-    const headers: [string, string][] = [[CHAT_HEADER, await this.#chats]];
-    const silence = new AbortController();
-    const timer = clock.after(Math.max(ANSWER_TIMEOUT_MS, answer_ms + ANSWER_GRACE_MS), () => silence.abort());
-    const eitherSignal = signal ? AbortSignal.any([signal, silence.signal]) : silence.signal;
+    this.#chatHeader ??= this.#buildChatHeader();
+    const headers: [string, string][] = [[CHAT_HEADER, await this.#chatHeader]];
+    const timeout = new AbortController();
+    const timer = clock.after(Math.max(ANSWER_TIMEOUT_MS, answer_ms + ANSWER_GRACE_MS), () => timeout.abort());
+    const eitherSignal = signal ? AbortSignal.any([signal, timeout.signal]) : timeout.signal;
     using ownMemory = new AnswerMemory({ clock, share, holder: this.#owner_id, signal: eitherSignal });
     const memory = this.#memory ?? ownMemory;
     try {
@@ -147,23 +150,23 @@ export class WorkspaceAgent implements ToolAgent {
         ...(body ? { body } : {}),
         signal: eitherSignal,
       });
-      response.reserve = { above: LARGE_ANSWER_BYTES, wait: () => memory.reserve(() => silence.abort()) };
+      response.reserve = { above: LARGE_ANSWER_BYTES, wait: () => memory.reserve(() => timeout.abort()) };
       if (response.status < 400) return await read(response);
       throw new ToolError(formatRefusal(response.status, path, await response.json<Refusal>(MAX_ANSWER_BYTES)));
     } catch (error) {
-      throw silence.signal.aborted ? new WireError("timeout", "The agent is not responding.") : error;
+      throw timeout.signal.aborted ? new WireError("timeout", "The agent is not responding.") : error;
     } finally {
       timer.cancel();
     }
   }
 
-  /** Returns the IDs of the chat and its parent, because a sub-chat's work also counts as work of its root chat. */
-  async #loadFamily(): Promise<string> {
+  /** Returns the IDs of the chat and its parent, because a sub-chat's changes also belong to its root chat. */
+  async #buildChatHeader(): Promise<string> {
     const chat = await this.#deps.store.get(findChatAccessRow({ id: this.#chat_id }));
     return [this.#chat_id, ...(chat?.parent_chat_id ? [chat.parent_chat_id] : [])].join(",");
   }
 
-  /** Returns the agent of the latest build. Throws `ToolError` when none exists, since waiting would not help. */
+  /** Returns the ID of the chosen agent, and starts the workspace if necessary. Throws `ToolError` when there is no agent to wait for. */
   async #requireAgent(ends = false): Promise<string> {
     const { store } = this.#deps;
     if (this.#workspace_id === null) throw new ToolError("This chat is not bound to a workspace.");
@@ -173,8 +176,8 @@ export class WorkspaceAgent implements ToolAgent {
     if (!ends && !(await this.#services.canUseWorkspace()))
       throw new ToolError("The chat's owner may no longer use the workspace.");
     let agents = await store.all(listAgentsOfBuild({ build_id: workspace.latest_build_id }));
-    if (this.#wakes && !this.#isReached && agents.length === 0 && WAKEABLE_STATUSES.has(workspace.status)) {
-      await this.#services.wakeWorkspace(this.#wakes);
+    if (this.#wakeSignal && !this.#wasRunning && agents.length === 0 && WAKEABLE_STATUSES.has(workspace.status)) {
+      await this.#services.wakeWorkspace(this.#wakeSignal);
       workspace = (await store.get(findWorkspace({ id: workspace.id }))) ?? workspace;
       agents = await store.all(listAgentsOfBuild({ build_id: workspace.latest_build_id }));
     }
@@ -182,15 +185,15 @@ export class WorkspaceAgent implements ToolAgent {
     if (!agent && this.#name !== undefined && agents.length > 0)
       throw new ToolError(formatUnknownAgent(agents, this.#name));
     if (agent) {
-      this.#isReached = true;
-      this.#isKnown ||= this.#isExpected(agent.last_connected_at);
+      this.#wasRunning = true;
+      this.#wasConnected ||= this.#wasConnectedBeforeStart(agent.last_connected_at);
       return agent.id;
     }
     throw new WorkspaceStoppedError(`The workspace is not running: it is ${workspace.status}.`);
   }
 
-  /** Returns whether the agent was connected to the previous server, and this server has just started. */
-  #isExpected(last_connected_at: number | null): boolean {
+  /** Returns whether this server has just started and the agent was connected to the previous server process. */
+  #wasConnectedBeforeStart(last_connected_at: number | null): boolean {
     const { clock, opened_at } = this.#deps;
     if (opened_at === undefined || last_connected_at === null) return false;
     return last_connected_at < opened_at && clock.now() - opened_at < STARTUP_RECONNECT_MS;
@@ -198,6 +201,7 @@ export class WorkspaceAgent implements ToolAgent {
 }
 
 type Read<T> = (response: HttpResponse) => Promise<T>;
+/** The body of an error response of the daemon. */
 type Refusal = { message?: string; detail?: string; validations?: { field: string; detail: string }[] };
 
 const formatRefusal = (

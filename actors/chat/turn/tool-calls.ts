@@ -1,4 +1,4 @@
-// Runs the calls of the model's last step, passes their results to hooks, and stores everything in one commit. Used by turn.ts.
+// Runs the calls of the model's last step, asks the hooks about their results, and stores the results as one step. Used by turn.ts.
 import type { Clock } from "#base/clock.ts";
 import type { TurnHooks } from "../hooks/turn-hooks.ts";
 import type { ReportResult, StartedAttempt } from "../messages.ts";
@@ -10,12 +10,12 @@ type Calls = {
   readonly attempt: StartedAttempt;
   readonly tools: ToolStep;
   readonly buffer: StreamBuffer;
-  /** Whether this is the turn's last model call. */
+  /** Whether the turn has made its maximum number of model calls. */
   readonly isLast: boolean;
 };
 type Deps = { readonly clock: Clock; readonly hooks: TurnHooks; readonly reporter: Reporter };
 
-/** Returns the actor's answer to the results; undefined when none were stored, because the turn was stopped or a hook failed it. */
+/** Stores the results and returns the actor's reply; undefined if the turn was stopped or a hook failed before. */
 export const runCalls = async (
   { clock, hooks, reporter }: Deps,
   { attempt, tools, buffer, isLast }: Calls,
@@ -28,8 +28,9 @@ export const runCalls = async (
   } finally {
     buffer.close();
   }
-  const messages = tools.messages(clock.now(), "The call has no result.");
-  const then = attempt.awaits_client ? "act" : isLast || tools.endsTurn ? "finish" : "continue";
+  const messages = tools.toMessages(clock.now(), "The call has no result.");
+  const continueOrFinish = isLast || tools.endsTurn ? "finish" : "continue";
+  const then = attempt.awaits_client ? "act" : continueOrFinish;
   const rows = await reporter.askHooks(attempt, messages, async () => {
     if (tools.failure) throw tools.failure;
     return [

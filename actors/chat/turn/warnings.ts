@@ -1,12 +1,19 @@
-// Current warnings of a chat by source, published to its followers and displayed with it. Kept in memory only; after a restart, each
-// source sets its warnings again.
+// The current warnings of each chat, by source, which people see in the chat. Kept in memory only, because each source sets its warnings
+// again after a restart.
 
-/**
- * mcp: servers that are skipped. tools: tools that the model's server rejects. checkpoint: files that undoing the last message could not
- * restore. agent: a coding agent that has lost its session. workspace: a workspace that is starting.
- */
-type Source = "mcp" | "tools" | "checkpoint" | "agent" | "workspace";
+type Source =
+  /** MCP servers that are skipped. */
+  | "mcp"
+  /** Tools that the model's provider rejects. */
+  | "tools"
+  /** Files that undoing the last message cannot restore. */
+  | "checkpoint"
+  /** A coding agent that has lost its session or cannot use MCP tools. */
+  | "agent"
+  /** A workspace or coding agent that is starting. */
+  | "workspace";
 
+/** Maximum chats with warnings. The warnings that were set first are dropped. */
 const MAX_CHATS = 1_000;
 
 export class ChatWarnings {
@@ -27,7 +34,7 @@ export class ChatWarnings {
     return this.#chats.get(chat_id)?.get(source) ?? [];
   }
 
-  /** Replaces the warnings of this source. */
+  /** Replaces the warnings of this source, and publishes the chat's warnings. */
   set(source: Source, chat_id: string, warnings: readonly string[]): void {
     const next = new Map(this.#chats.get(chat_id));
     next.delete(source);
@@ -39,7 +46,7 @@ export class ChatWarnings {
     this.#publish(chat_id, this.list(chat_id));
   }
 
-  /** Sends warnings to current followers without storing them. */
+  /** Publishes the chat's warnings with these ones of a source, without storing them. */
   sendOnce(chat_id: string, source: Source, warnings: readonly string[]): void {
     const others = [...(this.#chats.get(chat_id) ?? [])].flatMap(([one, texts]) => (one === source ? [] : texts));
     this.#publish(chat_id, [...others, ...warnings]);

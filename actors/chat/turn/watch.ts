@@ -1,4 +1,4 @@
-// Guards a model's stream, which may fall silent or not react when it is aborted.
+// Ends the reading of a model's stream that falls silent, or that does not react when it is aborted.
 import type { Clock } from "#base/clock.ts";
 
 /** A stream that is silent for this long is abandoned (facts/chats 5.3). */
@@ -21,9 +21,9 @@ export const watchSilence = (clock: Clock, onSilence: () => void): { heard(): vo
   };
 };
 
-/** Yields events until the signal aborts, then throws the signal's reason immediately, even if the source does not react. */
+/** Yields the source's events. Throws the signal's reason as soon as the signal aborts, even if the source does not react. */
 export async function* untilAborted<T>(source: AsyncIterator<T>, signal: AbortSignal): AsyncIterable<T> {
-  // Uses one promise per event, because racing each event against a single abort promise would leak memory until the stream ends.
+  // Does not race each event against one abort promise, because that promise would keep all events in memory until the stream ends.
   let fail: (reason: unknown) => void = () => {};
   const onAbort = () => fail(signal.reason);
   signal.addEventListener("abort", onAbort, { once: true });

@@ -27,7 +27,7 @@ export const deleteChat = (ctx: ApiContext) =>
         if (!archived) await ctx.chats.ask(id, "change", { archived: true, patch: {}, pin: null });
         const outcome = await ctx.chats.ask(id, "purge", { before: Number.MAX_SAFE_INTEGER });
         if (outcome === "stale") throw conflict("The chat was restored in the meantime.");
-        if (chat) ctx.generations.forgetFiles({ ...toPromptScope(chat), chat_id: id });
+        if (chat) ctx.generations.deleteFiles({ ...toPromptScope(chat), chat_id: id });
         set.status = 204;
       },
       {

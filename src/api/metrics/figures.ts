@@ -173,7 +173,7 @@ const registerChats = (metrics: Metrics, { generations, hooks }: ApiContext): vo
   metrics.gauge("slipway_hook_dispatches_open", "Lifecycle hook dispatches waiting for a response.", () => hooks.open);
   metrics.gauge("slipway_chat_turns", "Chat turns that are running or waiting for a slot.", () => generations.size);
   metrics.gauge("slipway_chat_turns_waiting", "Chat turns waiting for a slot.", () => generations.waiting);
-  metrics.counter("slipway_chat_turns_total", "Chat turns that got a slot.", () => generations.begun);
+  metrics.counter("slipway_chat_turns_total", "Chat turns that got a slot.", () => generations.startedTurns);
   const countCompactions = (): LabeledValues =>
     Object.entries(generations.compactions).map(([outcome, value]) => ({ labels: { outcome }, value }));
   metrics.counter("slipway_chat_compactions_total", "Compactions of chat histories, by result.", countCompactions, [

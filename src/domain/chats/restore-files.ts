@@ -29,6 +29,6 @@ export const restoreFiles = async (
     findWrittenAfter({ chat: chat.key, after: message_id, skip: MAX_CHECKPOINTS_PER_CHAT - 1 }),
   );
   if (newerMessage || clock.now() - target.created_at > CHECKPOINT_DAYS * DAY_MS) throw conflict(NO_LONGER_KEPT);
-  const { left_out } = await generations.restoreFiles({ ...toPromptScope(chat), chat_id: id }, message_id);
+  const { left_out } = await generations.restoreCheckpoint({ ...toPromptScope(chat), chat_id: id }, message_id);
   return left_out.map((text) => `Not restored: ${text}.`);
 };

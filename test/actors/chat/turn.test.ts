@@ -154,7 +154,7 @@ test("[CH-11] an interrupt keeps the output and stops the model immediately; lat
   call.say("too late").finish();
   expect(await services.loadTexts(id)).toEqual(["user: hello", "assistant: half a sentence"]);
   await services.chats.ask(id, "snapshot", {});
-  expect(services.generations.hasTurn(id)).toBe(false);
+  expect(services.generations.hasActiveTurn(id)).toBe(false);
 });
 
 test("[CH-12] an edit makes the running turn obsolete and starts another on the shorter history", async () => {
