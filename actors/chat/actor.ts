@@ -68,7 +68,7 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
 
   protected async load(): Promise<ChatState | undefined> {
     const state = await readChat(this.#deps.store, this.id);
-    // A turn may be due but not running: after a server start, or after a commit that could not be confirmed.
+    // After a server start or an unconfirmed commit, a chat can be in the state `running` without a running turn.
     if (state) runOutsideMailbox(() => this.#resumeLoaded(state));
     return state;
   }

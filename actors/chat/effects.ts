@@ -22,7 +22,7 @@ export type InterruptedChat = {
 type TurnFields = "id" | "owner_id" | "part" | "coding_agent" | "parent_chat_id" | "history_version";
 
 export interface ChatEffects {
-  /** Starts the turn that is due for this version of the history. A running turn for another version is obsolete and ends. */
+  /** Starts the turn for this version of the history. A running turn for another version is obsolete and ends. */
   startTurn(chat: Pick<ChatState, TurnFields>, started: TurnStart): void;
   /** Stops the turn and reports its partial output for this version of the history. */
   stopTurn(chat: InterruptedChat, history_version: number): void;

@@ -1,4 +1,4 @@
-// Stops and archives a chat whose purpose, such as a task, has ended.
+// Stops and archives a chat, for example when its task has ended.
 import { AppError } from "#base/errors.ts";
 import { findChat } from "#db/chats/chats.ts";
 import type { Store } from "#db/engine/store.ts";

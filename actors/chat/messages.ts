@@ -90,7 +90,7 @@ export type Description = {
 };
 
 /** With a key, a retry gets the first answer and changes nothing (rule CH-40). */
-export type Repeatable = { readonly request_key?: RequestKey | undefined };
+type Repeatable = { readonly request_key?: RequestKey | undefined };
 
 export type SendMessage = {
   readonly content: readonly MessagePart[];
@@ -137,7 +137,7 @@ export type StartedAttempt = {
   readonly compaction: CompactionRequest | null;
   /** If not empty, the turn runs these calls of the last step instead of calling a model. */
   readonly calls: readonly PendingCall[];
-  /** The chat's rules, from which the turn knows what needs a person's approval. */
+  /** The chat's permission rules. */
   readonly permissions: ChatPermissions | null;
   /** IDs of refused calls, with the text that answers them. */
   readonly refused: readonly (readonly [id: string, why: string])[];

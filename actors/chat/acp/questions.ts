@@ -1,6 +1,6 @@
 // Tracks a coding agent's requests for permission during its turn. Each request becomes a separate question in the chat, even if the agent
-// reuses a call's ID. An approval covers exactly what the question showed. If the question named a file without showing the change, the
-// approval covers one change of that file.
+// reuses a call's ID. An approval covers exactly the call that the question showed. If the question named a file without showing the
+// change, the approval covers one change of that file.
 import { applyUpdate, type ChatTool, isDescribed } from "#src/acp/calls.ts";
 import type { ToolCallUpdate } from "#src/acp/connection.ts";
 import type { AgentQuestion } from "./events.ts";
@@ -64,7 +64,7 @@ export class Questions {
     return { question, replaced_id: isRepeated ? previousId : undefined };
   }
 
-  /** Records what the question shows, because an approval covers only that. */
+  /** Records the call that people see in the question, because an approval covers only this call. */
   show(id: string, tool: ChatTool): void {
     const open = this.#open.get(id);
     if (open) open.shown = tool;
@@ -80,8 +80,8 @@ export class Questions {
   }
 
   /**
-   * Answers the question and records what the approval covers. Returns false when no question has this call ID. Only a person's approval
-   * covers a call of Slipway's tools: a rule has matched the agent's name for the tool, not the tool's real name.
+   * Answers the question and remembers an approval for later requests. Returns false when no question has this call ID. A rule cannot
+   * approve a later call of Slipway's tools, because it has matched the agent's name for the tool, not the tool's real name.
    */
   answer(id: string, isGranted: boolean, isByPerson = false): boolean {
     const open = this.#open.get(id);

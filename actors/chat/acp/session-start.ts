@@ -63,8 +63,8 @@ export const withHistory = async <T>(
 };
 
 /**
- * Returns the open session if its agent is still working on the last prompt and needs no other one. Otherwise returns what a session starts
- * with, after ending a session that this turn cannot continue.
+ * Returns the open session if its agent is still working on the last prompt and there are no new messages. Otherwise returns a plan for
+ * opening or continuing a session, and ends the open session if this turn cannot continue it.
  */
 export const prepareStart = async (
   deps: AgentTurnDeps,

@@ -71,7 +71,7 @@ export class AgentSession {
   /** Whether the agent can call these tools: it was given their MCP endpoint and supports MCP over HTTP. */
   readonly hasTools: boolean;
   readonly terminals: Terminals;
-  /** Identifies what the agent started with: instructions, skills, MCP servers and workspace. */
+  /** Identifies the instructions, skills, MCP servers and workspace with which the agent was started. */
   readonly context_key: string;
   /** The user messages that the agent replayed when it loaded the session; undefined for a new session. */
   readonly replayed: string | undefined;

@@ -65,7 +65,7 @@ export class AgentStep {
   readonly #askedIds = new Set<string>();
   /** Number of calls without a result. */
   #openCalls = 0;
-  /** The text or reasoning in progress. The stream holds back what may be the beginning of a secret. */
+  /** The text or reasoning in progress. Its stream holds back text that may be the beginning of a secret. */
   #openText: { readonly type: "text" | "reasoning"; readonly stream: MaskedStream } | undefined;
   #usage: Usage | null = null;
   /** Characters of the text, of all calls, and of each call by its ID. */

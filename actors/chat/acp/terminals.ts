@@ -31,7 +31,7 @@ const MAX_RUNNING = 32;
 const MAX_OUTPUT_BYTES = 256 * 1024;
 /** Maximum runtime of a command. */
 const MAX_RUNTIME_MS = 24 * 3_600_000;
-/** Masks nothing: the agent sees the output of its workspace, and AgentStep masks what people see. */
+/** Masks nothing, because the agent may see its workspace's output. AgentStep masks the output for people. */
 const UNMASKED = new SecretMask({ texts: [], agent_tokens: new Set(), keys: new Map() });
 
 export class Terminals {

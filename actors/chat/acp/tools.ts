@@ -38,7 +38,7 @@ export class AgentTools {
     this.#attempt = attempt;
   }
 
-  /** Sets the attempt whose settings later calls use. */
+  /** Makes later calls use the settings of this attempt. */
   begin(attempt: Attempt): void {
     this.#attempt = attempt;
   }

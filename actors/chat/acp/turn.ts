@@ -480,7 +480,7 @@ export class AgentTurn implements RunningTurn {
 
   /**
    * Replaces paths of an edit that lead outside of the agent's folder, for example through a symbolic link, with the real paths, so that
-   * rules and people decide about those. Returns undefined when the workspace cannot resolve the paths.
+   * rules and people decide about the real paths. Returns undefined when the workspace cannot resolve them.
    */
   async #resolvePaths(
     step: AgentStep,

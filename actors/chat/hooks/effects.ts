@@ -1,5 +1,5 @@
-// Converts the answers of lifecycle hooks to what a chat's history gets: parts of the user's message, rows that only the model sees, and
-// rows that only people see. Pure.
+// Converts the answers of lifecycle hooks to parts of the user's message, rows that only the model sees, and rows that only people see.
+// Pure.
 import type { ChatError } from "#schema/chats/chat-error.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import type { HookAnswer, HookFailure } from "#src/hooks/protocol.ts";

@@ -11,7 +11,7 @@ import type { NewMessage } from "../machine/decision.ts";
 import { toolMessage } from "../machine/draft.ts";
 
 /** The JSON text of a call's arguments for the hook, or why the call is refused without asking the hook. */
-export type ProposedInput = { readonly tool_input: string } | { readonly refusal: string };
+type ProposedInput = { readonly tool_input: string } | { readonly refusal: string };
 
 /**
  * Returns the arguments for the hook. `raw` is the model's own text, if known. The hook gets `raw` unchanged if it is JSON with the same

@@ -126,13 +126,13 @@ export class TurnHooks {
   }
 }
 
-/** Returns what a hook learns about the session: whether the model has answered before, and if not, whether the chat was cleared. */
+/** Returns `resume` if the model has answered since the chat was created or cleared. */
 const toSource = (history: readonly HistoryRow[]): "startup" | "resume" | "clear" => {
   if (history.some((row) => row.role === "assistant" || (row.replayed !== null && !isClearing(row)))) return "resume";
   return history.some(isClearing) ? "clear" : "startup";
 };
 
-/** Returns what a hook receives about a call that has run. */
+/** Returns the data of a `post_tool_use` event. */
 export const toAnswerData = ({ call: { tool_call_id, tool_name }, result, is_error }: AnsweredCall) => ({
   tool_use_id: tool_call_id,
   tool_name,

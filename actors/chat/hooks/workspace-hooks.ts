@@ -186,7 +186,7 @@ const needsWorkspace = ({ event, data }: HookRequest): boolean => {
   return !isServerTool(name) || worksInWorkspace(name);
 };
 
-/** Tools that can repair a workspace whose hooks cannot be asked. */
+/** Tools that can repair a workspace that does not answer. */
 const RECOVERY_TOOLS: ReadonlySet<string> = new Set(["start_workspace", "stop_workspace"]);
 
 /** Adds the name of the hook that denied the event, for the model and for people. */

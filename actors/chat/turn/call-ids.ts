@@ -41,7 +41,7 @@ export class UsedCallIds {
 /** Renames the calls of one answer. */
 export class CallIds {
   readonly #used: Set<string>;
-  /** The chat's IDs of calls whose arguments are still arriving, by the provider's ID. */
+  /** Calls that are still incomplete: the chat's IDs by the provider's IDs. */
   readonly #open = new Map<string, string>();
 
   /** `used`: the chat's used IDs, to which new ones are added. */

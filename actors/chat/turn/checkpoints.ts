@@ -18,7 +18,7 @@ const DAEMON_TIMEOUT_MS = 9_000;
 /** Restoring a large repository is slow. */
 const RESTORE_TIMEOUT_MS = 10 * 60_000;
 
-/** Maximum chats whose data one request deletes. A later checkpoint deletes the rest. */
+/** Maximum chats in one request to delete data. A later checkpoint deletes the rest. */
 const MAX_DELETED = 1_000;
 
 export type CheckpointChat = PromptChat & { readonly chat_id: string };

@@ -1,5 +1,5 @@
-// Lists the MCP tools that a chat may call: those of the organization's servers that the chat has selected or that are forced on, and those
-// of its workspace (facts/chats 5.2, 5.5, rules MC-1 to MC-6). A server that fails is skipped with a warning.
+// Lists the MCP tools that a chat may call: the tools of its workspace, and of the organization's servers that are selected in the chat or
+// forced on (facts/chats 5.2, 5.5, rules MC-1 to MC-6). A server that fails is skipped with a warning.
 import { type Static, Type as t } from "@sinclair/typebox";
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
@@ -25,7 +25,7 @@ import type { ChatWarnings } from "./warnings.ts";
 /** Returns a person's access to a server; undefined if the person has not signed in to the server. */
 export type McpAccess = (server: McpServerRow, user_id: string) => Promise<McpTarget | undefined>;
 
-export type McpDeps = {
+type McpDeps = {
   readonly store: Pick<Store, "get" | "all">;
   readonly clock: Clock;
   readonly pool: McpPool;
@@ -34,7 +34,7 @@ export type McpDeps = {
   readonly limits: CallLimits;
 };
 
-export type McpScope = {
+type McpScope = {
   readonly chat_id: string;
   readonly owner_id: string;
   readonly organization_id: string;
@@ -46,7 +46,7 @@ export type McpScope = {
 type WorkspaceServer = { readonly server: string; readonly tools: readonly StoredTool[]; readonly problem: string };
 
 /** `server_id` is null for a tool of the workspace. */
-export type McpTool = { readonly definition: ToolDefinition; readonly tool: Tool; readonly server_id: string | null };
+type McpTool = { readonly definition: ToolDefinition; readonly tool: Tool; readonly server_id: string | null };
 /** MCP tools by the names under which the model sees them. */
 export type McpOffer = ReadonlyMap<string, McpTool>;
 export const EMPTY_OFFER: McpOffer = new Map();
@@ -55,7 +55,7 @@ export const EMPTY_OFFER: McpOffer = new Map();
 const NOTICE_DELAY_MS = 1_000;
 /** Maximum MCP tools of a chat. */
 const MAX_TOOLS = 300;
-/** Maximum context snapshots whose servers are cached. */
+/** Maximum entries of the cache of workspace servers. */
 const MAX_CACHED = 64;
 
 export class ChatMcp {
@@ -135,8 +135,8 @@ export class ChatMcp {
   }
 
   /**
-   * Returns the workspace's tools, except for those with the name prefix of one of the organization's servers (ignoring case): rules and
-   * approvals for such a name are meant for the organization's server, even while it is unreachable or not selected.
+   * Returns the workspace's tools. Omits a tool if its name has the prefix of one of the organization's servers (ignoring case), because
+   * rules and approvals for such names are meant for that server, even while it is unreachable or not selected.
    */
   async #listWorkspaceTools(scope: McpScope, warnings: string[]): Promise<McpTool[]> {
     const { organization_id } = scope;

@@ -4,7 +4,7 @@ export type Slot = {
   leave(): void;
   /** Waits for a slot, or until the signal aborts. */
   take(signal: AbortSignal): Promise<void>;
-  /** Returns whether a chat is waiting whose owner has fewer slots than this chat's owner (rule CH-49). */
+  /** Returns whether a slot should go to a waiting chat first, because its owner has fewer slots than this chat's owner (rule CH-49). */
   isOwed(): boolean;
 };
 

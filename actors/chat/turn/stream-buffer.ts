@@ -4,7 +4,7 @@ import { type MessagePart, presentPart } from "#schema/chats/chat-part.ts";
 import type { Fence } from "../machine/decision.ts";
 
 /** Maximum characters of JSON per attempt. Later parts are dropped, but the stored message is complete. */
-export const MAX_BUFFER_CHARS = 1_048_576;
+const MAX_BUFFER_CHARACTERS = 1_048_576;
 /** Maximum events in one frame (facts/chats 2.1). */
 export const MAX_FRAME_EVENTS = 256;
 
@@ -31,7 +31,7 @@ export class StreamBuffer {
 
   /** Adds a part of a message with this role. */
   push(part: MessagePart, role: "assistant" | "tool" = "assistant"): void {
-    if (this.#isClosed || this.#characters > MAX_BUFFER_CHARS) return;
+    if (this.#isClosed || this.#characters > MAX_BUFFER_CHARACTERS) return;
     const event = `${this.#head}${this.#events.length + 1},"role":"${role}","part":${JSON.stringify(presentPart(part, false))}}}`;
     this.#events.push(event);
     this.#characters += event.length;

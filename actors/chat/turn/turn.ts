@@ -125,7 +125,8 @@ export class Turn implements RunningTurn {
       const attempt = started === "stale" || this.isStopped ? undefined : await this.#addTools(started);
       if (!attempt || this.isStopped) return;
       const hasToolCalls = attempt.calls.length > 0;
-      if ((await (hasToolCalls ? this.#runTools(attempt) : this.#runModelCall(attempt))) === "over") return;
+      const nextAction = await (hasToolCalls ? this.#runTools(attempt) : this.#runModelCall(attempt));
+      if (nextAction === "over") return;
       if (hasToolCalls) await yieldSlot(this.#slot, this.#abort.signal);
     }
   }
@@ -156,6 +157,7 @@ export class Turn implements RunningTurn {
       const shortened = this.#continueFrom(await this.#compaction.compactIfDue(attempt, history, true));
       if (shortened !== undefined) return shortened;
     }
+    // The wait for a retry must not hold the memory.
     hold.release();
     return failure === undefined ? this.#storeAnswer(attempt) : this.#waitForRetry(failure, attempt);
   }
