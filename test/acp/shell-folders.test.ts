@@ -103,9 +103,9 @@ test("[CA-34] rules and plan mode decide about a command in each of the folders"
   expect(makeTexts(args)).toEqual(["cd src", "sh build.sh"]);
   expect(makeTexts({ ...args, shell_folders: [UNKNOWN_FOLDER] })).toEqual([]);
 
-  const about = { plan_mode: "plan", workspace_id: "1" } as unknown as Parameters<typeof decideAgentCall>[1]["about"];
+  const chat = { plan_mode: "plan", workspace_id: "1" } as unknown as Parameters<typeof decideAgentCall>[1]["chat"];
   const plan = (command: string, shell_folders: readonly string[]) =>
-    decideAgentCall("1", { about, permissions: null }, { tool_name: "execute", args: { command, shell_folders } }, OWN);
+    decideAgentCall("1", { chat, permissions: null }, { tool_name: "execute", args: { command, shell_folders } }, OWN);
   expect(plan("git status", []).action).toBe("allow");
   expect(plan("cat a", ["docs/fixture"]).action).toBe("allow");
   expect(plan("git status", ["docs/fixture"])).toEqual({

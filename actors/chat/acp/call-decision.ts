@@ -32,8 +32,8 @@ export const decideAgentCall = (
   folder: string | undefined,
   isOffered = false,
 ): Verdict => {
-  const scope = toToolScope(chat_id, about);
-  if (about.plan_mode !== null && !isOffered && canChangeFiles({ tool_name, args }, scope, folder))
+  const scope = toToolScope(chat_id, chat);
+  if (chat.plan_mode !== null && !isOffered && canChangeFiles({ tool_name, args }, scope, folder))
     return { action: "deny", why: explainPlanning(args, folder) };
   const context = { use: findToolUse(tool_name, scope), folder };
   return { action: decidePermission(permissions, { tool_name, args }, context), why: DENIED };

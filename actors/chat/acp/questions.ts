@@ -23,7 +23,7 @@ export class Questions {
   readonly #lastRequests = new Map<string, ToolCallUpdate>();
   #editGrants: EditGrant[] = [];
   /** Calls that a person has approved and the agent has not yet made through Slipway. */
-  #calls: ChatTool[] = [];
+  #callGrants: ChatTool[] = [];
   readonly shell: ShellFolders;
 
   /** `folder`: the session's folder, the default working directory of commands. */
@@ -89,9 +89,9 @@ export class Questions {
     const { question, shown } = open;
     this.#open.delete(id);
     if (!isGranted) this.shell.refuse(id);
-    if (isGranted && shown && !asked.isWrite && !asked.own) {
-      this.#grants.push(...toGrants(shown));
-      if (isByPerson) this.#calls.push(shown);
+    if (isGranted && shown && !question.isWrite && !question.serverCall) {
+      this.#editGrants.push(...toEditGrants(shown));
+      if (isByPerson) this.#callGrants.push(shown);
     }
     question.answer(isGranted);
     return true;
@@ -112,9 +112,7 @@ export class Questions {
 
   /** Uses up a person's approval for this call, if there is one: its question showed exactly this call. */
   useCallGrant(tool: ChatTool): boolean {
-    const index = this.#calls.findIndex((one) => isSameCall(one, tool, this.shell.folder));
-    if (index >= 0) this.#calls.splice(index, 1);
-    return index >= 0;
+    return takeFirst(this.#callGrants, (shown) => isSameCall(shown, tool, this.shell.folder));
   }
 
   /** Clears all approvals, because they are valid for one turn of the agent. */
@@ -127,9 +125,9 @@ export class Questions {
 
   /** Tells the agent that its questions will not be answered. */
   cancel(): void {
-    for (const [id, { asked }] of this.#open) {
+    for (const [id, { question }] of this.#open) {
       this.shell.refuse(id);
-      asked.answer(undefined);
+      question.answer(undefined);
     }
     this.#open.clear();
   }

@@ -331,8 +331,8 @@ export class AgentStep {
     return truncateMiddle(masked, MAX_OUTPUT_BYTES).text;
   }
 
-  #toTool({ own, call }: StepCall) {
-    const { tool_name, args } = own ?? toChatTool(call, this.#getShell());
+  #toTool({ serverCall, call }: StepCall) {
+    const { tool_name, args } = serverCall ?? toChatTool(call, this.#getShell());
     return { tool_name, args: this.#mask.result(args) };
   }
 

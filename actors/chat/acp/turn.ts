@@ -406,7 +406,7 @@ export class AgentTurn implements RunningTurn {
     { questions, finishedCalls }: AgentSession,
     { update }: { readonly update: SessionUpdate },
   ): void {
-    step.applyUpdate(update, this.#deps.clock.now(), (id) => questions.toChatCallId(id), done);
+    step.applyUpdate(update, this.#deps.clock.now(), (id) => questions.toChatCallId(id), finishedCalls);
     // Output of a running command says nothing new about it.
     if ("toolCallId" in update && (update.rawInput || update.title || update.kind))
       questions.shell.record(step.preview({ toolCallId: questions.toChatCallId(update.toolCallId) }));
@@ -435,10 +435,9 @@ export class AgentTurn implements RunningTurn {
     }
     const resolved = isWrite ? question.call : await this.#resolvePaths(step, session, question.call);
     if (this.isStopped) return "over";
-    const call = located ?? asked.call;
-    const { own } = asked;
-    const tool = own ?? toChatTool(step.preview(call), questions.shell);
-    if (!own) questions.shell.record(step.preview(call));
+    const call = resolved ?? question.call;
+    const tool = serverCall ?? toChatTool(step.preview(call), questions.shell);
+    if (!serverCall) questions.shell.record(step.preview(call));
     questions.show(id, tool);
     const rules = await retryUntilAnswered(clock, this.#abort.signal, () =>
       loadCurrentRules(store, { chat_id, attempt, tool, session }),

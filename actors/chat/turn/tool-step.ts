@@ -22,7 +22,7 @@ import type { AnsweredCall } from "../hooks/turn-hooks.ts";
 import type { NewMessage, PendingCall } from "../machine/decision.ts";
 import { toolMessage } from "../machine/draft.ts";
 import type { StartedAttempt } from "../messages.ts";
-import { findAgentOfCall, loadAgentFolder } from "./agent-choice.ts";
+import { loadAgentFolder, splitAgentArgument } from "./agent-choice.ts";
 import type { McpOffer } from "./mcp.ts";
 import { toServerField } from "./mcp-turn.ts";
 import { toToolScope } from "./offer.ts";
@@ -156,9 +156,9 @@ export class ToolStep {
       context_limit,
       mask,
       memory,
-      agent: new WorkspaceAgent(this.#deps, scope, again || this.#waits, { name: target.agent, wakes: signal, memory }),
-      agent_name: target.agent,
-      loadFolder: () => loadAgentFolder(this.#deps.store, about.workspace_id),
+      agent,
+      agent_name: name,
+      loadFolder: () => loadAgentFolder(this.#deps.store, chat.workspace_id),
       services,
       skills: this.#deps.skills({ chat_key, owner_id: chat.owner_id }),
       agents: this.#deps.subagents({ chat_id: this.#chat_id, run_id, call, failed }),
