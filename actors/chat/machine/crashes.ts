@@ -1,8 +1,8 @@
-// Counts how often the server crashed during a turn, which may be the cause (rule CH-52). Pure.
+// Counts how often the server crashed during a turn, because the turn may be the cause (rule CH-52). Pure.
 import type { ChatError } from "#schema/chats/chat-error.ts";
 import type { ChatState } from "./chat-state.ts";
 
-/** After this many crashes of the server in a row, a turn is not continued, because it may have caused them. */
+/** After this many crashes in a row, the server does not continue the turn. */
 export const MAX_CRASHES = 2;
 
 export const CRASHED: ChatError = {
@@ -12,7 +12,7 @@ export const CRASHED: ChatError = {
   retryable: true,
 };
 
-/** Returns the count with one more crash if an attempt of the turn has begun since the last one; undefined otherwise. */
+/** Returns the increased count if the turn has begun an attempt since the last lastCrash crash; undefined otherwise. */
 export const countCrash = ({
   status,
   history_version,
@@ -21,7 +21,7 @@ export const countCrash = ({
 }: Pick<ChatState, "status" | "history_version" | "generation_attempt" | "crashes">):
   | NonNullable<ChatState["crashes"]>
   | undefined => {
-  const counted = crashes?.history_version === history_version ? crashes : { attempt: 0, count: 0 };
-  if (status !== "running" || attempt <= counted.attempt) return undefined;
-  return { history_version, attempt, count: counted.count + 1 };
+  const lastCrash = crashes?.history_version === history_version ? crashes : { attempt: 0, count: 0 };
+  if (status !== "running" || attempt <= lastCrash.attempt) return undefined;
+  return { history_version, attempt, count: lastCrash.count + 1 };
 };

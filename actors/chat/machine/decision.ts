@@ -31,9 +31,9 @@ export type NewMessage = {
   readonly created_by: string | null;
   readonly model_config_id: string | null;
   readonly usage: Usage | null;
-  /** Set on a row that summarizes or clears: it replaces all earlier messages except the last `replayed` ones (rule CM-4). */
+  /** Set on a summary or a cleared context. The message replaces all earlier messages except the last `replayed` ones (rule CM-4). */
   readonly replayed?: number | null;
-  /** The author's custom prompt for all chats, in the version that a lifecycle hook received; null or absent if no hook ran (rule HK-11). */
+  /** The author's custom prompt as a lifecycle hook received it; null or absent if no hook ran (rule HK-11). */
   readonly custom_prompt?: string | null;
 };
 
@@ -66,13 +66,13 @@ export type PendingCall = {
   /** A note about the arguments that the model gets with the result. */
   readonly note?: string;
   /**
-   * Absent: the chat's rules decide when the call is about to run. asked: waits for a person. granted, refused: the person's answer (rule
-   * PE-5).
+   * Absent: the chat's rules decide when the call is about to run. `asked`: the call waits for a person. `granted` and `refused`: the
+   * person's answer (rule PE-5).
    */
   readonly permission?: "asked" | "granted" | "refused";
   /**
-   * Only if refused: not by a person, but because the chat got another workspace while the call waited or before it had a result (rule
-   * PE-19). A version that does not know this member refuses the call too.
+   * Set if the call was refused not by a person, but because the chat moved to another workspace before the call had a result (rule PE-19).
+   * `permission` is then also `refused`, so that older versions, which ignore this member, do not run the call.
    */
   readonly is_withdrawn?: true;
 };
@@ -94,7 +94,7 @@ export type RetryState = {
  */
 export type CompactionRequest = { readonly instructions: string; readonly context: string; readonly notice: string };
 
-/** The execution state (facts/chats 1.1): changed only by transitions, one commit each. Members are named like their columns. */
+/** The execution state (facts/chats 1.1). Only transitions change it, each in one commit. Members have the names of their columns. */
 export type Execution = {
   /** One of the five statuses, or a value stored by an older version. */
   readonly status: string;
@@ -116,7 +116,7 @@ export type Execution = {
   readonly generation_attempt: number;
   /** The newest assistant message that users can see; 0 for none. */
   readonly last_assistant_id: number;
-  /** The tool that has asked a person something, which is not answered yet; else null. */
+  /** The name of the tool that asked the open question; null if no question is open. */
   readonly asked_by: string | null;
   readonly updated_at: number;
 };
@@ -124,7 +124,7 @@ export type Execution = {
 /** Identifies the generation a report belongs to. A report about another one is `stale` (rule CH-9). */
 export type Fence = { readonly history_version: number; readonly generation_attempt: number };
 
-/** The answer about a call that needs permission: a person's, or that it was about another workspace. */
+/** The answer for a call that needs permission. `is_withdrawn`: see `PendingCall`. */
 export type PermissionAnswer = {
   readonly tool_call_id: string;
   readonly permission: "granted" | "refused";
@@ -133,7 +133,7 @@ export type PermissionAnswer = {
 
 export type ToolResult = { readonly tool_call_id: string; readonly output: unknown; readonly is_error: boolean };
 
-/** `now` in milliseconds since 1970; `first_id` is the first of the reserved message IDs, which `countMessageIds` counts. */
+/** `now`: milliseconds since 1970. `first_id`: the first message ID reserved for the command; `countMessageIds` returns how many. */
 type CommandBase = { readonly now: number; readonly first_id: number };
 
 export type Command = CommandBase &
@@ -152,14 +152,14 @@ export type Command = CommandBase &
     | { readonly type: "request_compaction"; readonly request: CompactionRequest; readonly is_empty: boolean }
     /** The first of `rows` replaces everything before it. `is_empty`: the model's context is already empty. */
     | { readonly type: "clear"; readonly rows: readonly NewMessage[]; readonly is_empty: boolean }
-    /** `refusal`: set if no further turn may begin; queued messages then stay queued. */
+    /** `refusal`: the reason why no further turn may begin. Queued messages then stay queued. */
     | { readonly type: "interrupt"; readonly refusal?: ChatError | undefined }
     | { readonly type: "record_attempt"; readonly history_version: number }
     | { readonly type: "record_retry"; readonly fence: Fence; readonly retry: RetryState }
     | { readonly type: "commit_step"; readonly fence: Fence; readonly messages: readonly NewMessage[] }
     /**
-     * `asked`: the calls that wait for a person's permission, for up to `approval_ms`. Empty or absent: all calls wait for the client's
-     * results.
+     * `asked`: IDs of the calls that wait for a person's permission, for up to `approval_ms`. If empty or absent, all calls wait for the
+     * client's results.
      */
     | {
         readonly type: "enter_requires_action";
@@ -176,7 +176,7 @@ export type Command = CommandBase &
         readonly error: ChatError;
         readonly messages?: readonly NewMessage[];
       }
-    /** `refusal`: why the turn was stopped and no other may begin. */
+    /** `refusal`: the reason why the turn was stopped and no other turn may begin. */
     | {
         readonly type: "finish_interruption";
         readonly history_version: number;
@@ -191,7 +191,7 @@ export type Command = CommandBase &
       }
     | { readonly type: "answer_permissions"; readonly answers: readonly PermissionAnswer[] }
     | { readonly type: "cancel_requires_action" }
-    /** A budget blocks the next model call. The question stays open until `resets_at`. */
+    /** A budget blocks the next model call. The turn waits until the budget is raised, at most until `resets_at`. */
     | {
         readonly type: "pause_for_budget";
         readonly fence: Fence;
@@ -201,7 +201,7 @@ export type Command = CommandBase &
     | { readonly type: "budget_raised"; readonly budget_id: string }
     | { readonly type: "archive" }
     | { readonly type: "unarchive" }
-    /** Resets a chat whose stored state is not a valid one. */
+    /** Repairs a chat with an invalid stored state. */
     | { readonly type: "reconcile_invalid" }
   );
 
@@ -211,12 +211,12 @@ export type CommandInput = Command extends infer C ? (C extends Command ? Omit<C
 export type CommandType = Command["type"];
 export type CommandOf<T extends CommandType> = Extract<Command, { type: T }>;
 
-/** A message that a user sends, neither queued nor in the history yet. `id` is its ID in the queue, if it is queued. */
+/** A message that a user sends, before it enters the queue or the history. `id` becomes its ID in the queue. */
 export type NewQueued = Omit<QueueItem, "position" | "created_at">;
 
 /** An effect to perform once the transition is on disk. */
 export type Effect =
-  /** Begin the turn that is due. A running one is obsolete, and its output is discarded. */
+  /** Begin the next turn. A running turn is obsolete, and its output is discarded. */
   | { readonly do: "generate"; readonly history_version: number }
   /** Stop the turn and report its output so far. */
   | { readonly do: "interrupt"; readonly history_version: number };
@@ -236,5 +236,5 @@ export type Change<S extends Execution = Execution> = {
 export type Decision<S extends Execution = Execution> =
   | Change<S>
   | { readonly kind: "refused"; readonly error: AppError }
-  /** A report about an obsolete generation: a value, not an error. */
+  /** The command reports about an obsolete generation, which is not an error. */
   | { readonly kind: "stale" };

@@ -20,12 +20,12 @@ import { updatePendingCalls, updatePendingQuestion } from "./pending.ts";
 /** Maximum queued messages of a chat (facts/chats 1.7). */
 export const MAX_QUEUED = 20;
 
-type PermissionOf = (tool_call_id: string) => Pick<PendingCall, "permission" | "is_withdrawn"> | undefined;
-type Members = { -readonly [K in keyof Execution]: Execution[K] };
+type FindPermission = (tool_call_id: string) => Pick<PendingCall, "permission" | "is_withdrawn"> | undefined;
+type MutableExecution = { -readonly [K in keyof Execution]: Execution[K] };
 
 export class Draft<S extends Execution> {
   readonly #before: S;
-  readonly #next: Members;
+  readonly #next: MutableExecution;
   readonly #now: number;
   readonly #inserted: Message[] = [];
   readonly #promoted: QueueItem[] = [];
@@ -100,15 +100,15 @@ export class Draft<S extends Execution> {
     if (row.role === "assistant" && row.visibility !== "model") this.#next.last_assistant_id = row.id;
   }
 
-  /** Records the permissions of calls. Running them then counts as another generation (rule PE-5). */
-  markCalls(permission: PermissionOf): void {
-    this.#next.pending_calls = this.#next.pending_calls.map((call) => {
-      const mark = permission(call.tool_call_id);
-      return mark === undefined ? call : { ...call, ...mark };
-    });
+  /** Records the permissions of pending calls (rule PE-5). Calls for which the function returns undefined stay unchanged. */
+  markCalls(findPermission: FindPermission): void {
+    this.#next.pending_calls = this.#next.pending_calls.map((call) => ({
+      ...call,
+      ...findPermission(call.tool_call_id),
+    }));
   }
 
-  /** Makes the turn that is due compact the history and nothing else. */
+  /** Begins a turn that only compacts the history. */
   requestCompaction(request: CompactionRequest): void {
     this.#next.compaction = request;
     this.restartGeneration();
@@ -120,20 +120,20 @@ export class Draft<S extends Execution> {
     this.#isRestarted = true;
   }
 
-  /** Adds a result with this reason to every call without one. These messages get lower IDs than later ones. */
+  /** Appends an error result with this reason for every pending call. */
   cancelCalls(reason: string): void {
     for (const { tool_call_id, tool_name } of this.#next.pending_calls) {
       this.append(toolMessage({ tool_call_id, tool_name, result: { error: reason }, is_error: true, now: this.#now }));
     }
   }
 
-  /** Appends a user's message, after canceling open calls so that they have results. */
+  /** Appends a user's message. Cancels pending calls first, because providers require a result for every call. */
   appendUser(message: NewMessage): void {
     this.cancelCalls(CANCELED);
     this.append(message);
   }
 
-  /** Moves a message from the queue to the history; by default the first one. */
+  /** Moves a message from the queue to the history: the first one if no ID is given. */
   promote(id = this.#next.queue[0]?.id): void {
     const row = this.#next.queue.find((one) => one.id === id);
     if (!row) return;
@@ -190,7 +190,6 @@ export class Draft<S extends Execution> {
     this.#effects.push(() => ({ do: "interrupt", history_version: this.#next.history_version }));
   }
 
-  /** Returns the transition as a value. */
   finish(): Change<S> {
     if (this.#inserted.length > 0 || this.#deletedFrom !== null || this.#isRestarted) {
       this.#next.history_version = this.#next.snapshot_version;

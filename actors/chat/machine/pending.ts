@@ -1,9 +1,9 @@
-// Finds the tool calls of a history that have no result yet, and the question that has no answer yet. Pure; used by the state machine and
+// Finds the tool calls in a history that have no result yet, and the question that has no answer yet. Pure. Used by the state machine, and
 // by tests that read whole histories.
 import { getNote } from "#src/llm/call-notes.ts";
 import type { Message, PendingCall } from "./decision.ts";
 
-/** Returns the open calls after one more message: adds its calls and removes those it has results for. */
+/** Returns the calls without a result after one more message: adds the message's calls and removes the calls that it answers. */
 export const updatePendingCalls = (pending: readonly PendingCall[], message: Message): readonly PendingCall[] => {
   if (message.role !== "assistant" && message.role !== "tool") return pending;
   let next = pending;
@@ -21,18 +21,18 @@ export const updatePendingCalls = (pending: readonly PendingCall[], message: Mes
 };
 
 /** Tools that end a turn with a question to a person. */
-const QUESTIONS: readonly string[] = ["ask_user_question", "propose_plan"];
+const QUESTION_TOOLS: readonly string[] = ["ask_user_question", "propose_plan"];
 
 /**
- * Returns the tool whose question still waits for a person after one more message, or null. A person's message answers the question; a
- * model's message moves past it.
+ * Returns the name of the tool that asked the open question after one more message, or null if no question is open. A message from a
+ * person, or a message from the model that users can see, closes the question.
  */
 export const updatePendingQuestion = (
-  requested: string | null,
+  askedBy: string | null,
   { role, visibility, content }: Pick<Message, "role" | "visibility" | "content">,
 ): string | null => {
   if (role === "user" || (role === "assistant" && visibility !== "model")) return null;
-  if (role !== "tool") return requested;
-  const question = content.find(({ tool_name = "", is_error }) => !is_error && QUESTIONS.includes(tool_name));
-  return question?.tool_name ?? requested;
+  if (role !== "tool") return askedBy;
+  const question = content.find(({ tool_name = "", is_error }) => !is_error && QUESTION_TOOLS.includes(tool_name));
+  return question?.tool_name ?? askedBy;
 };

@@ -11,47 +11,49 @@ import type { PendingCall } from "./decision.ts";
 /** Maximum rules of one chat. */
 export const MAX_RULES = 200;
 
-const DENIED =
-  "The rules of this chat do not allow this call. Do not try to work around them. Continue without the call, or ask.";
-const REFUSED = "The user denied this call. Continue without it, or ask what to do instead.";
+type Verdict = "granted" | "asked" | "denied" | "refused" | "withdrawn";
 
-const WITHDRAWN =
-  "The chat moved to another workspace before this call had a result. Call it again if it is still needed there.";
+/** The results that the model gets for calls that do not run. */
+const REFUSAL_REASONS: { readonly [V in Verdict]?: string } = {
+  denied:
+    "The rules of this chat do not allow this call. Do not try to work around them. Continue without the call, or ask.",
+  refused: "The user denied this call. Continue without it, or ask what to do instead.",
+  withdrawn:
+    "The chat moved to another workspace before this call had a result. Call it again if it is still needed there.",
+};
 
 export type SortedCalls = {
-  /** Calls that the turn handles now: it runs them, or answers them with the refusal. */
+  /** Calls that the turn handles now: it runs them, or answers them with the reason for the refusal. */
   readonly calls: readonly PendingCall[];
   /** IDs of refused calls, each with the reason. */
-  readonly refused: readonly (readonly [id: string, why: string])[];
+  readonly refused: readonly (readonly [id: string, reason: string])[];
   /** IDs of calls that wait for a person. */
   readonly asked: readonly string[];
 };
 
 /**
- * Sorts the calls that have no result. The turn runs the calls in `own`, and the client runs the others (rule PE-10). `folder`: the agent's
- * working directory, if known.
+ * Sorts the calls that have no result. The turn runs the calls in `ownCalls`, and the client runs the others (rule PE-10). `folder`: the
+ * agent's working directory, if known.
  */
-export const sortCalls = (state: ChatState, own: readonly PendingCall[], folder: string | undefined): SortedCalls => {
-  const verdicts = state.pending_calls.map((call) => ({ call, verdict: decideCall(state, call, folder) }));
-  const texts = { granted: undefined, asked: undefined, denied: DENIED, refused: REFUSED, withdrawn: WITHDRAWN };
+export const sortCalls = (
+  state: ChatState,
+  ownCalls: readonly PendingCall[],
+  folder: string | undefined,
+): SortedCalls => {
+  const decided = state.pending_calls.map((call) => ({ call, verdict: decideCall(state, call, folder) }));
+  const isForClient = ({ call, verdict }: (typeof decided)[number]) =>
+    verdict === "granted" && !ownCalls.includes(call);
   return {
-    // The client runs its approved calls without the turn.
-    calls: verdicts.flatMap(({ call, verdict }) =>
-      verdict === "asked" || (verdict === "granted" && !own.includes(call)) ? [] : [call],
-    ),
-    refused: verdicts.flatMap(({ call, verdict }) => {
-      const why = texts[verdict];
-      return why === undefined ? [] : [[call.tool_call_id, why] as const];
+    calls: decided.filter((one) => one.verdict !== "asked" && !isForClient(one)).map(({ call }) => call),
+    refused: decided.flatMap(({ call, verdict }) => {
+      const reason = REFUSAL_REASONS[verdict];
+      return reason === undefined ? [] : [[call.tool_call_id, reason] as const];
     }),
-    asked: verdicts.flatMap(({ call, verdict }) => (verdict === "asked" ? [call.tool_call_id] : [])),
+    asked: decided.filter(({ verdict }) => verdict === "asked").map(({ call }) => call.tool_call_id),
   };
 };
 
-const decideCall = (
-  state: ChatState,
-  call: PendingCall,
-  folder: string | undefined,
-): "granted" | "asked" | "denied" | "refused" | "withdrawn" => {
+const decideCall = (state: ChatState, call: PendingCall, folder: string | undefined): Verdict => {
   if (call.is_withdrawn) return "withdrawn";
   if (call.permission !== undefined) return call.permission;
   const use = findToolUse(call.tool_name, toToolScope(state.id, toPromptScope(state)));
@@ -60,7 +62,7 @@ const decideCall = (
   return action === "ask" ? "asked" : "denied";
 };
 
-/** Returns the rules with newly remembered ones in front. Throws 400 for a command that cannot be turned into a rule. */
+/** Returns the chat's rules, preceded by rules for the answers with scope `always`. Throws 400 for a command that cannot become a rule. */
 export const addRememberedRules = (
   { permissions, pending_calls }: Pick<ChatState, "permissions" | "pending_calls">,
   answers: AnsweredPermissions["answers"],

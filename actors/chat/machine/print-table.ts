@@ -32,15 +32,15 @@ const STATUSES: Readonly<Record<string, string>> = {
   A: "requires_action",
 };
 
-/** Returns a chat in the named state, with `waiting` queued messages if the state has a queue. */
-export const sample = (name: StateName, waiting: number): Execution => {
+/** Returns a chat in the named state, with `queuedCount` queued messages if the state has a queue. */
+export const sample = (name: StateName, queuedCount: number): Execution => {
   const letter = name.replace("X", "").charAt(0);
-  const isWaiting = letter === "A" || letter === "R";
+  const hasPendingCall = letter === "A" || letter === "R";
   return {
     status: name === "invalid" ? "completed" : (STATUSES[letter] ?? ""),
     archived: name.startsWith("X"),
-    queue: name.endsWith("1") ? Array.from({ length: waiting }, (_, index) => toQueued(index + 1)) : [],
-    pending_calls: isWaiting ? [{ message_id: 5, tool_call_id: "call", tool_name: "ask", args: {} }] : [],
+    queue: name.endsWith("1") ? Array.from({ length: queuedCount }, (_, index) => toQueued(index + 1)) : [],
+    pending_calls: hasPendingCall ? [{ message_id: 5, tool_call_id: "call", tool_name: "ask", args: {} }] : [],
     compaction: null,
     last_error: letter === "E" ? { kind: "generic", message: "It failed.", retryable: false } : null,
     retry_state: null,
@@ -60,7 +60,7 @@ export const sample = (name: StateName, waiting: number): Execution => {
 const at = { now: 1, first_id: 100 };
 const fence = { history_version: 8, generation_attempt: 1 };
 const { history_version } = fence;
-const message = { ...toQueued(50), created_by: "user" };
+const message = toQueued(50);
 
 const PAUSE: BudgetPause = {
   budget_id: "budget",
@@ -75,30 +75,30 @@ const PAUSE: BudgetPause = {
   deciders: [],
 };
 
-/** One command of each kind that applies to `sample`. The second queued message is the selected one. */
-const TRIGGERS: readonly { readonly words: string; readonly command: (state: Execution) => Command }[] = [
+/** One command of each kind that applies to `sample`. Commands about a queued message select the last one. */
+const TRIGGERS: readonly { readonly name: string; readonly command: (state: Execution) => Command }[] = [
   {
-    words: "send, queue",
+    name: "send, queue",
     command: () => ({ ...at, type: "send", message, behavior: "queue" }),
   },
   {
-    words: "send, interrupt",
+    name: "send, interrupt",
     command: () => ({ ...at, type: "send", message, behavior: "interrupt" }),
   },
   {
-    words: "edit",
+    name: "edit",
     command: () => ({ ...at, type: "edit", from: 4, last_assistant_id: 0, message: toMessage("user") }),
   },
   {
-    words: "delete queued",
+    name: "delete queued",
     command: ({ queue }) => ({ ...at, type: "delete_queued", queued_id: queue.at(-1)?.id ?? 0 }),
   },
   {
-    words: "promote queued",
+    name: "promote queued",
     command: ({ queue }) => ({ ...at, type: "promote_queued", queued_id: queue.at(-1)?.id ?? 0 }),
   },
   {
-    words: "request compaction",
+    name: "request compaction",
     command: () => ({
       ...at,
       type: "request_compaction",
@@ -107,7 +107,7 @@ const TRIGGERS: readonly { readonly words: string; readonly command: (state: Exe
     }),
   },
   {
-    words: "clear",
+    name: "clear",
     command: () => ({
       ...at,
       type: "clear",
@@ -115,10 +115,10 @@ const TRIGGERS: readonly { readonly words: string; readonly command: (state: Exe
       is_empty: false,
     }),
   },
-  { words: "interrupt", command: () => ({ ...at, type: "interrupt" }) },
-  { words: "record attempt", command: () => ({ ...at, type: "record_attempt", history_version }) },
+  { name: "interrupt", command: () => ({ ...at, type: "interrupt" }) },
+  { name: "record attempt", command: () => ({ ...at, type: "record_attempt", history_version }) },
   {
-    words: "record retry",
+    name: "record retry",
     command: () => ({
       ...at,
       type: "record_retry",
@@ -135,13 +135,13 @@ const TRIGGERS: readonly { readonly words: string; readonly command: (state: Exe
     }),
   },
   {
-    words: "commit step",
+    name: "commit step",
     command: () => ({ ...at, type: "commit_step", fence, messages: [toMessage("assistant")] }),
   },
-  { words: "enter requires action", command: () => ({ ...at, type: "enter_requires_action", history_version }) },
-  { words: "finish turn", command: () => ({ ...at, type: "finish_turn", history_version }) },
+  { name: "enter requires action", command: () => ({ ...at, type: "enter_requires_action", history_version }) },
+  { name: "finish turn", command: () => ({ ...at, type: "finish_turn", history_version }) },
   {
-    words: "finish error",
+    name: "finish error",
     command: () => ({
       ...at,
       type: "finish_error",
@@ -151,11 +151,11 @@ const TRIGGERS: readonly { readonly words: string; readonly command: (state: Exe
     }),
   },
   {
-    words: "finish interruption",
+    name: "finish interruption",
     command: () => ({ ...at, type: "finish_interruption", history_version, partial: [toMessage("assistant")] }),
   },
   {
-    words: "complete requires action",
+    name: "complete requires action",
     command: () => ({
       ...at,
       type: "complete_requires_action",
@@ -163,7 +163,7 @@ const TRIGGERS: readonly { readonly words: string; readonly command: (state: Exe
     }),
   },
   {
-    words: "answer permissions",
+    name: "answer permissions",
     command: ({ pending_calls }) => ({
       ...at,
       type: "answer_permissions",
@@ -171,14 +171,14 @@ const TRIGGERS: readonly { readonly words: string; readonly command: (state: Exe
     }),
   },
   {
-    words: "pause for budget",
+    name: "pause for budget",
     command: () => ({ ...at, type: "pause_for_budget", fence, pause: PAUSE, resets_at: 2 }),
   },
-  { words: "budget raised", command: () => ({ ...at, type: "budget_raised", budget_id: PAUSE.budget_id }) },
-  { words: "cancel requires action", command: () => ({ ...at, type: "cancel_requires_action" }) },
-  { words: "archive", command: () => ({ ...at, type: "archive" }) },
-  { words: "unarchive", command: () => ({ ...at, type: "unarchive" }) },
-  { words: "reconcile invalid", command: () => ({ ...at, type: "reconcile_invalid" }) },
+  { name: "budget raised", command: () => ({ ...at, type: "budget_raised", budget_id: PAUSE.budget_id }) },
+  { name: "cancel requires action", command: () => ({ ...at, type: "cancel_requires_action" }) },
+  { name: "archive", command: () => ({ ...at, type: "archive" }) },
+  { name: "unarchive", command: () => ({ ...at, type: "unarchive" }) },
+  { name: "reconcile invalid", command: () => ({ ...at, type: "reconcile_invalid" }) },
 ];
 
 export type TableLine = {
@@ -190,24 +190,23 @@ export type TableLine = {
 
 /** Returns every possible transition. States with a queue are tried with one and with two messages. */
 export const tableLines = (): TableLine[] =>
-  STATE_NAMES.flatMap((from) => TRIGGERS.flatMap(({ words, command }) => tryTransition(from, words, command) ?? []));
+  STATE_NAMES.flatMap((from) => TRIGGERS.flatMap(({ name, command }) => tryTransition(from, name, command) ?? []));
 
-/** Returns the state with calls that wait for permission. */
-const withQuestion = (state: Execution): Execution => ({
+const askForPermission = (state: Execution): Execution => ({
   ...state,
   pending_calls: state.pending_calls.map((call) => ({ ...call, permission: "asked" as const })),
 });
 
-/** Returns the state without calls, as before a budget pause. */
-const withoutCalls = (state: Execution): Execution => ({ ...state, pending_calls: [] });
+/** A budget pauses a turn only while it has no calls. */
+const removeCalls = (state: Execution): Execution => ({ ...state, pending_calls: [] });
 
-/** Returns the state of a turn that waits for a budget. */
-const withBudgetPause = (state: Execution): Execution => ({ ...state, pending_calls: [], budget_pause: PAUSE });
+const pauseForBudget = (state: Execution): Execution => ({ ...state, pending_calls: [], budget_pause: PAUSE });
 
-const PREPARED: Readonly<Record<string, (state: Execution) => Execution>> = {
-  "answer permissions": withQuestion,
-  "pause for budget": withoutCalls,
-  "budget raised": withBudgetPause,
+/** Changes that a sample needs before the command of this name can apply to it. */
+const PREPARATIONS: Readonly<Record<string, (state: Execution) => Execution>> = {
+  "answer permissions": askForPermission,
+  "pause for budget": removeCalls,
+  "budget raised": pauseForBudget,
 };
 
 const tryTransition = (
@@ -215,15 +214,9 @@ const tryTransition = (
   trigger: string,
   toCommand: (state: Execution) => Command,
 ): TableLine | undefined => {
-  // An unknown status may have a queue or not.
-  const samples =
-    from === "invalid"
-      ? [sample(from, 0), { ...sample(from, 0), queue: [toQueued(1)] }]
-      : from.endsWith("1")
-        ? [sample(from, 1), sample(from, 2)]
-        : [sample(from, 0)];
-  const all = samples.map(PREPARED[trigger] ?? ((state) => state));
-  const results = all.flatMap((state) => {
+  const prepare = PREPARATIONS[trigger] ?? ((state: Execution) => state);
+  const results = listSamples(from).flatMap((unprepared) => {
+    const state = prepare(unprepared);
     const decision = transition(state, toCommand(state));
     return decision.kind === "change"
       ? [{ to: toStateName(decision.state), also: formatEffects(state, decision) }]
@@ -234,19 +227,24 @@ const tryTransition = (
   return { from, trigger, to: names.join(" or "), also: results.at(-1)?.also ?? "" };
 };
 
+const listSamples = (name: StateName): Execution[] => {
+  if (name.endsWith("1")) return [sample(name, 1), sample(name, 2)];
+  // A chat in an invalid state may have a queue.
+  if (name === "invalid") return [sample(name, 0), { ...sample(name, 0), queue: [toQueued(1)] }];
+  return [sample(name, 0)];
+};
+
 type Changed = Extract<ReturnType<typeof transition>, { kind: "change" }>;
 
 const formatEffects = (before: Execution, { state, inserted, deleted_from, effects }: Changed): string => {
-  const ids = (execution: Execution): number[] => execution.queue.map(({ id }) => id);
-  const removed = ids(before).filter((id) => !ids(state).includes(id));
+  const [oldIds, newIds] = [before, state].map(({ queue }) => queue.map(({ id }) => id)) as [number[], number[]];
+  const removed = oldIds.filter((id) => !newIds.includes(id));
   const roles = inserted.map(({ role }) => role);
   const effectTexts: string[] = [];
   if (deleted_from !== null) effectTexts.push("the message and all later ones leave the history");
-  if (ids(state).some((id) => !ids(before).includes(id))) effectTexts.push("queued at the tail");
+  if (newIds.some((id) => !oldIds.includes(id))) effectTexts.push("queued at the tail");
   if (removed.length > 1) effectTexts.push("queue emptied");
-  if (removed.length < ids(before).length && ids(state).length > 0 && ids(state)[0] === ids(before).at(-1)) {
-    if (removed.length === 0 && ids(before).length > 1) effectTexts.push("moved to the head");
-  }
+  if (removed.length === 0 && oldIds.length > 1 && newIds[0] === oldIds.at(-1)) effectTexts.push("moved to the head");
   if (roles.includes("assistant")) effectTexts.push("assistant message");
   if (roles.includes("tool"))
     effectTexts.push(before.status === "requires_action" ? "tool results" : "calls cancelled");
@@ -261,7 +259,7 @@ const formatEffects = (before: Execution, { state, inserted, deleted_from, effec
   if (state.retry_state) effectTexts.push("retry stored");
   if (state.compaction && !before.compaction) effectTexts.push("compaction asked for");
   if (state.generation_attempt > before.generation_attempt) effectTexts.push("attempt + 1");
-  for (const { do: what } of effects) effectTexts.push(what === "generate" ? "turn begins" : "turn is stopped");
+  for (const effect of effects) effectTexts.push(effect.do === "generate" ? "turn begins" : "turn is stopped");
   return effectTexts.join("; ");
 };
 

@@ -1,5 +1,5 @@
-// The state machine of a chat as a table from state and command to result (facts/chats 1.3). A pure function decides by the table,
-// without clock or store. It rejects everything that is not in the table; late reports of a turn are `stale`.
+// The state machine of a chat: a table with one rule for each state and each command that the state allows (facts/chats 1.3). The function
+// `transition` applies the table and rejects all other commands; a late report of a turn is `stale`. Pure.
 import { AppError, conflict, invalid, notFound } from "#base/errors.ts";
 import type { ChatError } from "#schema/chats/chat-error.ts";
 import { type StateName, toStateName } from "../names.ts";
@@ -19,13 +19,13 @@ const toQueueFullError = (): AppError =>
     detail: `At most ${MAX_QUEUED} messages can wait.`,
   });
 
-const queue = (draft: Draft<Execution>, { message }: CommandOf<"send">): Outcome => {
+const enqueue = (draft: Draft<Execution>, { message }: CommandOf<"send">): Outcome => {
   if (draft.isQueueFull) return toQueueFullError();
   draft.enqueue(message);
   return undefined;
 };
 
-/** In an idle chat, the message enters the history and its turn begins. */
+/** Appends the message to the history and begins its turn. */
 const sendNow: Rule<"send"> = (draft, { message: { content, created_by, model_config_id, custom_prompt = null } }) => {
   draft.become("running");
   const text = { content, created_by, model_config_id, custom_prompt };
@@ -34,9 +34,9 @@ const sendNow: Rule<"send"> = (draft, { message: { content, created_by, model_co
   return undefined;
 };
 
-/** After an error with a queue, the message is queued and the oldest queued message is sent. */
+/** Queues the message, and begins the turn of the oldest queued message. */
 const sendBehindHead: Rule<"send"> = (draft, command) => {
-  const refusal = queue(draft, command);
+  const refusal = enqueue(draft, command);
   if (refusal) return refusal;
   draft.become("running");
   draft.promote();
@@ -45,15 +45,15 @@ const sendBehindHead: Rule<"send"> = (draft, command) => {
 };
 
 const sendToRunning: Rule<"send"> = (draft, command) => {
-  const refusal = queue(draft, command);
+  const refusal = enqueue(draft, command);
   if (!refusal && command.behavior === "interrupt") draft.interrupt();
   return refusal;
 };
 
-/** The message stays queued even with `interrupt`, because the model must first see that its calls were canceled. */
+/** Queues the message. With `interrupt`, the model first gets a turn in which it sees that its calls were canceled. */
 const sendToAwaiting: Rule<"send"> = (draft, command, before) => {
-  const refusal = queue(draft, command);
-  if (!refusal && command.behavior === "interrupt") endBudgetPause(draft, before);
+  const refusal = enqueue(draft, command);
+  if (!refusal && command.behavior === "interrupt") stopAwaiting(draft, before);
   return refusal;
 };
 
@@ -81,18 +81,18 @@ const promoteNow: Rule<"promote_queued"> = (draft, { queued_id }) => {
   return undefined;
 };
 
-/** Moves the selected message to the head of the queue. With `stop`, interrupts the running turn for it. */
-const promoteNext =
-  (stop: boolean): Rule<"promote_queued"> =>
+/** Moves the selected message to the head of the queue. With `interruptsTurn`, also interrupts the running turn. */
+const moveToHead =
+  (interruptsTurn: boolean): Rule<"promote_queued"> =>
   (draft, { queued_id }) => {
     const row = draft.findQueued(queued_id);
     if (!row) return notFound();
     draft.moveToHead(row);
-    if (stop) draft.interrupt();
+    if (interruptsTurn) draft.interrupt();
     return undefined;
   };
 
-/** Cancels the calls that a failed turn left open. The turn only creates the summary. */
+/** Begins a turn that only summarizes the history. Cancels the calls that a failed turn left without a result. */
 const requestCompaction: Rule<"request_compaction"> = (draft, { request, is_empty }) => {
   if (is_empty) return conflict("There is nothing to summarize yet.");
   draft.cancelCalls(NOT_ANSWERED);
@@ -119,17 +119,15 @@ const NOT_ANSWERED = "The client did not answer this call: it was cancelled.";
 const NOT_APPROVED = "This call was not approved in time, so it did not run.";
 
 /** Cancels the calls and lets the model continue. */
-const abandonCalls = (draft: Draft<Execution>): undefined => cancelAndContinue(draft, NOT_ANSWERED);
-
 const cancelAndContinue = (draft: Draft<Execution>, reason: string): undefined => {
   draft.become("running");
   draft.cancelCalls(reason);
   draft.generate();
 };
 
-/** Ends a turn that waits for a budget, since it has no calls to cancel. */
-const endBudgetPause = (draft: Draft<Execution>, { budget_pause }: Execution, refusal?: ChatError): undefined =>
-  budget_pause === null ? abandonCalls(draft) : endTurn(draft, refusal);
+/** Cancels the calls that the chat waits for and lets the model continue. Ends a turn that waits for a budget, which has no calls. */
+const stopAwaiting = (draft: Draft<Execution>, { budget_pause }: Execution, refusal?: ChatError): undefined =>
+  budget_pause === null ? cancelAndContinue(draft, NOT_ANSWERED) : endTurn(draft, refusal);
 
 const pauseForBudget: Rule<"pause_for_budget"> = (draft, { fence, pause, resets_at }, before) => {
   if (!isCurrent(fence, before) || before.pending_calls.length > 0) return "stale";
@@ -137,7 +135,7 @@ const pauseForBudget: Rule<"pause_for_budget"> = (draft, { fence, pause, resets_
   return undefined;
 };
 
-/** Continues the turn with the call that the budget blocked. */
+/** Continues the turn with the model call that the budget blocked. */
 const budgetRaised: Rule<"budget_raised"> = (draft, { budget_id }, { budget_pause }) => {
   if (budget_pause?.budget_id !== budget_id) return "stale";
   draft.become("running");
@@ -168,12 +166,12 @@ const enterRequiresAction: Rule<"enter_requires_action"> = (draft, command, befo
   const { history_version, asked = [], approval_ms = ACTION_TIMEOUT_MS, now } = command;
   if (history_version !== before.history_version || before.pending_calls.length === 0) return "stale";
   draft.markCalls((id) => (asked.includes(id) ? { permission: "asked" } : undefined));
-  // People take longer than programs.
+  // People take longer to approve calls than programs take to answer them.
   draft.awaitResultsUntil(now + (asked.length > 0 ? approval_ms : ACTION_TIMEOUT_MS));
   return undefined;
 };
 
-/** Ends the turn. The first queued message, if any, begins the next one; with `refusal` it stays queued. */
+/** Ends the turn. Begins the next turn with the first queued message, if any. With `refusal`, the message stays queued and the chat fails. */
 const endTurn = (draft: Draft<Execution>, refusal?: ChatError): undefined => {
   if (draft.isQueueEmpty) {
     draft.become("waiting");
@@ -250,7 +248,7 @@ const cancelAction: Rule<"cancel_requires_action"> = (draft, { now }, before) =>
   return cancelAndContinue(draft, pending_calls.some(awaitsPermission) ? NOT_APPROVED : NOT_ANSWERED);
 };
 
-const archive =
+const setArchived =
   (archived: boolean): Rule<"archive"> & Rule<"unarchive"> =>
   (draft) => {
     draft.setArchived(archived);
@@ -270,7 +268,7 @@ const WAS_INVALID: ChatError = {
   retryable: false,
 };
 
-const idle: Row = { edit, request_compaction: requestCompaction, archive: archive(true) };
+const idle: Row = { edit, request_compaction: requestCompaction, archive: setArchived(true) };
 const running: Row = {
   record_attempt: recordAttempt,
   record_retry: recordRetry,
@@ -283,35 +281,35 @@ const running: Row = {
   finish_turn: finishTurn,
   finish_error: finishError,
 };
-const interrupting: Row = { send: queue, edit, finish_interruption: finishInterruption };
+const interrupting: Row = { send: enqueue, edit, finish_interruption: finishInterruption };
 const awaiting: Row = {
   complete_requires_action: completeAction,
   answer_permissions: answerPermissions,
-  interrupt: (draft, { refusal }, before) => endBudgetPause(draft, before, refusal),
+  interrupt: (draft, { refusal }, before) => stopAwaiting(draft, before, refusal),
   cancel_requires_action: cancelAction,
   budget_raised: budgetRaised,
   send: sendToAwaiting,
   edit,
 };
 
-/** The table. Every state has a row; commands that are not in the row are invalid in that state. */
+/** The table. A command that is not in the row of a state is invalid in that state. */
 export const TABLE: Readonly<Record<StateName, Row>> = {
   W: { ...idle, send: sendNow, clear, finish_error: finishError },
   E0: { ...idle, send: sendNow, clear },
   E1: { ...idle, send: sendBehindHead, delete_queued: deleteQueued, promote_queued: promoteNow },
   R0: running,
-  R1: { ...running, delete_queued: deleteQueued, promote_queued: promoteNext(true) },
+  R1: { ...running, delete_queued: deleteQueued, promote_queued: moveToHead(true) },
   I0: interrupting,
-  I1: { ...interrupting, delete_queued: deleteQueued, promote_queued: promoteNext(false) },
+  I1: { ...interrupting, delete_queued: deleteQueued, promote_queued: moveToHead(false) },
   A0: awaiting,
   A1: { ...awaiting, delete_queued: deleteQueued, promote_queued: promoteNow },
-  XW: { unarchive: archive(false) },
-  XE0: { unarchive: archive(false) },
-  XE1: { unarchive: archive(false) },
+  XW: { unarchive: setArchived(false) },
+  XE0: { unarchive: setArchived(false) },
+  XE1: { unarchive: setArchived(false) },
   invalid: { reconcile_invalid: reconcile },
 };
 
-/** Decides one command. Rejections are errors with their status; reports about another generation are `stale` (rules CH-1 to CH-9). */
+/** Decides one command (rules CH-1 to CH-9). */
 export const transition = <S extends Execution>(state: S, command: Command): Decision<S> => {
   const rule = TABLE[toStateName(state)][command.type] as Rule<CommandType> | undefined;
   if (!rule) {
@@ -325,7 +323,7 @@ export const transition = <S extends Execution>(state: S, command: Command): Dec
 
 /** Returns how many message IDs a command may need. */
 export const countMessageIds = ({ pending_calls }: Execution, command: { readonly type: CommandType }): number => {
-  if (INSERT_NOTHING.has(command.type)) return 0;
+  if (COMMANDS_WITHOUT_MESSAGES.has(command.type)) return 0;
   const messageCount = "messages" in command ? (command.messages as unknown[]).length : 0;
   if (command.type === "finish_error") return messageCount;
   const partialCount = "partial" in command ? (command.partial as unknown[]).length : 0;
@@ -333,7 +331,7 @@ export const countMessageIds = ({ pending_calls }: Execution, command: { readonl
   return pending_calls.length + messageCount + partialCount + rowCount + 1;
 };
 
-const INSERT_NOTHING: ReadonlySet<CommandType> = new Set([
+const COMMANDS_WITHOUT_MESSAGES: ReadonlySet<CommandType> = new Set([
   "record_attempt",
   "record_retry",
   "enter_requires_action",
@@ -345,7 +343,7 @@ const INSERT_NOTHING: ReadonlySet<CommandType> = new Set([
   "unarchive",
 ] as const);
 
-/** Commands from turns and timers instead of people. For these, being late is not an error. */
+/** Commands from turns and timers instead of people. If one of them comes too late, it is `stale` instead of an error. */
 const REPORTS: ReadonlySet<CommandType> = new Set([
   "record_attempt",
   "record_retry",
@@ -369,11 +367,10 @@ const checkAnswers = (
   answers: readonly CallAnswer[],
   awaited: readonly CallAnswer[],
 ): AppError | undefined => {
-  const [givenIds, pendingIds] = [answers, awaited].map((all) => all.map(({ tool_call_id }) => tool_call_id)) as [
-    string[],
-    string[],
-  ];
-  const invalidField = (detail: string) => invalid(`Invalid ${WHAT[field]}.`, [{ field, detail }]);
+  const givenIds = answers.map(({ tool_call_id }) => tool_call_id);
+  const pendingIds = awaited.map(({ tool_call_id }) => tool_call_id);
+  const invalidField = (detail: string) =>
+    invalid(`Invalid ${field === "results" ? "tool results" : "answers"}.`, [{ field, detail }]);
   if (givenIds.length === 0) return invalidField("must not be empty");
   const duplicate = givenIds.find((id, index) => givenIds.indexOf(id) !== index);
   if (duplicate !== undefined) return invalidField(`has the call ${duplicate} more than once`);
@@ -382,8 +379,6 @@ const checkAnswers = (
   const missing = pendingIds.find((id) => !givenIds.includes(id));
   return missing === undefined ? undefined : invalidField(`lacks the call ${missing}`);
 };
-
-const WHAT = { results: "tool results", answers: "answers" } as const;
 
 const ARCHIVED_WRITES: readonly CommandType[] = [
   "send",

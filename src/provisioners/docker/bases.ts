@@ -1,11 +1,11 @@
-// Selects the images from which a build of a Dockerfile starts: the base images of its stages, up to the stage that is built. Pure.
+// Lists the base images of a Dockerfile's stages, up to the stage that is built, and replaces their names by IDs. Pure.
 import { ProvisionError } from "../provisioner.ts";
 import type { Instruction } from "./dockerfile.ts";
 import type { Platform } from "./platform.ts";
 
 /** An image that a stage is based on. */
 export type Base = {
-  /** Empty if its variables have no value. */
+  /** The image's name; empty if the variables in it have no value. */
   readonly image: string;
   /** The platform that the stage names; undefined for the engine's own platform. */
   readonly platform: Platform | undefined;
@@ -16,17 +16,17 @@ export type Stage = {
   readonly name: string;
   /** The image as the Dockerfile writes it. */
   readonly written: string;
-  /** Undefined for a stage that is based on another one or on nothing. */
+  /** Undefined for a stage that is based on another stage or on `scratch`. */
   readonly base: Base | undefined;
-  /** The images from which it copies. */
+  /** The images from which the stage copies. */
   readonly copied: string[];
   readonly from: Instruction;
 };
 
 /**
- * Returns the base images of the stages up to `target`, where an engine ends the build, and the images from which these stages copy.
- * `readings`: the stages in each way of reading the Dockerfile. Throws ProvisionError if no stage is named `target`, or if a base image has
- * no name.
+ * Returns the base images of the stages up to `target`, with which an engine ends the build, and the images from which these stages copy.
+ * `readings`: the stages, once for each way in which an engine may read the Dockerfile. Throws ProvisionError if no stage is named `target`,
+ * or if a base image has no name.
  */
 export const listBases = (readings: readonly (readonly Stage[])[], target = ""): Base[] => {
   const needed = readings.map((stages) => (target === "" ? stages : stages.slice(0, findEnd(stages, target))));
@@ -34,10 +34,9 @@ export const listBases = (readings: readonly (readonly Stage[])[], target = ""):
     throw new ProvisionError(`The Dockerfile has no stage "${target}". Name one of its stages as the build's target.`);
   }
   const bases = new Map<string, Base>();
-  // If a reading does not have the target, every stage may be built.
-  for (const { base, written, copied } of needed.flatMap((stages, index) =>
-    stages.length === 0 ? (readings[index] ?? []) : stages,
-  )) {
+  // In a reading without the target, any stage may be built.
+  const stages = readings.flatMap((all, index) => (needed[index]?.length ? needed[index] : all));
+  for (const { base, written, copied } of stages) {
     if (base?.image === "") throw new ProvisionError(describeMissingName(written));
     for (const one of [...(base ? [base] : []), ...copied.map((image) => ({ image, platform: undefined }))])
       bases.set(toBaseKey(one), one);

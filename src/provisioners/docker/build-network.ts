@@ -9,9 +9,7 @@ import { ensureNetwork, isOutOfAddresses, SHARED_NETWORK } from "./network.ts";
 const LABEL = "slipway.build_network";
 /** Older networks are removed; no build takes that long. */
 const MAX_NETWORK_AGE_MS = 2 * 3_600_000;
-/**
- * Initial delay before a removal is retried, and the number of retries. The delay doubles each time, so retries take two minutes in total.
- */
+/** Delay before the first retry of a removal, and the number of retries. The delay doubles each time: the retries take two minutes. */
 const RETRY_MS = 1_000;
 const MAX_RETRIES = 7;
 
@@ -22,7 +20,7 @@ type BuildDeps = { readonly engine: Engine; readonly clock: Clock; readonly sign
 
 /**
  * Calls `build` with the name of a network that no other build uses, and then removes the network in the background. In a shared network, a
- * step could intercept what the steps of another person's build download.
+ * step could intercept the downloads of another person's build.
  */
 export const withBuildNetwork = async (
   { engine, clock, signal }: BuildDeps,
@@ -45,7 +43,7 @@ export const withBuildNetwork = async (
 const createNetwork = async (engine: Engine, name: string): Promise<boolean> => {
   const body = { Name: name, CheckDuplicate: true, Driver: "bridge", Labels: { [LABEL]: "1" } };
   try {
-    // This request is not canceled with the build: the engine could then create the network after its removal.
+    // This request is not canceled with the build, because the engine could then create the network after its removal.
     await engine.json("create the network of a build", "POST", "/networks/create", { body });
     return true;
   } catch (error) {

@@ -1,30 +1,30 @@
-// Limits concurrent image builds, because they take long and run code of repositories. A few builds run at a time, at most one for each
-// user, so that a user's builds do not block those of others.
+// Limits concurrent image builds, because they take long and run code of repositories. Each user has at most one running build, so that the
+// builds of one user do not block those of others.
 
 type QueuedBuild = { readonly owner_id: string; readonly begin: () => void };
 
 export class BuildSlots {
-  readonly #slots: number;
+  readonly #maxBuilds: number;
   /** Owners with a running build. */
   readonly #busyOwners = new Set<string>();
   #queue: QueuedBuild[] = [];
 
-  constructor(limit: number) {
-    this.#slots = limit;
+  constructor(maxBuilds: number) {
+    this.#maxBuilds = maxBuilds;
   }
 
   /** Waits for a slot, calling `onWait` if none is free. Returns a disposable that releases it. Rejects with the signal's reason. */
   async acquire(owner_id: string, signal: AbortSignal, onWait: () => void): Promise<Disposable> {
     signal.throwIfAborted();
-    if (!this.#isFree(owner_id)) {
+    if (!this.#canBegin(owner_id)) {
       onWait();
       await this.#waitForSlot(owner_id, signal);
     } else this.#busyOwners.add(owner_id);
     return { [Symbol.dispose]: () => this.#release(owner_id) };
   }
 
-  #isFree(owner_id: string): boolean {
-    return this.#busyOwners.size < this.#slots && !this.#busyOwners.has(owner_id);
+  #canBegin(owner_id: string): boolean {
+    return this.#busyOwners.size < this.#maxBuilds && !this.#busyOwners.has(owner_id);
   }
 
   #waitForSlot(owner_id: string, signal: AbortSignal): Promise<void> {
@@ -46,9 +46,9 @@ export class BuildSlots {
 
   #release(owner_id: string): void {
     this.#busyOwners.delete(owner_id);
-    const next = this.#queue.find((one) => this.#isFree(one.owner_id));
+    const next = this.#queue.find((queued) => this.#canBegin(queued.owner_id));
     if (!next) return;
-    this.#queue = this.#queue.filter((one) => one !== next);
+    this.#queue = this.#queue.filter((queued) => queued !== next);
     next.begin();
   }
 }

@@ -1,11 +1,11 @@
-// Limits the number of processes of each step of an image's build. Otherwise one step could take all process IDs of the machine, and the
-// engine has no such limit for a build. When the build's output announces a container, the containers in the build's network get the limit.
+// Limits the number of processes in each step of an image build, because one step could use all process IDs of the machine. The engine has no
+// such limit for a build. When the build's output announces a container, this module limits the containers in the build's network.
 import { log } from "#base/log.ts";
 import { coalesce } from "#base/retry.ts";
 import type { Engine } from "./engine.ts";
 import { SHARED_NETWORK } from "./network.ts";
 
-/** Processes and threads of one step. Compilers on many processors need some hundred. */
+/** Processes and threads of one step. Compilers on a machine with many processors need several hundred. */
 const MAX_PROCESSES = 4_096;
 /** The line that announces a container. Steps can print such a line too, so it only causes a check. */
 const CONTAINER_LINE = /^ ---> Running in [0-9a-f]{12}/m;
@@ -16,7 +16,7 @@ type Inspected = { readonly HostConfig?: { readonly PidsLimit?: number | null } 
 export class BuildSteps {
   readonly #engine: Engine;
   readonly #network: string;
-  /** Checks the containers, one check at a time, however many lines a step prints. */
+  /** Starts a check of the containers. Calls during a check start only one more check. */
   readonly #requestCheck: () => void;
   /** IDs of the containers at the last check, which all have a limit. */
   #limitedIds: ReadonlySet<string> = new Set();
@@ -36,7 +36,7 @@ export class BuildSteps {
 
   /** Limits the containers in the network that have no limit. */
   async #limitAll(): Promise<void> {
-    // A container is announced before it runs.
+    // The engine announces a container before it runs, so this includes stopped containers.
     const query = { all: "true", filters: JSON.stringify({ network: [this.#network] }) };
     const containers = await this.#engine.json<Listed[]>("list the steps of a build", "GET", "/containers/json", {
       query,
@@ -67,7 +67,5 @@ export class BuildSteps {
   }
 }
 
-/**
- * Returns true for a workspace's container in the shared network; it has another limit. A build cannot choose the names of its containers.
- */
+/** Returns true for a workspace's container in the shared network, which has another limit. A build cannot choose the names of its containers. */
 const isWorkspaceContainer = (name: string): boolean => name.startsWith(`/${SHARED_NETWORK}-`);

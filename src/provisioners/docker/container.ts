@@ -1,12 +1,12 @@
-// Converts the `docker` section of a resource to Docker Engine requests. Pure. Rejects invalid numbers and names after placeholders are
-// filled in.
+// Converts the `docker` section of a resource to the body of a Docker Engine request. Rejects invalid numbers and names, because placeholders
+// may have inserted them after the import. Pure.
 import { PROGRAM_PATH } from "#base/program-tar.ts";
 import type { ManifestContainer, ManifestResource } from "#schema/templates/manifest.ts";
 import { ProvisionError, type ProvisionRequest } from "../provisioner.ts";
 import { checkNetwork } from "./network.ts";
 import { getContainerPrefix, WORKSPACE_LABEL } from "./volumes.ts";
 
-/** How long a container may take to stop before it is killed, in seconds. */
+/** Seconds that a container may take to stop before it is killed. */
 export const STOP_GRACE_S = 30;
 export const GRACE_LABEL = "slipway.stop_grace";
 
@@ -19,7 +19,7 @@ export type ContainerSpec = {
   readonly agent?: Agent;
 };
 
-/** Returns the containers of a build. Throws ProvisionError if an agent has none. */
+/** Returns the containers of a build. Throws ProvisionError for an agent without a container. */
 export const listContainerSpecs = ({ manifest, agents }: ProvisionRequest): ContainerSpec[] =>
   manifest.resources.flatMap((resource) => {
     const [agentSpec] = resource.agents ?? [];
@@ -37,7 +37,7 @@ export const buildLabels = ({ workspace, owner, build_id }: ProvisionRequest): R
   "slipway.build_id": build_id,
 });
 
-/** Returns a deterministic name that includes the workspace, so that a build can be repeated. */
+/** Returns the same name in each build, so that an interrupted build can be repeated. */
 export const toContainerName = (request: ProvisionRequest, resource: string): string =>
   getContainerPrefix(request.workspace.id) + resource;
 
@@ -55,10 +55,10 @@ export type ContainerSettings = {
   readonly volumeFor: (volume: string) => string;
 };
 
-/** Maximum number of processes and threads per container: enough for builds, but not enough to exhaust the machine. */
+/** Maximum number of processes and threads per container: enough to compile programs, but not enough to exhaust the machine. */
 const MAX_PROCESSES = 16_384;
 
-/** Returns the body of `POST /containers/create`. Contains the agent's token. */
+/** Returns the body of `POST /containers/create`. It contains the agent's token. */
 export const toContainerBody = (
   request: ProvisionRequest,
   { resource, docker, agent }: ContainerSpec,
@@ -71,6 +71,7 @@ export const toContainerBody = (
     ...docker.env,
     ...(agent ? { SLIPWAY_AGENT_TOKEN: agent.token, SLIPWAY_AGENT_URL: access_url } : {}),
   };
+  const ownCommand = command ? { Cmd: command } : {};
   return {
     Image: docker.image,
     Hostname: toHostname(request.workspace.name),
@@ -83,10 +84,10 @@ export const toContainerBody = (
       [GRACE_LABEL]: String(stop_grace),
     },
     ...(user ? { User: user } : {}),
-    ...(agent ? { Entrypoint: [...(command ?? []), PROGRAM_PATH, "agent"], Cmd: [] } : command ? { Cmd: command } : {}),
+    ...(agent ? { Entrypoint: [...(command ?? []), PROGRAM_PATH, "agent"], Cmd: [] } : ownCommand),
     StopTimeout: stop_grace,
     HostConfig: {
-      // The daemon is not an init process, so an init process reaps the processes that terminals leave behind.
+      // The processes that terminals leave behind need an init process, which the daemon is not.
       Init: true,
       RestartPolicy: { Name: "unless-stopped" },
       ExtraHosts: ["host.docker.internal:host-gateway"],
@@ -98,7 +99,7 @@ export const toContainerBody = (
       })),
       NetworkMode: network,
       PidsLimit: MAX_PROCESSES,
-      // With raw sockets, a container could impersonate others in its network.
+      // With raw sockets, a container could impersonate other containers in its network.
       CapDrop: ["NET_RAW"],
       ...(memory ? { Memory: parseBytes(memory) } : {}),
       ...(cpus === undefined || cpus === "" ? {} : { NanoCpus: toNanoCpus(cpus) }),

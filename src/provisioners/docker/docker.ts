@@ -1,5 +1,5 @@
-// Runs workspaces as containers of a Docker Engine. Everything created has the workspace's label and a deterministic name, so that a build
-// can be repeated after a crash and leftovers can be found without stored state (rules PV-1 to PV-8).
+// Runs workspaces as containers of a Docker Engine. All containers, volumes and networks have the workspace's label and the same name in each
+// build, so that a build can be repeated after a crash and can find leftovers without a stored state (rules PV-1 to PV-8).
 import type { Clock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
@@ -60,24 +60,24 @@ export type DockerOptions = {
   readonly accessUrl: () => URL;
   /** The setting `agent_binary`. */
   readonly program?: string | undefined;
-  /** Source files for repository images; a worker has none. */
+  /** The files and features from which repository images are built. A worker has none. */
   readonly repositories?: RepositorySources | undefined;
   /** Maximum bytes of all repository images. */
   readonly repositoryImages?: number | undefined;
   /** The registry that shares repository images with other engines. */
   readonly registry?: RegistryOptions | undefined;
-  /** Why containers cannot reach the server, if they cannot. Workspaces then do not start, because their agents would never connect. */
+  /** Why containers cannot reach the server. If set, workspaces do not start, because their agents would never connect. */
   readonly unreachableReason?: string | undefined;
 };
 
-/** A build in progress. */
+/** One call of `DockerProvisioner.run`. */
 type Work = {
   readonly engine: Engine;
   readonly request: ProvisionRequest;
   readonly report: Report;
   readonly signal: AbortSignal;
   readonly stage: string;
-  /** Identifies the containers that this run creates, because another worker may run the same build. */
+  /** The ID of this run, which labels the containers that it creates. Another worker may run the same build. */
   readonly run: string;
 };
 
@@ -136,7 +136,7 @@ export class DockerProvisioner implements Provisioner {
       if (specs.some(({ docker }) => !docker.network))
         await ensureNetwork(engine, network, buildLabels(request), signal);
       const containers: string[] = [];
-      for (const wanted of specs) containers.push(await this.#start(work, wanted, network));
+      for (const spec of specs) containers.push(await this.#start(work, spec, network));
       return { state: JSON.stringify({ containers }) };
     } catch (error) {
       await this.#cleanUp(work);
@@ -150,9 +150,11 @@ export class DockerProvisioner implements Provisioner {
     return this.#runStep(work, "restore", name, () => this.homes.restore(id, from, work.signal));
   }
 
-  /** Keeps the containers of a claimed workspace, because their daemons already have their tokens. Starts the stopped ones. */
-  async #handOver(work: Work, containers: readonly FoundContainer[]): Promise<{ state: string | null }> {
-    const { engine, request, report, signal, stage } = work;
+  /** Keeps the containers of a claimed workspace, because their daemons already have their tokens. Starts the containers that have stopped. */
+  async #handOver(
+    { engine, request, report, signal, stage }: Work,
+    containers: readonly FoundContainer[],
+  ): Promise<ProvisionResult> {
     if (containers.length === 0) throw new ProvisionError("The prebuilt workspace no longer exists.");
     report.log("info", stage, "Giving the running workspace to its owner.");
     for (const { Id } of containers) {
@@ -163,7 +165,7 @@ export class DockerProvisioner implements Provisioner {
 
   /**
    * Returns why this provisioner cannot be used: the engine does not respond in time, there is no daemon program for containers, or
-   * containers cannot reach the server. Undefined if it can.
+   * containers cannot reach the server. Returns undefined if there is no problem.
    */
   async findProblem(): Promise<string | undefined> {
     const deadline = new AbortController();
@@ -180,19 +182,17 @@ export class DockerProvisioner implements Provisioner {
     }
   }
 
-  /**
-   * Returns why the image registry cannot be used; undefined if it can, or if none is configured. Rejects if the engine does not respond.
-   */
+  /** Returns why the image registry cannot be used; undefined if it works or none is configured. Rejects if the engine does not respond. */
   async checkRegistry(): Promise<RegistryProblem | undefined> {
     if (!this.#registry) return undefined;
     const engine = new Engine(this.#options.host, this.#options.clock);
     await engine.connect();
-    return await this.#registry.check(engine);
+    return this.#registry.check(engine);
   }
 
   followKills(onKill: (kill: ContainerKill) => void): void {
     const { host, clock } = this.#options;
-    void followMemoryKills({ host, clock, signal: this.#stopped.signal, onKill: onKill });
+    void followMemoryKills({ host, clock, signal: this.#stopped.signal, onKill });
   }
 
   stop(): void {
@@ -200,16 +200,15 @@ export class DockerProvisioner implements Provisioner {
     this.#registry?.stop();
   }
 
-  /** Checks whether the images are present; does not pull or create anything. */
+  /** Reports whether the images are present. Does not pull or create anything. */
   async plan(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<undefined> {
     const engine = new Engine(this.#options.host, this.#options.clock);
     const stage = "Planning";
     await engine.connect(signal);
     for (const { docker, resource } of listContainerSpecs(request)) {
-      const imageName = docker.image;
+      const { image: imageName, pull: policy = "missing" } = docker;
       checkImageName(imageName, this.#registry?.name);
       const image = await findImage({ engine, clock: this.#options.clock, report, stage, signal }, imageName);
-      const policy = docker.pull ?? "missing";
       if (!image && policy === "never") {
         throw new ProvisionError(
           `The image ${imageName} does not exist on the Docker Engine, and its pull policy is never.`,
@@ -227,37 +226,29 @@ export class DockerProvisioner implements Provisioner {
     }
   }
 
-  /** Prepares image, volumes, container and daemon, and starts the container. Returns its ID. */
-  async #start(work: Work, wanted: ContainerSpec, network: string): Promise<string> {
+  /** Prepares image, volumes, container and daemon, and starts the container. Returns the container's ID. */
+  async #start(work: Work, spec: ContainerSpec, network: string): Promise<string> {
     const { engine, request, report, signal, stage } = work;
-    const { docker, resource, agent } = wanted;
+    const { docker, resource, agent } = spec;
     const runStep = <T>(action: string, run: () => Promise<T>): Promise<T> =>
       this.#runStep(work, action, resource.name, run);
     const program = agent ? findProgram(this.#options.program) : undefined;
     const plan = resource.agents?.flatMap(({ repository }) => (repository && parsePlan(repository)) || [])[0];
-    const { image, architecture, user } = await runStep("image", () => this.#resolveImage(work, wanted, plan));
+    const { image, architecture, user } = await runStep("image", () => this.#resolveImage(work, spec, plan));
     if (program) checkArchitecture(program, architecture, image);
     const { current } = await listVolumes(engine, request.workspace.id, signal);
-    const findVolume = (volume: string): string =>
+    const volumeFor = (volume: string): string =>
       current.get(volume)?.name ?? getVolumeName(request.workspace.id, volume);
     for (const { name } of docker.volumes ?? []) {
       if (current.has(name)) continue;
-      const volume = { name: findVolume(name), labels: buildLabels(request) };
+      const volume = { name: volumeFor(name), labels: buildLabels(request) };
       await runStep("volume", () => createVolume(engine, volume, signal));
     }
-    const body = toContainerBody(
-      request,
-      { ...wanted, docker: { ...docker, image } },
-      {
-        access_url: this.#options.accessUrl().href,
-        run: work.run,
-        network,
-        user,
-        volumeFor: findVolume,
-      },
-    );
+    const access_url = this.#options.accessUrl().href;
+    const settings = { access_url, run: work.run, network, user, volumeFor };
+    const body = toContainerBody(request, { ...spec, docker: { ...docker, image } }, settings);
     report.log("info", stage, `Creating the container ${resource.name} from ${image}.`);
-    const id = await runStep("create", () => this.#create(work, wanted.resource.name, body));
+    const id = await runStep("create", () => this.#create(work, resource.name, body));
     await checkUserFiles(engine, { id, image, signal });
     if (plan) {
       const paths = (docker.volumes ?? []).filter(isOfRepository).map(({ path }) => path);
@@ -274,7 +265,7 @@ export class DockerProvisioner implements Provisioner {
     return id;
   }
 
-  /** Returns the container's image: the image of its repository, or else the template's image. */
+  /** Returns the container's image: the image that its repository describes, or else the template's image. */
   async #resolveImage(work: Work, { docker }: ContainerSpec, plan: RepositoryPlan | undefined): Promise<BuiltImage> {
     const { engine, request, report, signal, stage } = work;
     const pull = { engine, clock: this.#options.clock, report, stage, signal };
@@ -301,22 +292,13 @@ export class DockerProvisioner implements Provisioner {
     const name = toContainerName(request, resource);
     for (let retriesLeft = MAX_NAME_RETRIES; ; retriesLeft--) {
       try {
-        const query = { name };
-        const createdContainer = await engine.json<{ Id: string }>(
-          "create the container",
-          "POST",
-          "/containers/create",
-          {
-            query,
-            body,
-            signal,
-          },
-        );
-        if (!createdContainer?.Id) throw new ProvisionError("The Docker Engine created a container without id.");
-        return createdContainer.Id;
+        const call = { query: { name }, body, signal };
+        const created = await engine.json<{ Id: string }>("create the container", "POST", "/containers/create", call);
+        if (!created?.Id) throw new ProvisionError("The Docker Engine created a container without id.");
+        return created.Id;
       } catch (error) {
         if (!(error instanceof EngineError) || error.status !== 409 || retriesLeft === 0) throw error;
-        // The container with this name belongs to this workspace: an interrupted build left it, or it is being removed.
+        // A container of an interrupted build has this name, or a container of this name is still being removed.
         const holder = (await listContainers(work)).find((existing) => getName(existing) === name);
         if (holder) await stopAndRemove(work, holder);
         else if (retriesLeft < MAX_NAME_RETRIES) throw error;
@@ -387,13 +369,9 @@ const stopAndRemove = async (work: Work, container: FoundContainer): Promise<voi
 };
 
 const forceRemove = async ({ engine, signal }: Work, id: string): Promise<void> => {
-  const query = { force: "true", v: "true" };
   // 409: the container is already being removed.
-  await engine.json("remove the container", "DELETE", `/containers/${id}`, {
-    query,
-    signal,
-    expectedStatuses: [404, 409],
-  });
+  const call = { query: { force: "true", v: "true" }, signal, expectedStatuses: [404, 409] };
+  await engine.json("remove the container", "DELETE", `/containers/${id}`, call);
 };
 
 const uploadProgram = async ({ engine, signal }: Work, id: string, program: Program): Promise<void> => {

@@ -1,5 +1,5 @@
-// A client for one Docker Engine over HTTP. Every call ends with a response, with the engine's message as an EngineError, after its
-// timeout, or when the build is canceled.
+// A client for one Docker Engine over HTTP. Every call ends with a response or with an EngineError, at the latest after its timeout or when
+// its signal aborts.
 
 import type { Clock } from "#base/clock.ts";
 import { readEngineError } from "#base/engine-words.ts";
@@ -7,13 +7,12 @@ import { JsonProblem, parseJson, readBytes, tryParseJson } from "#base/json/read
 import { trimEnd } from "#base/text/trim.ts";
 import { ProvisionError } from "../provisioner.ts";
 
-// Parses the address of a Docker Engine from the setting `docker_host`. Rejects unsupported addresses.
 const DEFAULT_DOCKER_HOST = "unix:///var/run/docker.sock";
 
 /** The address of an engine. `shown`: for messages; `base` and `socket`: for `fetch`. */
 type DockerHost = { readonly shown: string; readonly base: string; readonly socket?: string };
 
-/** Throws ProvisionError for a scheme other than unix, tcp, http or https. */
+/** Parses the setting `docker_host`. Throws ProvisionError for a scheme other than unix, tcp, http or https. */
 const parseDockerHost = (text: string = DEFAULT_DOCKER_HOST): DockerHost => {
   const [, scheme = "", address = ""] = /^([a-z]+):\/\/(.+)$/.exec(text) ?? [];
   if (scheme === "unix") return { shown: text, base: "http://docker", socket: address };
@@ -58,7 +57,7 @@ export type ContainerFile = {
 };
 
 /** Go's `os.ModeType`: folder, link, device, pipe, socket, character device, irregular. None is set for a regular file. */
-const KIND_BITS = (1 << 31) | (1 << 27) | (1 << 26) | (1 << 25) | (1 << 24) | (1 << 21) | (1 << 19);
+const NON_REGULAR_BITS = (1 << 31) | (1 << 27) | (1 << 26) | (1 << 25) | (1 << 24) | (1 << 21) | (1 << 19);
 const TIMEOUT_MS = 60_000;
 /** Timeouts of a file copy: between chunks, and in total. */
 const COPY_IDLE_TIMEOUT_MS = 10 * 60_000;
@@ -67,7 +66,6 @@ const COPY_TIMEOUT_MS = 6 * 3_600_000;
 const MAX_RESPONSE_BYTES = 32 * 1024 * 1024;
 const JSON_LIMITS = { maxValues: 500_000 };
 const SPACE = 0x20;
-/** Maximum length of a line or an error text. */
 const MAX_LINE_CHARS = 256 * 1024;
 
 export class Engine {
@@ -99,7 +97,7 @@ export class Engine {
     });
   }
 
-  /** Returns the response as bytes, at most `max` of them. */
+  /** Returns the body of the response, of which at most `max` bytes are read. */
   bytes(doing: string, path: string, call: Call, max: number): Promise<Uint8Array> {
     return this.#call("GET", this.#prefix + path, call, doing, (response) => this.#readBytes(doing, response, max));
   }
@@ -113,7 +111,7 @@ export class Engine {
       const found = tryParseJson(text) as { size?: unknown; mode?: unknown; linkTarget?: unknown } | undefined;
       if (typeof found?.mode !== "number") return undefined;
       const link = typeof found.linkTarget === "string" ? found.linkTarget : "";
-      return { isRegular: (found.mode & KIND_BITS) === 0, size: Number(found.size), link };
+      return { isRegular: (found.mode & NON_REGULAR_BITS) === 0, size: Number(found.size), link };
     });
   }
 
@@ -139,11 +137,11 @@ export class Engine {
 
   /** Passes each line of a streamed response, parsed as JSON, to `onLine`. */
   lines(doing: string, method: string, path: string, call: Call, onLine: (line: unknown) => void): Promise<void> {
-    return this.#call(method, this.#prefix + path, call, doing, async (response, alive) => {
+    return this.#call(method, this.#prefix + path, call, doing, async (response, keepAlive) => {
       const decoder = new TextDecoder();
       let partialLine = "";
       for await (const chunk of response.body ?? []) {
-        alive();
+        keepAlive();
         const lines = (partialLine + decoder.decode(chunk as Uint8Array, { stream: true })).split("\n");
         partialLine = lines.pop() ?? "";
         if (partialLine.length > MAX_LINE_CHARS) throw new EngineError(0, "The Docker Engine sent a line without end.");
@@ -162,25 +160,16 @@ export class Engine {
   ): Promise<T> {
     const call = { query: { path }, signal, timeout: COPY_IDLE_TIMEOUT_MS };
     const archivePath = `${this.#prefix}/containers/${container}/archive`;
-    const toUnreachable = (error: unknown): EngineError => this.#toUnreachable(error);
     type Outcome = { readonly value: T } | { readonly error: unknown };
     const outcome = await this.#call(
       "GET",
       archivePath,
       call,
       "read the files of a volume",
-      async ({ body }, alive) => {
+      async ({ body }, keepAlive) => {
         if (!body) throw new EngineError(0, "The Docker Engine sent no files.");
-        const watchBody = async function* (): AsyncGenerator<Uint8Array> {
-          const pieces = body[Symbol.asyncIterator]();
-          for (;;) {
-            const next = await pieces.next().catch((error: unknown) => Promise.reject(toUnreachable(error)));
-            alive();
-            if (next.done) return;
-            yield next.value;
-          }
-        };
-        return use(watchBody()).then<Outcome, Outcome>(
+        // An error of `use` is wrapped, so that `#call` does not report it as an error of the engine.
+        return use(this.#readChunks(body, keepAlive)).then<Outcome, Outcome>(
           (value) => ({ value }),
           (error: unknown) => ({ error }),
         );
@@ -190,7 +179,17 @@ export class Engine {
     return outcome.value;
   }
 
-  /** Unpacks a tar archive into a folder of a container and returns the number of bytes. */
+  async *#readChunks(body: ReadableStream<Uint8Array>, keepAlive: () => void): AsyncGenerator<Uint8Array> {
+    const chunks = body[Symbol.asyncIterator]();
+    for (;;) {
+      const next = await chunks.next().catch((error: unknown) => Promise.reject(this.#toUnreachable(error)));
+      keepAlive();
+      if (next.done) return;
+      yield next.value;
+    }
+  }
+
+  /** Unpacks a tar archive into a folder of a container. Returns the number of bytes of the archive. */
   async writeArchive(
     container: string,
     path: string,
@@ -232,27 +231,27 @@ export class Engine {
     path: string,
     call: Call,
     doing: string,
-    read: (response: Response, alive: () => void) => Promise<T>,
+    read: (response: Response, keepAlive: () => void) => Promise<T>,
   ): Promise<T> {
     const { query, body, tar, headers = {}, signal, timeout = TIMEOUT_MS, expectedStatuses = [] } = call;
     signal?.throwIfAborted();
-    const end = new AbortController();
+    const aborter = new AbortController();
     const timeoutError = new EngineError(0, `The Docker Engine did not ${doing} within ${timeout / 1000} seconds.`);
-    let timer = this.#clock.after(timeout, () => end.abort(timeoutError));
+    let timer = this.#clock.after(timeout, () => aborter.abort(timeoutError));
     const keepAlive = (): void => {
       timer.cancel();
-      timer = this.#clock.after(timeout, () => end.abort(timeoutError));
+      timer = this.#clock.after(timeout, () => aborter.abort(timeoutError));
     };
-    const cancel = (): void => end.abort(signal?.reason);
+    const cancel = (): void => aborter.abort(signal?.reason);
     signal?.addEventListener("abort", cancel, { once: true });
     const { promise: aborted, reject } = Promise.withResolvers<never>();
     aborted.catch(() => {});
-    end.signal.addEventListener("abort", () => reject(end.signal.reason), { once: true });
+    aborter.signal.addEventListener("abort", () => reject(aborter.signal.reason), { once: true });
     try {
       const work = (async () => {
         const response = await fetch(`${this.#host.base}${path}${query ? `?${new URLSearchParams(query)}` : ""}`, {
           method,
-          signal: end.signal,
+          signal: aborter.signal,
           redirect: "manual",
           // Bun's default timeout would end a slow pull.
           timeout: false,
@@ -269,10 +268,10 @@ export class Engine {
           `The Docker Engine could not ${doing}: ${await readEngineError(response)}`,
         );
       })();
-      // An aborted fetch ends some time later, so this does not wait for it.
+      // An aborted fetch may take a while to end, so the call does not wait for it.
       return await Promise.race([work, aborted]);
     } catch (error) {
-      if (end.signal.aborted) throw end.signal.reason;
+      if (aborter.signal.aborted) throw aborter.signal.reason;
       throw error instanceof EngineError ? error : this.#toUnreachable(error);
     } finally {
       timer.cancel();

@@ -1,11 +1,11 @@
-// Finds here-documents in a RUN, COPY or ADD of a Dockerfile. Versions of the engine disagree on where here-documents begin, and a
-// here-document hides the following lines from the builder. So each `<<` counts that any version could read as a here-document.
+// Finds here-documents in a RUN, COPY or ADD of a Dockerfile. Versions of the engine disagree on where a here-document begins, and it hides
+// the following lines from the builder. So every `<<` that any version could read as the beginning of a here-document counts.
 
-/** Returns the beginning of the first possible here-document in the line; undefined if no engine finds one. */
+/** Returns the first characters of the first possible here-document in the line; undefined if no engine finds one. */
 export const findHeredoc = (line: string): string | undefined => {
-  const pair = PAIR.exec(line);
-  if (!pair) return undefined;
-  if (ODD_VARIABLE.test(line)) return toExcerpt(line, pair.index);
+  const match = TWO_SIGNS.exec(line);
+  if (!match) return undefined;
+  if (ODD_VARIABLE.test(line)) return toExcerpt(line, match.index);
   // The engine reads words as a shell does: a here-document is a word of optional digits, `<<` and the end marker.
   let hasOtherText = false;
   let first = 0;
@@ -42,7 +42,7 @@ export const findHeredoc = (line: string): string | undefined => {
 };
 
 /** `<<`, also with text between the two signs: some versions of the engine remove an escape character or an empty variable there. */
-const PAIR = /<(?:[\\$][^<]*)?</;
+const TWO_SIGNS = /<(?:[\\$][^<]*)?</;
 /** Engines read quotes, spaces and further variables inside of braces differently. */
 const ODD_VARIABLE = /\$\{(?![\w.:/@+=,%#*?^!-]*\})/;
 /** A variable that may be empty, or that the engine does not replace. */
@@ -55,7 +55,7 @@ const findVariable = (line: string, offset: number): string => {
   return VARIABLE.exec(line)?.[0] ?? "";
 };
 
-/** Returns the position of the quote that closes the one at `at`, or -1. */
+/** Returns the position of the quote that closes the quote at `offset`, or -1. */
 const findQuoteEnd = (line: string, offset: number): number => {
   const quote = line[offset];
   for (let next = offset + 1; next < line.length; next++) {

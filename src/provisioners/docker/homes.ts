@@ -1,6 +1,6 @@
 // Takes and restores snapshots of Docker workspaces by copying each volume to another volume of the same engine. The server reads the files
-// as a tar archive from one container and writes them to another. Neither container is started, so this also works with a remote engine and
-// needs no program in an image.
+// as a tar archive from one helper container and writes them to another. The helpers are never started, so they need no program in an image.
+// This also works with a remote engine.
 import type { Clock } from "#base/clock.ts";
 import { failpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
@@ -126,7 +126,7 @@ export class DockerHomes implements Homes {
     await discard(await this.#connect(), ref);
   }
 
-  /** Replaces the files of a workspace without containers by those of a copy. If it fails, the workspace keeps its files. */
+  /** Replaces the files of a workspace by the files of a snapshot. The workspace must have no containers. On failure, it keeps its files. */
   async restore(workspace_id: string, from: SnapshotRef, signal: AbortSignal): Promise<void> {
     const engine = await this.#connect(signal);
     const copies = await listCopies(engine, from.snapshot_id, signal);
@@ -165,8 +165,8 @@ export class DockerHomes implements Homes {
 }
 
 /**
- * Copies files between volumes, with owner and mode of the top folders, and returns the number of bytes. Uses two helper containers: the
- * engine locks a container while reading an archive from it, so writing to the same one would deadlock.
+ * Copies the files of volumes, including owner and mode of the top folders, to other volumes. Returns the number of bytes. Uses two helper
+ * containers, because the engine locks a container while reading an archive from it: writing to the same container would deadlock.
  */
 const copyVolumes = async (
   engine: Engine,
@@ -174,10 +174,10 @@ const copyVolumes = async (
   pairs: readonly VolumePair[],
   signal: AbortSignal,
 ): Promise<number> => {
-  const from = pairs.map((pair, index) => ({ Source: pair.from, Target: `/files/${index}`, ReadOnly: true }));
-  const to = pairs.map((pair, index) => ({ Source: pair.to, Target: `/files/${index}` }));
-  return withHelper(engine, labels, from, signal, (reader) =>
-    withHelper(engine, labels, to, signal, (writer) =>
+  const sources = pairs.map(({ from }, index) => ({ Source: from, Target: `/files/${index}`, ReadOnly: true }));
+  const targets = pairs.map(({ to }, index) => ({ Source: to, Target: `/files/${index}` }));
+  return withHelper(engine, labels, sources, signal, (reader) =>
+    withHelper(engine, labels, targets, signal, (writer) =>
       engine.readArchive(reader, "/files/.", signal, (stream) => engine.writeArchive(writer, "/files", stream, signal)),
     ),
   );
@@ -190,7 +190,7 @@ const toSnapshotLabels = ({ workspace_id, snapshot_id }: SnapshotRef): Labels =>
 
 type Mount = { readonly Source: string; readonly Target: string; readonly ReadOnly?: boolean };
 
-/** Passes the ID of a container with these volumes to `use`, and then removes the container. The container is never started. */
+/** Passes the ID of a helper container with these volumes to `use`, and then removes the container. */
 const withHelper = async <T>(
   engine: Engine,
   labels: Labels,
@@ -212,7 +212,7 @@ const withHelper = async <T>(
   try {
     result = await use(helper.Id);
   } catch (error) {
-    // If the engine was killed, the removal fails too, and the first error says more.
+    // If the engine was killed, the removal fails too, but the first error is more useful.
     await removeHelper(engine, helper.Id).catch(() => {});
     throw error;
   }

@@ -1,5 +1,5 @@
-// Restricts the images that a template or repository may name. All workspaces share the engine, and the engine accepts an image ID, or its
-// beginning, as a name. With an ID, a template could start any image, including images built from other people's repositories.
+// Restricts the images that a template or repository may name. All workspaces share the engine, which accepts an image ID, or the beginning
+// of an ID, as a name. With an ID, a template could start any image, including images built from other people's repositories.
 import { tryParseJson } from "#base/json/read.ts";
 import { ProvisionError } from "../provisioner.ts";
 import { type Base, BLANKS, listBases, pinBases, type Stage } from "./bases.ts";
@@ -11,7 +11,7 @@ export const REPOSITORY_IMAGE = "slipway-repository";
 const IMAGE_ID = /^(?:sha256:)?[0-9a-f]+$/i;
 const HUB_PREFIX = /^(?:(?:(?:index\.)?docker\.io|localhost)\/)?(?:library\/)?/i;
 
-/** Throws ProvisionError for a name that is or could be an image ID, and for repository images, including those in `registry`. */
+/** Throws ProvisionError for a name that could be an image ID, and for a repository image, including one in `registry`. */
 export const checkImageName = (image: string, registry?: string): void => {
   if (IMAGE_ID.test(image)) {
     throw new ProvisionError(
@@ -19,18 +19,11 @@ export const checkImageName = (image: string, registry?: string): void => {
     );
   }
   const shortName = image.replace(HUB_PREFIX, "");
-  const ownNames = [
-    REPOSITORY_IMAGE,
-    ...(registry === undefined ? [] : [registry.replace(HUB_PREFIX, "").toLowerCase()]),
-  ];
-  if (
-    ownNames.some(
-      (name) =>
-        shortName === name || [":", "@"].some((separator) => shortName.toLowerCase().startsWith(name + separator)),
-    )
-  ) {
-    throw new ProvisionError("Images that were built from repositories cannot be used by name.");
-  }
+  const registryNames = registry === undefined ? [] : [registry.replace(HUB_PREFIX, "").toLowerCase()];
+  const isRepositoryImage = [REPOSITORY_IMAGE, ...registryNames].some(
+    (name) => shortName === name || [":", "@"].some((mark) => shortName.toLowerCase().startsWith(name + mark)),
+  );
+  if (isRepositoryImage) throw new ProvisionError("Images that were built from repositories cannot be used by name.");
 };
 
 const VARIABLE = /\$(?:([a-z_]\w*)|\{([a-z_]\w*)(?:(:[-+])([^}$]*))?\})/gi;
@@ -40,7 +33,7 @@ const READABLE = /^[\w.:/@+${}-]*$/;
 /**
  * Throws ProvisionError for a Dockerfile that builds on or copies from a forbidden image, or that makes the engine download from an
  * address. Also rejects text that cannot be resolved reliably, such as variables in `--from`. `args`: the values of the Dockerfile's ARGs.
- * Returns the images that the build of `target`, by default the last stage, starts or copies from.
+ * Returns the images on which the build of `target` is based and from which it copies. The default target is the last stage.
  */
 export const checkDockerfile = (
   text: string,
@@ -87,9 +80,8 @@ const MAX_TRIGGERS = 100;
 const MAX_TRIGGERS_CHARS = 64 * 1024;
 
 /**
- * Throws ProvisionError for an image with ONBUILD instructions that a Dockerfile may not contain: they run in every build on the image. The
- * engine reads each of them as a Dockerfile of one instruction, and an image can have any text there. Returns the images from which they
- * copy.
+ * Throws ProvisionError for an image with ONBUILD instructions that a Dockerfile may not contain, because they run in every build on the
+ * image. The engine reads each instruction as a Dockerfile, which may contain any text. Returns the images from which the instructions copy.
  */
 export const checkTriggers = (image: string, triggers: readonly string[], registry?: string): string[] => {
   if (triggers.length > MAX_TRIGGERS || triggers.reduce((sum, { length }) => sum + length, 0) > MAX_TRIGGERS_CHARS) {
@@ -116,17 +108,18 @@ const checkTrigger = (text: string, registry: string | undefined): readonly stri
     return check.copied;
   });
 
-/** One reading of a Dockerfile. */
+/** Checks the instructions of a Dockerfile, and collects its stages. */
 class DockerfileCheck {
   readonly stages: Stage[] = [];
   /** The images from which the current stage copies. */
   copied: string[] = [];
   readonly #args: Readonly<Record<string, string>>;
   readonly #registry: string | undefined;
-  /** The beginning of an error message. */
+  /** The subject of an error message. */
   readonly #subject: string;
+  /** Values of the ARGs above the first FROM. */
   readonly #values = new Map<string, string>();
-  readonly #names = new Set<string>();
+  readonly #stageNames = new Set<string>();
 
   constructor(args: Readonly<Record<string, string>>, registry: string | undefined, subject = "The Dockerfile") {
     this.#args = args;
@@ -135,20 +128,21 @@ class DockerfileCheck {
   }
 
   read(instruction: Instruction): void {
-    if (instruction.word === "ARG" && this.stages.length === 0) this.#readArg(instruction);
-    if (instruction.word === "FROM") this.#readFrom(instruction);
-    if (["COPY", "ADD", "RUN"].includes(instruction.word)) this.#checkFlags(instruction);
-    if (instruction.word === "ADD") checkSources(instruction.operands, this.#subject);
-    if (instruction.word === "LABEL") checkLabels(instruction.operands, this.#subject);
+    const { word, operands } = instruction;
+    if (word === "ARG" && this.stages.length === 0) this.#readArg(instruction);
+    if (word === "FROM") this.#readFrom(instruction);
+    if (["COPY", "ADD", "RUN"].includes(word)) this.#checkFlags(instruction);
+    if (word === "ADD") checkSources(operands, this.#subject);
+    if (word === "LABEL") checkLabels(operands, this.#subject);
   }
 
   #readArg({ operands }: Instruction): void {
     const isUnreadable = /[\\`]/.test(operands);
     for (const [, name = "", defaultValue = ""] of operands.matchAll(/(\w+)(?:=("[^"]*"|'[^']*'|\S*))?/g)) {
-      // An image that uses an unreadable value is unreadable too.
       const argument = Object.hasOwn(this.#args, name) ? this.#args[name] : undefined;
-      const value =
-        argument ?? (READABLE.test(unquote(defaultValue)) ? expand(unquote(defaultValue), this.#values) : defaultValue);
+      const plainDefault = unquote(defaultValue);
+      const value = argument ?? (READABLE.test(plainDefault) ? expand(plainDefault, this.#values) : defaultValue);
+      // An image name with an unreadable value is then unreadable too.
       this.#values.set(name, isUnreadable || /^'.*\$/.test(defaultValue) ? UNREADABLE : value);
     }
   }
@@ -160,9 +154,9 @@ class DockerfileCheck {
     if (!READABLE.test(unquote(written))) throw createUnreadableError(written);
     const image = expand(unquote(written), this.#values);
     if (!READABLE.test(image)) throw createUnreadableError(written);
-    const isStage = this.#names.has(image.toLowerCase());
+    const isStage = this.#stageNames.has(image.toLowerCase());
     if (!isStage) checkImageName(image, this.#registry);
-    // The engine converts some letters of other alphabets to ASCII letters, so it could build another stage than the checked one.
+    // The engine converts some letters of other alphabets to ASCII letters, so that it could build another stage than the checked one.
     if (keyword !== "" && !/^[\w.-]*$/.test(name))
       throw new ProvisionError(
         `The Dockerfile has the stage name "${name.slice(0, 80)}". Use letters, digits, dots, hyphens and underscores.`,
@@ -173,7 +167,7 @@ class DockerfileCheck {
     const base = isBase ? { image, platform: this.#readPlatform(flags) } : undefined;
     this.copied = [];
     this.stages.push({ name: isComplete ? name.toLowerCase() : "", written, base, copied: this.copied, from });
-    if (keyword.toUpperCase() === "AS") this.#names.add(name.toLowerCase());
+    if (keyword.toUpperCase() === "AS") this.#stageNames.add(name.toLowerCase());
   }
 
   #readPlatform(flags: readonly string[]): Platform | undefined {
@@ -200,7 +194,7 @@ class DockerfileCheck {
     if (source.includes("$"))
       throw new ProvisionError(`${this.#subject} has a variable in --from=${source.slice(0, 200)}. Write the name.`);
     const isStage =
-      this.#names.has(source.toLowerCase()) || (/^\d+$/.test(source) && Number(source) < this.stages.length);
+      this.#stageNames.has(source.toLowerCase()) || (/^\d+$/.test(source) && Number(source) < this.stages.length);
     if (isStage || source === "") return;
     checkImageName(source, this.#registry);
     this.copied.push(source);
@@ -214,7 +208,7 @@ const createUnreadableError = (image: string): ProvisionError =>
     `The image ${image.slice(0, 200)} of the Dockerfile has a variable, quotes or escapes in a form that cannot be followed. ${ADVICE}`,
   );
 
-/** Throws ProvisionError for an ADD that could download, because the engine can reach its machine's networks. */
+/** Throws ProvisionError for an ADD that could download, because the engine can reach private networks of its machine. */
 const checkSources = (operands: string, subject: string): void => {
   const sources = listOperands(operands).slice(0, -1);
   const forbidden = sources.find((one) => ADDRESS.test(one) || (/[$"'\\`]/.test(one) && !PATH_WITH_VARIABLE.test(one)));
@@ -232,13 +226,13 @@ const ADDRESS = /:\/\/|^https?:|^git@/i;
 const PATH_WITH_VARIABLE = /^[^$:"'\\`/]*\/[^"'\\`]*$/;
 
 /**
- * Throws ProvisionError for a LABEL that could be one of the server's labels, by which the server finds the containers and volumes of a
- * workspace.
+ * Throws ProvisionError for a LABEL that could be one of the server's labels, because the server finds the containers and volumes of a
+ * workspace by these labels.
  */
 const checkLabels = (operands: string, subject: string): void => {
-  // The first line of a Dockerfile can set the escape character, but the engine reads the ONBUILD instructions of a stage without that
-  // line.
-  for (const key of ["\\", "`"].flatMap((escapeCharacter) => listKeys(operands, escapeCharacter))) {
+  // Both escape characters are possible: a Dockerfile can set the backquote in its first line, but this does not affect its ONBUILD
+  // instructions.
+  for (const key of ["\\", "`"].flatMap((escapeCharacter) => listLabelKeys(operands, escapeCharacter))) {
     const prefix = `${subject} has LABEL ${key.slice(0, 200)}`;
     if (key.includes("$")) throw new ProvisionError(`${prefix}, whose name has a variable. Write the name.`);
     if (isServerLabel(key.replace(/["'\\`]/g, "")))
@@ -249,7 +243,7 @@ const checkLabels = (operands: string, subject: string): void => {
 };
 
 /** Returns the keys of a LABEL with their quotes and escapes, as moby's parser separates them. */
-const listKeys = (operands: string, escapeCharacter: string): string[] => {
+const listLabelKeys = (operands: string, escapeCharacter: string): string[] => {
   const words: string[] = [];
   let word = "";
   let quote = "";
@@ -263,11 +257,11 @@ const listKeys = (operands: string, escapeCharacter: string): string[] => {
     if (character === quote) quote = "";
     else if (quote === "" && (character === '"' || character === "'")) quote = character;
     word += character;
-    // A character after the escape character is always a part of the word.
+    // The character after an escape character belongs to the word, even if it is a blank or a quote.
     if (character === escapeCharacter && quote !== "'") word += operands[++index] ?? "";
   }
   if (word !== "") words.push(word);
-  // The old form sets one label: its key, a blank, and its value.
+  // The old form `LABEL key value` sets one label.
   if (!words[0]?.includes("=")) return operands.trim().split(BLANKS).slice(0, 1);
   return words.map((one) => one.split("=", 1)[0] as string);
 };
@@ -286,10 +280,10 @@ const MAX_EXPANDED_CHARS = 4_096;
 
 const expand = (text: string, values: ReadonlyMap<string, string>): string => {
   if (text.length > MAX_EXPANDED_CHARS) throw new ProvisionError(TOO_LONG_MESSAGE);
-  const expanded = text.replace(VARIABLE, (_, bare = "", braced = "", form = "", other = "") => {
+  const expanded = text.replace(VARIABLE, (_, bare = "", braced = "", operator = "", alternative = "") => {
     const value = values.get(bare || braced) ?? "";
-    if (form === ":+") return value === "" ? "" : other;
-    return value === "" ? other : value;
+    if (operator === ":+") return value === "" ? "" : alternative;
+    return value === "" ? alternative : value;
   });
   if (expanded.length > MAX_EXPANDED_CHARS) throw new ProvisionError(TOO_LONG_MESSAGE);
   if (expanded.includes("$"))

@@ -21,7 +21,7 @@ export type ImagesOptions = {
 };
 
 const STAGE = "Building ahead";
-/** Memory limit of RUN steps, as in the template for repositories. */
+/** The memory limit of RUN steps, which is also the limit in the template for repositories. */
 const MEMORY = "4g";
 
 export class DockerImages implements RepositoryImages {
@@ -46,9 +46,9 @@ export class DockerImages implements RepositoryImages {
       return [];
     }
     const names: string[] = [];
-    const recordUse = (name: string): unknown => names.push(name);
+    const onUse = (name: string): unknown => names.push(name);
     const docker = { image: image ?? "", memory: MEMORY };
-    await ensureRepositoryImage({ ...pull, ...options, owner_id, plan, docker, used: recordUse });
+    await ensureRepositoryImage({ ...pull, ...options, owner_id, plan, docker, onUse });
     return names;
   }
 

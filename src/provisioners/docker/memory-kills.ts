@@ -1,5 +1,5 @@
-// Detects containers of workspaces that ended at their memory limit, from the engine's events. A daemon cannot report this: it is killed
-// with its container, or runs in another one. The engine keeps a few hundred events, so a short disconnect usually does not lose any.
+// Detects containers of workspaces that were killed at their memory limit, from the engine's events. A daemon cannot report this, because it
+// is killed with its container or runs in another one. The engine keeps a few hundred events, so a short disconnect usually loses none.
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { pause } from "#base/retry.ts";
@@ -12,9 +12,9 @@ const INITIAL_RETRY_MS = 1_000;
 const MAX_WAIT_MS = 60_000;
 /** How long the event stream may be silent; a day without events is normal. */
 const EVENTS_IDLE_TIMEOUT_MS = 86_400_000;
-/** Seconds before the start from which events are included. */
+/** The first request includes the events of the last hour. */
 const LOOKBACK_S = 3_600;
-/** Maximum time between the kernel's kill and the end of the container. The two events arrive in either order. */
+/** Maximum time between the kernel's kill and the end of the container. Their events may arrive in either order. */
 const MAX_PAIR_GAP_MS = 10_000;
 /** The exit code after SIGKILL. */
 const KILLED_EXIT_CODE = "137";
@@ -26,12 +26,12 @@ type Event = {
   readonly Actor?: { readonly ID?: string; readonly Attributes?: Readonly<Record<string, string>> };
 };
 
-/** Matches a kernel kill in a container with the end of the container. Pure apart from its state. */
+/** Matches the event of a kernel kill in a container with the event of the container's end. */
 export class KillPairs {
   readonly #kernelKills = new Map<string, number>();
   readonly #ended = new Map<string, { readonly at: number; readonly kill: ContainerKill }>();
 
-  /** Returns the container killed for memory, once both of its events have arrived. */
+  /** Processes an event. Returns the kill once both of its events have arrived. */
   matchKill({ Action: action, time = 0, timeNano = time * 1e9, Actor: actor }: Event): ContainerKill | undefined {
     const { ID: id, Attributes: attributes = {} } = actor ?? {};
     const workspace_id = attributes[WORKSPACE_LABEL];
@@ -65,7 +65,7 @@ type FollowOptions = {
   readonly onKill: (kill: ContainerKill) => void;
 };
 
-/** Follows the engine until the signal fires. Never rejects; may report a kill twice after a reconnect. */
+/** Follows the engine's events until the signal aborts. Never rejects. May report a kill twice after a reconnect. */
 export const followMemoryKills = async ({ host, clock, signal, onKill }: FollowOptions): Promise<void> => {
   const pairs = new KillPairs();
   let since = Math.floor(clock.now() / 1000) - LOOKBACK_S;

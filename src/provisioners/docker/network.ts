@@ -8,11 +8,11 @@ import { findNetworkProblem } from "./network-name.ts";
 /** The network shared by single-container workspaces, which are isolated from each other. */
 export const SHARED_NETWORK = "slipway";
 
-/** Returns the engine's network for containers whose template names none; `count` is the workspace's number of containers. */
-export const chooseNetwork = ({ workspace }: ProvisionRequest, count: number): string =>
-  count > 1 ? `${SHARED_NETWORK}-${workspace.id}` : SHARED_NETWORK;
+/** Returns the network for the workspace's containers, if their template names none. */
+export const chooseNetwork = ({ workspace }: ProvisionRequest, containerCount: number): string =>
+  containerCount > 1 ? `${SHARED_NETWORK}-${workspace.id}` : SHARED_NETWORK;
 
-/** Returns a network that a template names. Throws ProvisionError for one that a workspace cannot use. */
+/** Returns the network. Throws ProvisionError for a network that a workspace cannot use. */
 export const checkNetwork = (network: string): string => {
   const problem = findNetworkProblem(network);
   if (problem !== undefined) throw new ProvisionError(problem);
@@ -48,7 +48,7 @@ export const ensureNetwork = async (
     if (found) return;
     await engine.json("create the network", "POST", "/networks/create", { body, signal });
   } catch (error) {
-    // Another build has created the network in the meantime.
+    // Another build has created the network since the check.
     if (error instanceof EngineError && error.status === 409) return;
     if (!isOutOfAddresses(error)) throw error;
     throw new ProvisionError(

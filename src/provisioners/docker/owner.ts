@@ -1,18 +1,18 @@
-// Prepares a new container for its users: checks the files that name them, and makes the container's user the owner of volume folders,
-// because an engine creates the folders of empty volumes as root.
+// Prepares a new container before it starts. Checks /etc/passwd and /etc/group, and makes the container's user the owner of the volumes'
+// folders, because an engine creates the folders of empty volumes as root.
 import { createTarEnd, createTarFolder, joinStreams } from "#base/program-tar.ts";
 import { readTar } from "../archive-tar.ts";
 import { ProvisionError } from "../provisioner.ts";
 import type { Engine } from "./engine.ts";
 
 const MAX_PASSWD_BYTES = 1024 * 1024;
-/** The files that an engine reads before it starts a container. */
+/** The engine reads these files when it starts a container. */
 const USER_FILES = ["/etc/passwd", "/etc/group"];
 /** Engines take too long to read larger files. */
 const MAX_USER_FILE_BYTES = 16 * 1024 * 1024;
 
 /**
- * Throws ProvisionError for a container whose user files are pipes, devices or too large. An engine opens these files while it holds the
+ * Throws ProvisionError for a container with user files that are pipes, devices or too large. The engine reads these files while it holds the
  * container's lock. If one is a pipe, the engine waits forever, and can neither start nor remove the container.
  */
 export const checkUserFiles = async (

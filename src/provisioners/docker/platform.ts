@@ -1,4 +1,4 @@
-// Parses platforms of images, such as linux/arm64, as Dockerfiles write them, and checks whether an image is for a platform. Pure.
+// Parses the platforms in Dockerfiles, such as linux/arm64, and checks whether an image is for a platform. Pure.
 import { ProvisionError } from "../provisioner.ts";
 
 /**
@@ -8,7 +8,7 @@ import { ProvisionError } from "../provisioner.ts";
 export type Platform = { readonly os: string; readonly architecture: string; readonly variant: string };
 
 const KNOWN_ARCHITECTURES = ["386", "amd64", "arm", "arm64", "loong64", "mips64le", "ppc64le", "riscv64", "s390x"];
-const OTHER_NAMES: ReadonlyMap<string, readonly [architecture: string, variant: string]> = new Map([
+const ARCHITECTURE_ALIASES: ReadonlyMap<string, readonly [architecture: string, variant: string]> = new Map([
   ["i386", ["386", ""]],
   ["x86_64", ["amd64", ""]],
   ["x86-64", ["amd64", ""]],
@@ -16,7 +16,6 @@ const OTHER_NAMES: ReadonlyMap<string, readonly [architecture: string, variant: 
   ["armhf", ["arm", "v7"]],
   ["armel", ["arm", "v6"]],
 ]);
-/** The default variants of architectures. */
 const DEFAULT_VARIANTS: ReadonlyMap<string, string> = new Map([
   ["amd64", "v1"],
   ["arm64", "v8"],
@@ -51,7 +50,7 @@ export const isForPlatform = (
 };
 
 const normalize = (os: string, name: string, variantName: string): Platform => {
-  const [architecture, implied] = OTHER_NAMES.get(name) ?? [name, ""];
+  const [architecture, implied] = ARCHITECTURE_ALIASES.get(name) ?? [name, ""];
   const variant = (implied || variantName).replace(/^(?=\d)/, "v");
   if (architecture === "arm") return { os, architecture, variant: variant || "v7" };
   return { os, architecture, variant: variant === DEFAULT_VARIANTS.get(architecture) ? "" : variant };

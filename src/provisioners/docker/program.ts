@@ -1,4 +1,4 @@
-// Finds the daemon program that is copied into containers, and its system and architecture.
+// Finds the daemon program that is copied into containers, and determines its system and architecture.
 import { closeSync, openSync, readSync } from "node:fs";
 import { getOwnBinary } from "#base/program.ts";
 import { ProvisionError } from "../provisioner.ts";
@@ -13,8 +13,8 @@ const MUSL = /ld-musl-[a-z0-9_]+\.so/;
 const HEAD_BYTES = 4096;
 
 /**
- * Returns the system of a Linux program, such as `linux-amd64` or `linux-musl-arm64`; for a script, the system of this process. Undefined
- * for anything else.
+ * Returns the system of a Linux program, such as `linux-amd64` or `linux-musl-arm64`. Returns the system of this process for a script, and
+ * undefined for any other file.
  */
 export const readSystem = (file: string): string | undefined => {
   const head = readHead(file, HEAD_BYTES);
@@ -34,7 +34,7 @@ const readHead = (file: string, length: number): string => {
   }
 };
 
-/** Throws ProvisionError if there is no file for containers, or if it is not a Linux program. */
+/** Returns the daemon program. Throws ProvisionError if there is none, or if it is not a Linux program. */
 export const findProgram = (setting: string | undefined): Program => {
   const file = setting ?? getOwnBinary();
   if (file === undefined) {

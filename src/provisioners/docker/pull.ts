@@ -1,4 +1,4 @@
-// Pulls an image and reports progress in the build log: each status of a layer once, and the overall progress every few seconds.
+// Finds and pulls images. Reports the progress of a pull in the build log: each status of a layer once, and the total every few seconds.
 
 import type { Clock } from "#base/clock.ts";
 import { formatSize } from "#base/format-size.ts";
@@ -18,9 +18,9 @@ type Progress = {
 
 /** Milliseconds between two progress lines. */
 const PROGRESS_INTERVAL_MS = 3_000;
-/** Timeout without progress, after which a pull is aborted; also the timeout for the registry's answer to the server. */
+/** Milliseconds without progress after which a pull is aborted. Also the timeout for fetching a token from the registry. */
 export const PULL_IDLE_TIMEOUT_MS = 5 * 60_000;
-/** Statuses that are repeated while bytes are transferred. */
+/** Statuses that the engine repeats while it transfers bytes. */
 const PROGRESS_STATES = new Set(["Downloading", "Extracting", "Waiting", "Pulling fs layer", "Verifying Checksum"]);
 
 export type Pull = {
@@ -33,14 +33,14 @@ export type Pull = {
   readonly fetchToken?: (image: string) => Promise<string | undefined>;
 };
 
-/** Properties of an image: its architecture, and its intended user (empty for root or unknown). */
 export type Image = {
   readonly id: string;
   readonly architecture: string;
+  /** The user that the image intends, in its configuration or in a development image's label; empty for root or unknown. */
   readonly user: string;
-  /** The user that the image configures; empty for root. */
+  /** The user in the image's configuration; empty for root. */
   readonly config_user: string;
-  /** Its ONBUILD instructions. */
+  /** The image's ONBUILD instructions. */
   readonly triggers: readonly string[];
   readonly labels: Readonly<Record<string, string>>;
   /** Milliseconds since 1970. */
@@ -50,8 +50,8 @@ export type Image = {
 };
 
 /**
- * Returns the engine's image for the platform, by default for any platform. Pulls it first if the policy requires it. Throws
- * ProvisionError, also for an image with labels that only the server may set.
+ * Returns the engine's image for the platform, by default for any platform. Pulls the image first if the policy requires it. Throws
+ * ProvisionError if the image is not available, or if it has labels that only the server may set.
  */
 export const ensureImage = async (
   pull: Pull,
@@ -98,14 +98,12 @@ const PULL_REASONS: readonly [RegExp, string][] = [
   [/no such host|connection refused|timeout|deadline exceeded|EOF/i, "the Docker Engine cannot reach its registry"],
 ];
 
-/** Returns why a pull failed. Omits quoted answers, because they can come from a service that only the engine's machine can reach. */
+/** Returns why a pull failed. Omits an answer that the message quotes, because it may come from a service in the engine's private network. */
 export const findPullReason = (message: string): string => {
   const [, reason] = (quotesAnswer(message) ? [] : PULL_REASONS).find(([pattern]) => pattern.test(message)) ?? [];
+  if (reason !== undefined) return reason;
   const [, status] = /(?:HTTP|status(?: code)?:?|request to \S+) ([45]\d\d)\b/i.exec(message) ?? [];
-  return (
-    reason ??
-    (status === undefined ? "its registry's answer cannot be read" : `its registry answered with status ${status}`)
-  );
+  return status === undefined ? "its registry's answer cannot be read" : `its registry answered with status ${status}`;
 };
 
 const checkLabels = (name: string, image: Image): Image => {
@@ -123,7 +121,7 @@ export const findImage = async (
   if (!IMAGE.test(image)) throw new ProvisionError(`${image} is not an image name.`);
   try {
     const path = `/images/${image}/json`;
-    // An engine that has the image for several platforms returns this one; other engines ignore the query.
+    // An engine that stores images for several platforms returns the image for this one. Other engines ignore the query.
     const query: Record<string, string> = platform ? { platform: JSON.stringify(platform) } : {};
     const inspected = await engine.json<InspectedImage>("look for the image", "GET", path, { query, signal });
     if (platform && !isForPlatform(inspected ?? {}, platform)) return undefined;
@@ -161,7 +159,7 @@ type InspectedImage = {
   };
 };
 
-/** Development images name their user in this label (containers.dev), as one object or several; the last one with a user wins. */
+/** Development images name their user in this label (containers.dev), in one object or in a list. The last object with a user counts. */
 const parseDevcontainerUser = (image: InspectedImage | undefined): string => {
   try {
     const parsed = parseJson(image?.Config?.Labels?.["devcontainer.metadata"] ?? "[]");

@@ -1,6 +1,6 @@
-// The registry that shares repository images between engines. An image that the engine lacks is pulled instead of built, and pushed in the
-// background after a build. Registry errors do not fail a build: they are logged, and the push is retried (rules IB-1 to IB-3). Credentials
-// are sent with each call, and the engine does not store them.
+// Shares repository images between engines through a registry. Pulls an image that another engine has already built, and pushes new images
+// in the background. Errors of the registry do not fail a build: they are logged, and pushes are retried (rules IB-1 to IB-3). Each call
+// contains the credentials, so that the engine does not have to store them.
 import type { Clock, Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { type Engine, EngineError } from "./engine.ts";
@@ -17,18 +17,23 @@ export type RegistryOptions = {
 const REQUEST_TIMEOUT_MS = 15_000;
 /** Milliseconds without progress after which a push is aborted. */
 const PUSH_IDLE_TIMEOUT_MS = 5 * 60_000;
-/** How long a registry that did not respond is skipped, so that builds do not wait for it one after another. */
+/** How long builds skip a registry that did not respond, so that they do not all wait for it. */
 const UNREACHABLE_TTL_MS = 60_000;
 /** Initial delay before a push is retried; doubles up to the maximum. */
 const RETRY_MS = 30_000;
 const MAX_RETRY_MS = 30 * 60_000;
-/** Maximum number of images queued for a push; others are pushed when they are next used. */
+/** Maximum number of images that wait for a push. Other images are pushed when they are next used. */
 const MAX_QUEUED = 100;
 
-type SharedImage = { readonly image: string; readonly key: string; readonly digests: readonly string[] };
+type SharedImage = {
+  readonly image: string;
+  readonly key: string;
+  /** The names of the image in registries, as the engine reports them. */
+  readonly digests: readonly string[];
+};
 type QueuedPush = { readonly engine: Engine; readonly image: string; readonly key: string };
 
-/** Why the registry cannot be used. `wrong`: retries fail until the settings or the registry are changed. */
+/** Why the registry cannot be used. `wrong`: the registry refuses the credentials, so a retry does not help. */
 export type RegistryProblem = { readonly kind: "wrong" | "unreachable"; readonly message: string };
 
 export class ImageRegistry {
@@ -50,7 +55,7 @@ export class ImageRegistry {
     this.#headers = toAuthHeader(signIn);
   }
 
-  /** Pulls the image of a key onto the engine and returns its name; undefined if that fails, with the reason in the build log. */
+  /** Pulls the image with this key and returns its name. If that fails, returns undefined and reports the reason in the build log. */
   async pull(pull: Pull, key: string): Promise<string | undefined> {
     const { engine, report, stage, signal } = pull;
     const host = toHost(this.name);
@@ -75,22 +80,16 @@ export class ImageRegistry {
     }
   }
 
-  /**
-   * Pushes the image of a key in the background unless the registry has it, and retries until it succeeds. `digests` are the engine's
-   * records of the image.
-   */
+  /** Pushes the image in the background unless the registry already has it. Retries until it succeeds. */
   pushInBackground({ engine, report, stage }: Pull, { image, key, digests }: SharedImage): void {
     if (digests.some((digest) => digest.startsWith(`${this.name}@`))) return;
-    const reason =
-      this.#queue.has(key) && this.#lastProblem !== undefined ? ` The last try failed: ${this.#lastProblem}` : "";
-    report.log(
-      reason === "" ? "info" : "warn",
-      stage,
-      `Pushing the image to the registry ${toHost(this.name)} in the background.${reason}`,
-    );
+    const lastProblem = this.#queue.has(key) ? this.#lastProblem : undefined;
+    const suffix = lastProblem === undefined ? "" : ` The last try failed: ${lastProblem}`;
+    const message = `Pushing the image to the registry ${toHost(this.name)} in the background.${suffix}`;
+    report.log(lastProblem === undefined ? "info" : "warn", stage, message);
     if (this.#stopped.signal.aborted || this.#queue.size >= MAX_QUEUED) return;
     this.#queue.set(key, { engine, image, key });
-    // While a failed push waits for its retry, the pushes after it wait too.
+    // While a failed push waits for its retry, all queued pushes wait.
     if (!this.#retry) this.#startPushing();
   }
 
@@ -158,7 +157,7 @@ export class ImageRegistry {
 
   async #pushOne({ engine, image, key }: QueuedPush): Promise<void> {
     const { signal } = this.#stopped;
-    // The image may have been removed in the meantime; then there is nothing to push.
+    // The image may have been removed while it was queued.
     const found = await engine.json("look for the image", "GET", `/images/${image}/json`, {
       signal,
       expectedStatuses: [404],

@@ -1,5 +1,5 @@
-// Builds the image of a repository once per configuration and finds it by its key. Removes the least recently used images when their total
-// size exceeds the limit (rules RW-13 to RW-16).
+// Builds the image of a repository. Images are tagged with a key for their configuration, so that each configuration is built only once.
+// Removes the least recently used images when their total size exceeds the limit (rules RW-13 to RW-16).
 import { sha256 } from "#base/ids.ts";
 import { JsonProblem, readBytes } from "#base/json/read.ts";
 import { log } from "#base/log.ts";
@@ -36,36 +36,23 @@ import {
 import type { ImageRegistry } from "./registry.ts";
 
 /**
- * Docker passes its predefined arguments to every step, but omits them from the layer cache's key. So other repositories would reuse a
- * layer that was fetched through one repository's proxy.
+ * Arguments of a build that are not passed to the engine. Docker passes them to every step, but omits them from the layer cache's key. So
+ * other repositories would reuse a layer that was fetched through one repository's proxy.
  */
 const PROXY_ARGUMENT = /^(?:http|https|ftp|all|no)_proxy$/i;
 
-/** Splits a build's arguments into the ones to pass to the engine, and the names of the dropped ones. */
-const splitArguments = (
-  args: Readonly<Record<string, string>>,
-): { readonly passed: Record<string, string>; readonly dropped: readonly string[] } => ({
-  passed: Object.fromEntries(Object.entries(args).filter(([name]) => !PROXY_ARGUMENT.test(name))),
-  dropped: Object.keys(args).filter((name) => PROXY_ARGUMENT.test(name)),
-});
-
-/**
- * The version of the key format, which changes when images are built differently. Version 1 stored images under IDs that the caller had
- * supplied.
- */
+/** The version of the key format. It must change when images are built differently. */
 const VERSION = 3;
 const LABEL = "slipway.repository_image";
 /** An older image is rebuilt at the next start, to include updates of its base image and features. */
 const MAX_AGE_MS = 30 * 86_400_000;
-/** Timeout without output, after which a build is aborted. */
+/** Milliseconds without output after which a build is aborted. */
 const BUILD_IDLE_TIMEOUT_MS = 15 * 60_000;
-/** Timeout of one build, including the images and features that it needs, regardless of its output. */
+/** Timeout of a build, including the download of images and features. */
 const BUILD_TIMEOUT_MS = 60 * 60_000;
-/**
- * Maximum unpacked size of the files that a build sends to the engine: a few kilobytes in Git can contain the same file thousands of times.
- */
+/** Maximum size of the files that a build sends to the engine. A few kilobytes in Git can contain the same file thousands of times. */
 const MAX_CONTEXT_BYTES = 4 * 1024 ** 3;
-const MAX_LINES = 5_000;
+const MAX_OUTPUT_LINES = 5_000;
 const MAX_FEATURES = 32;
 /** Maximum size of the archives of all features of an image. They are kept in memory until the engine has them. */
 const MAX_FEATURES_BYTES = 64 * 1024 * 1024;
@@ -83,20 +70,20 @@ export type ImageBuild = Pull & {
   /** Maximum bytes of the files that a build sends to the engine. */
   readonly max_context_bytes?: number | undefined;
   /** Called with the name of each image that the plan needs. */
-  readonly used?: (name: string) => unknown;
+  readonly onUse?: (name: string) => unknown;
 };
 
 export type BuiltImage = Image & { readonly image: string };
 
 /** Running builds by key. Concurrent callers wait for the build and use its image. */
-const building = new Map<string, Promise<unknown>>();
+const runningBuilds = new Map<string, Promise<unknown>>();
 
 const buildSlots = new BuildSlots(2);
 
 /** Returns true if the plan's image has to be built. */
 export const needsBuild = ({ build, features }: RepositoryPlan): boolean => build !== undefined || features.length > 0;
 
-/** Returns the image for a container's plan and builds it if necessary. Rejects with ProvisionError, or with the signal's reason. */
+/** Returns the image for a container's plan. Builds it if necessary. Rejects with ProvisionError, or with the signal's reason. */
 export const ensureRepositoryImage = async (build: ImageBuild): Promise<BuiltImage> => {
   const { plan, docker } = build;
   const base = plan.build ? await ensureDockerfileImage(build, plan.build) : await pullPlanImage(build);
@@ -105,19 +92,15 @@ export const ensureRepositoryImage = async (build: ImageBuild): Promise<BuiltIma
   return getOrBuild(build, key, docker.pull === "always", async (name, limited) => {
     await checkBase(limited, base.image, base.triggers);
     using source = plan.features.some(({ tree }) => tree !== undefined) ? await openSource(limited) : undefined;
-    const found = await fetchFeatures(limited, source);
-    const features = found.map(({ feature }) => feature);
-    const dockerfile = toDockerfile(checkImageId(base.image, base.id), features, {
-      user: plan.user ?? base.user,
-      image_user: base.config_user,
-    });
-    const files = found.map(({ archive }, at) => createTarEntry(toFeatureFile(at), archive));
-    const tar = joinStreams([
+    const fetched = await fetchFeatures(limited, source);
+    const features = fetched.map(({ feature }) => feature);
+    const users = { user: plan.user ?? base.user, image_user: base.config_user };
+    const dockerfile = toDockerfile(checkImageId(base.image, base.id), features, users);
+    const files = [
       createTarEntry("Dockerfile", new TextEncoder().encode(dockerfile)),
-      ...files,
-      createTarEnd(),
-    ]);
-    await buildImage(limited, name, tar, { dockerfile: "Dockerfile" });
+      ...fetched.map(({ archive }, index) => createTarEntry(toFeatureFile(index), archive)),
+    ];
+    await buildImage(limited, name, joinStreams([...files, createTarEnd()]), { dockerfile: "Dockerfile" });
   });
 };
 
@@ -130,8 +113,8 @@ const pullPlanImage = async (build: ImageBuild): Promise<BuiltImage> => {
 };
 
 /**
- * Returns a pull for which the server fetches the token, so that a registry cannot redirect the engine to a service that only its machine
- * can reach.
+ * Returns a pull for which the server fetches the registry's token. If the engine fetched it, the registry could redirect the engine to a
+ * service in its private network.
  */
 export const toGuardedPull = <P extends Pull & Pick<ImageBuild, "sources" | "owner_id">>(pull: P): P => {
   const { sources, owner_id, signal, clock } = pull;
@@ -158,40 +141,39 @@ const checkBase = async (build: ImageBuild, image: string, triggers: readonly st
     await ensureImage(toGuardedPull(build), copied, "missing");
 };
 
+type DockerfilePlan = NonNullable<RepositoryPlan["build"]>;
+
 /** Returns the image of a Dockerfile in the repository. Its context is one Git tree, so the tree's ID represents every file in it. */
-const ensureDockerfileImage = (
-  build: ImageBuild,
-  wanted: NonNullable<RepositoryPlan["build"]>,
-): Promise<BuiltImage> => {
+const ensureDockerfileImage = (build: ImageBuild, dockerfilePlan: DockerfilePlan): Promise<BuiltImage> => {
   const { plan, docker } = build;
-  const isInside = wanted.context === "" || wanted.dockerfile.startsWith(`${wanted.context}/`);
-  const key = toImageKey(["dockerfile", wanted, isInside]);
+  const { context, dockerfile, args, tree, target } = dockerfilePlan;
+  const isInContext = context === "" || dockerfile.startsWith(`${context}/`);
+  const key = toImageKey(["dockerfile", dockerfilePlan, isInContext]);
   return getOrBuild(build, key, docker.pull === "always", async (name, limited) => {
-    const { passed, dropped } = splitArguments(wanted.args);
-    for (const one of dropped) {
-      build.report.log("warn", build.stage, `Ignored build argument ${one}: proxies are set in the Docker Engine.`);
-    }
+    for (const ignored of Object.keys(args).filter((one) => PROXY_ARGUMENT.test(one)))
+      build.report.log("warn", build.stage, `Ignored build argument ${ignored}: proxies are set in the Docker Engine.`);
+    const passed = Object.fromEntries(Object.entries(args).filter(([one]) => !PROXY_ARGUMENT.test(one)));
     using source = await openSource(limited);
-    await checkIds(source, wanted);
-    const path = toDockerfileName(wanted.tree);
-    const query = {
-      dockerfile: path,
-      buildargs: JSON.stringify(passed),
-      ...(wanted.target === undefined ? {} : { target: wanted.target }),
-    };
-    const text = await source.read(wanted.dockerfile);
-    if (text === undefined) throw new ProvisionError(`${wanted.dockerfile} cannot be read at ${plan.commit}.`);
+    await checkIds(source, dockerfilePlan);
+    const text = await source.read(dockerfile);
+    if (text === undefined) throw new ProvisionError(`${dockerfile} cannot be read at ${plan.commit}.`);
     const ids = new Map<string, string>();
-    for (const base of checkDockerfile(text, passed, build.registry?.name, wanted.target)) {
+    for (const base of checkDockerfile(text, passed, build.registry?.name, target)) {
       const { id, triggers } = await ensureImage(toGuardedPull(limited), base.image, "missing", base.platform);
       await checkBase(limited, base.image, triggers);
       ids.set(toBaseKey(base), checkImageId(base.image, id));
     }
     // The names may refer to other images by now, so the Dockerfile names the checked images by ID.
-    const dockerfile = createTarEntry(path, new TextEncoder().encode(pinDockerfile(text, passed, ids)));
-    // Awaited here, so that `source` stays open until the engine has read the archive.
-    const context = limitContext(limited, source.archive(wanted.tree));
-    await buildImage(limited, name, joinStreams([dockerfile, context]), query);
+    const pinnedText = new TextEncoder().encode(pinDockerfile(text, passed, ids));
+    const pinnedName = toDockerfileName(tree);
+    const files = [createTarEntry(pinnedName, pinnedText), limitContext(limited, source.archive(tree))];
+    const query = {
+      dockerfile: pinnedName,
+      buildargs: JSON.stringify(passed),
+      ...(target === undefined ? {} : { target }),
+    };
+    // `await` keeps `source` open until the engine has read the archive.
+    await buildImage(limited, name, joinStreams(files), query);
   });
 };
 
@@ -201,16 +183,14 @@ const limitContext = (
   context: ReadableStream<Uint8Array>,
 ): ReadableStream<Uint8Array> => {
   let remainingBytes = max_context_bytes;
-  const tooLarge = (): ProvisionError =>
-    new ProvisionError(
-      `The files of the image's build are larger than ${max_context_bytes} bytes. Set build.context to a folder with fewer files.`,
-    );
   return context.pipeThrough(
     new TransformStream<Uint8Array, Uint8Array>({
       transform: (chunk, controller) => {
         remainingBytes -= chunk.byteLength;
         if (remainingBytes >= 0) return controller.enqueue(chunk);
-        const problem = tooLarge();
+        const problem = new ProvisionError(
+          `The files of the image's build are larger than ${max_context_bytes} bytes. Set build.context to a folder with fewer files.`,
+        );
         end(problem);
         controller.error(problem);
       },
@@ -224,10 +204,10 @@ const checkImageId = (image: string, id: string): string => {
   throw new ProvisionError(`The Docker Engine does not report the ID of the image ${image}, which the build needs.`);
 };
 
-/** Verifies the IDs against the commit: the image is shared under these IDs, and the plan may come from a caller. */
+/** Verifies the plan's IDs against the commit, because they are part of a shared image's key, and the plan may come from a caller. */
 const checkIds = async (
   source: RepositorySource,
-  { context, dockerfile, tree, dockerfile_id }: NonNullable<RepositoryPlan["build"]>,
+  { context, dockerfile, tree, dockerfile_id }: DockerfilePlan,
 ): Promise<void> => {
   const ids = await Promise.all([source.getObjectId(context), source.getObjectId(dockerfile)]);
   if (ids[0] === tree && ids[1] === dockerfile_id) return;
@@ -237,45 +217,45 @@ const checkIds = async (
 };
 
 /**
- * Returns the name under which the checked Dockerfile is added to its context, so that the engine reads the text that was checked, and not
- * a link or a file that Git converts. No file of the context can have this name: the name contains the ID of the context, which depends on
- * the names of its files.
+ * Returns the name under which the checked Dockerfile is added to its context. The engine must read this text, instead of a link or a file
+ * that Git converts. No file of the context has this name, because the name contains the ID of the context's tree, which depends on the names
+ * of its files.
  */
 const toDockerfileName = (tree: string): string => `.slipway-${tree}.Dockerfile`;
 
-/** A build whose signal also fires after a timeout, or when `end` is called. */
+/** A build with a signal that also aborts after a timeout, or when `end` is called. */
 type LimitedBuild = ImageBuild & { readonly end: (problem: ProvisionError) => void };
 
 /** Builds an image with this name. */
 type BuildFunction = (name: string, limited: LimitedBuild) => Promise<void>;
 
 /**
- * Returns the image with this key. If it is missing or too old, pulls it or builds it with `runBuild`; with `isFresh`, always builds it. If
- * the build fails, returns the existing image.
+ * Returns the image with this key. If it is missing or too old, pulls it from the registry or builds it. With `mustBuild`, always builds it.
+ * If the build fails, returns the existing image.
  */
 const getOrBuild = async (
   build: ImageBuild,
   key: string,
-  isFresh: boolean,
+  mustBuild: boolean,
   runBuild: BuildFunction,
 ): Promise<BuiltImage> => {
   const { report, stage, signal } = build;
   const image = `${REPOSITORY_IMAGE}:${key}`;
-  build.used?.(image);
-  if (building.has(key)) report.yieldSlot?.();
+  build.onUse?.(image);
+  if (runningBuilds.has(key)) report.yieldSlot?.();
   // Waits for a running build of the same key, and then uses its image.
-  while (building.has(key)) await building.get(key)?.catch(() => {});
+  while (runningBuilds.has(key)) await runningBuilds.get(key)?.catch(() => {});
   signal.throwIfAborted();
   const existing = await findImage(build, image);
   const isOld = existing !== undefined && build.clock.now() - existing.created_at > MAX_AGE_MS;
-  if (existing && !isOld && !isFresh) {
+  if (existing && !isOld && !mustBuild) {
     report.log("info", stage, `Using the existing image of the repository: ${image}.`);
     await markUsed(build.engine, key, signal);
     build.registry?.pushInBackground(build, { image, key, digests: existing.digests });
     return { image, ...existing };
   }
-  const work = pullOrBuild(build, { key, image, isRebuild: existing !== undefined, isFresh }, runBuild);
-  building.set(key, work);
+  const work = pullOrBuild(build, { key, image, isRebuild: existing !== undefined, mustBuild }, runBuild);
+  runningBuilds.set(key, work);
   try {
     await work;
   } catch (error) {
@@ -284,29 +264,29 @@ const getOrBuild = async (
     report.log("warn", stage, `The image cannot be rebuilt, so the previous one is used: ${(error as Error).message}`);
     return { image, ...existing };
   } finally {
-    building.delete(key);
+    runningBuilds.delete(key);
   }
-  const foundImage = await findImage(build, image);
-  if (!foundImage)
+  const built = await findImage(build, image);
+  if (!built)
     throw new ProvisionError("The image of the repository was built, but the Docker Engine does not have it.");
-  build.registry?.pushInBackground(build, { image, key, digests: foundImage.digests });
+  build.registry?.pushInBackground(build, { image, key, digests: built.digests });
   await pruneImages(build, image).catch((error) => {
     log("docker").warn("old images of repositories stay until the next build: {error}", { error });
   });
-  return { image, ...foundImage };
+  return { image, ...built };
 };
 
 type MissingImage = {
   readonly key: string;
   readonly image: string;
   readonly isRebuild: boolean;
-  readonly isFresh: boolean;
+  readonly mustBuild: boolean;
 };
 
 /** Pulls and tags the registry's image, or builds one if the registry has none or only an old one. */
 const pullOrBuild = async (
   build: ImageBuild,
-  { key, image, isRebuild, isFresh }: MissingImage,
+  { key, image, isRebuild, mustBuild }: MissingImage,
   runBuild: BuildFunction,
 ): Promise<void> => {
   const { engine, registry, report, stage, signal, clock, owner_id } = build;
@@ -314,15 +294,14 @@ const pullOrBuild = async (
   using _ = await buildSlots.acquire(owner_id, signal, () => {
     report.log("info", stage, "Waiting for other image builds: two run at the same time, one for each person.");
   });
-  const remote = isFresh ? undefined : await registry?.pull(build, key);
+  const remote = mustBuild ? undefined : await registry?.pull(build, key);
   const pulled = remote === undefined ? undefined : await findImage(build, remote);
   if (remote !== undefined && pulled && clock.now() - pulled.created_at <= MAX_AGE_MS) {
     const query = { repo: REPOSITORY_IMAGE, tag: key };
     await engine.json("tag an image", "POST", `/images/${remote}/tag`, { query, signal });
     return;
   }
-  const suffix = isRebuild ? " again" : "";
-  report.log("info", stage, `Building the image of the repository${suffix}.`);
+  report.log("info", stage, `Building the image of the repository${isRebuild ? " again" : ""}.`);
   await withLimits(build, (limited) => runBuild(image, limited));
 };
 
@@ -342,7 +321,7 @@ const withLimits = async (build: ImageBuild, work: (limited: LimitedBuild) => Pr
   }
 };
 
-/** Marks the image as used by tagging it again: the engine records when an image was last tagged. */
+/** Tags the image again, because the engine records when an image was last tagged, which `loadLastUse` reads. */
 const markUsed = async (engine: Engine, key: string, signal: AbortSignal): Promise<void> => {
   const query = { repo: REPOSITORY_IMAGE, tag: key };
   await engine.json("tag an image", "POST", `/images/${REPOSITORY_IMAGE}:${key}/tag`, {
@@ -371,12 +350,12 @@ const buildImage = async (
   tar: ReadableStream<Uint8Array>,
   query: Readonly<Record<string, string>>,
 ): Promise<void> => {
-  let lines = 0;
+  let lineCount = 0;
   const logOutput = (text: string): void => {
     for (const line of text.split(/\r?\n/)) {
-      if (line.trim() === "" || lines > MAX_LINES) continue;
-      lines++;
-      report.log("info", stage, lines > MAX_LINES ? "The rest of the build's output is omitted." : line);
+      if (line.trim() === "" || lineCount > MAX_OUTPUT_LINES) continue;
+      lineCount++;
+      report.log("info", stage, lineCount > MAX_OUTPUT_LINES ? "The rest of the build's output is omitted." : line);
     }
   };
   const onBuildLine = (line: unknown, steps: BuildSteps): void => {
@@ -418,7 +397,7 @@ const fetchFeatures = async (build: ImageBuild, source: RepositorySource | undef
     report.log("info", stage, `Fetching the feature ${wanted.id}.`);
     const archive = await loadArchive(build, source, { ...wanted, max_bytes: remainingBytes });
     remainingBytes -= archive.length;
-    if (remainingBytes < 0) throw featuresTooLarge();
+    if (remainingBytes < 0) throw createFeaturesTooLargeError();
     const feature = { id: wanted.id, options: wanted.options, metadata: await readMetadata(wanted.id, archive) };
     for (const property of feature.metadata.dropped) {
       report.log("warn", stage, `Ignored in the feature ${wanted.id}: ${property}.`);
@@ -436,7 +415,7 @@ const fetchFeatures = async (build: ImageBuild, source: RepositorySource | undef
   }
 };
 
-const featuresTooLarge = (): ProvisionError =>
+const createFeaturesTooLargeError = (): ProvisionError =>
   new ProvisionError(`The repository's features are larger than ${MAX_FEATURES_BYTES} bytes.`);
 
 const loadArchive = async (
@@ -446,7 +425,7 @@ const loadArchive = async (
 ): Promise<Uint8Array> => {
   if (tree !== undefined && source)
     return readBytes(new Response(source.archive(tree)), max_bytes).catch((error) => {
-      throw error instanceof JsonProblem ? featuresTooLarge() : error;
+      throw error instanceof JsonProblem ? createFeaturesTooLargeError() : error;
     });
   if (!sources) throw new ProvisionError("This worker can't fetch features. Let the server itself run the template.");
   try {
@@ -499,11 +478,11 @@ export const removeImageNamed = async (engine: Engine, name: string, signal: Abo
 
 const isOwnName = (tag: string): boolean => tag.startsWith(`${REPOSITORY_IMAGE}:`);
 
-/** Returns false if the image was already removed, a container uses it, or another image is based on it. */
+/** Removes an image. Returns false if it was already removed, a container uses it, or another image is based on it. */
 const removeImage = async (engine: Engine, { Id, RepoTags }: ListedImage, signal: AbortSignal): Promise<boolean> => {
   const expectedStatuses = [404, 409];
   if (await hasContainers(engine, Id, signal)) return false;
-  // An image with several tags cannot be removed by ID. One of our tags remains if the removal fails because other images are based on it.
+  // An image with several tags cannot be removed by ID. One own tag is kept until the end, for the case that other images are based on the image.
   const [, ...others] = (RepoTags ?? []).toSorted((a, b) => Number(isOwnName(b)) - Number(isOwnName(a)));
   for (const tag of others)
     await engine.json("remove an image", "DELETE", `/images/${tag}`, { signal, expectedStatuses });

@@ -1,6 +1,6 @@
-// Finds the volumes of a Docker workspace, also during a restore. Each restore fills volumes of the next generation, and then creates one
-// more volume, its mark. Without a mark, the oldest existing generation is current; with a mark, the newest is. So a single call switches
-// all volumes atomically, even if the engine or the server is killed.
+// Finds and creates the volumes of Docker workspaces. Each restore fills volumes of the next generation, and then creates one more volume,
+// the mark. Without a mark, the oldest existing generation is current; with a mark, the newest generation is. So a single call switches all
+// volumes atomically, even if the engine or the server is killed.
 import type { Engine } from "./engine.ts";
 
 /**
@@ -13,11 +13,11 @@ export const SNAPSHOT_LABEL = "slipway.snapshot_id";
 /** The label with the workspace of a snapshot. */
 export const SNAPSHOT_OF_LABEL = "slipway.snapshot_of";
 /**
- * The label with the workspace whose volumes a helper container mounts. A helper remains after a copy only if the server or the engine was
- * killed.
+ * The label with the workspace of which a helper container mounts the volumes. A helper remains after a copy only if the server or the engine
+ * was killed.
  */
 export const HELPER_LABEL = "slipway.helper_of";
-/** The label with the template's name of a volume. Volumes created by the first start do not have it. */
+/** The label with the template's name of a volume. A volume that a start has created does not have it. */
 const VOLUME_LABEL = "slipway.volume";
 const GENERATION_LABEL = "slipway.generation";
 /** The label of a restore's mark. */
@@ -28,7 +28,7 @@ type FoundVolume = { readonly Name: string; readonly Labels?: Readonly<Record<st
 /** A volume of the engine, with the template's name for it. */
 export type Volume = { readonly volume: string; readonly name: string; readonly generation: number };
 
-/** Returns a deterministic name that includes the workspace, so that a build can be repeated. */
+/** Returns the same name in each build, so that an interrupted build can be repeated. */
 export const getVolumeName = (workspace_id: string, volume: string): string => `slipway-${workspace_id}-${volume}`;
 
 const toVolumeName = (workspace_id: string, volume: string, generation: number): string =>
@@ -78,9 +78,9 @@ export const listVolumes = async (engine: Engine, workspace_id: string, signal?:
     return volume === undefined ? [] : [{ volume, name: Name, generation: Number(Labels?.[GENERATION_LABEL] ?? 0) }];
   });
   volumes.sort((a, b) => (isMarked ? b.generation - a.generation : a.generation - b.generation));
-  for (const one of volumes) {
-    if (current.has(one.volume)) outdated.push(one);
-    else current.set(one.volume, one);
+  for (const found of volumes) {
+    if (current.has(found.volume)) outdated.push(found);
+    else current.set(found.volume, found);
   }
   return { current, outdated, isMarked };
 };
@@ -101,7 +101,7 @@ export const removeHelpers = async (engine: Engine, label: string, signal?: Abor
   for (const { Id } of await findContainers(engine, [label], [], signal)) await removeHelper(engine, Id);
 };
 
-/** Removes one container; succeeds if it does not exist. */
+/** Removes a container. Succeeds if it does not exist. */
 export const removeHelper = async (engine: Engine, id: string): Promise<void> => {
   await engine.json("remove a helper", "DELETE", `/containers/${id}`, {
     query: { force: "true" },
@@ -119,8 +119,8 @@ export type FoundContainer = {
 export const getContainerPrefix = (workspace_id: string): string => `slipway-${workspace_id}-`;
 
 /**
- * Returns the containers of a workspace, which are found by label and name: an image can set any label on the steps of its build, but not
- * their names. `labels`: additional labels that the containers must have.
+ * Returns the containers of a workspace. Checks their names too, because a build can set any label on the containers of its steps. `labels`:
+ * additional labels that the containers must have.
  */
 export const findWorkspaceContainers = async (
   engine: Engine,
@@ -136,7 +136,7 @@ export const findWorkspaceContainers = async (
   return found.filter(({ Names = [] }) => Names.some((name) => name.startsWith(prefix)));
 };
 
-/** Returns the containers with these labels in any of these states; in all states if none is given. */
+/** Returns the containers with these labels and one of these states, or in any state if none is given. */
 const findContainers = async (
   engine: Engine,
   label: readonly string[],
@@ -177,7 +177,7 @@ export const createVolume = async (
   await engine.json("create a volume", "POST", "/volumes/create", { body: { Name: name, Labels: labels }, signal });
 };
 
-/** Removes one volume; succeeds if it does not exist. */
+/** Removes a volume. Succeeds if it does not exist. */
 export const removeVolume = async (engine: Engine, name: string, signal?: AbortSignal): Promise<void> => {
   await engine.json("remove a volume", "DELETE", `/volumes/${name}`, { signal, expectedStatuses: [404] });
 };

@@ -57,9 +57,7 @@ export const build = async (run: BuildRun): Promise<ProvisionResult> => {
   }
 };
 
-/**
- * Throws ProvisionError for an unreadable state: the build would start as if nothing had been created, and a delete would remove nothing.
- */
+/** Throws ProvisionError for an unreadable state. With it, a start would create all resources again, and a delete would remove nothing. */
 const checkReadable = (state: string | null): void => {
   if (state === null || state === "" || isState(state)) return;
   throw new ProvisionError(
@@ -82,9 +80,8 @@ const readRemainingState = async (
 
 /** Returns an error with the same message and the remaining state. */
 const addState = (error: unknown, state: string | null): ProvisionError => {
-  const provisionError = error instanceof ProvisionError ? error : undefined;
-  const message = provisionError?.message ?? (error instanceof Error ? error.message : "The build was stopped.");
-  return new ProvisionError(message, provisionError?.code ?? "", { state }, { cause: error });
+  const message = error instanceof Error ? error.message : "The build was stopped.";
+  return new ProvisionError(message, error instanceof ProvisionError ? error.code : "", { state }, { cause: error });
 };
 
 const runBuild = async (run: BuildRun, work: TerraformWork, state: string | null): Promise<ProvisionResult> => {
@@ -96,7 +93,7 @@ const runBuild = async (run: BuildRun, work: TerraformWork, state: string | null
   }
   const secrets = listSecrets(request, work);
   mask.add(...secrets, ...(state === null ? [] : parseStateSecrets(state)));
-  // Written before init, which also installs providers that only the state needs (facts/terraform 1.9).
+  // `init` must find the state, because it also installs providers that only the state needs (facts/terraform 1.9).
   if (state !== null) await session.writeState(state);
   await unpackTemplate(run, work);
   failpoint("build_prepared");
@@ -143,7 +140,7 @@ const unpackTemplate = async (
     await session.writeValues({ [SNAPSHOT_NAME]: JSON.parse(snapshot_value) });
 };
 
-/** Plans, and returns the daily cost. A delete omits values that the template rejects (facts/terraform 1.10). */
+/** Plans, and returns the daily cost. If the template rejects a parameter's value, a delete is planned without values (facts/terraform 1.10). */
 const planBuild = async (run: BuildRun, env: Record<string, string>): Promise<number> => {
   const { engine, request, report } = run;
   const isDelete = request.transition === "delete";
@@ -157,14 +154,12 @@ const planBuild = async (run: BuildRun, env: Record<string, string>): Promise<nu
   }
   if (isDelete) return 0;
   const document = await engine.readPlan();
-  if (request.claimed) warnAboutReplaced(document, report);
+  if (request.claimed) warnAboutRecreated(document, report);
   return withProvisionErrors(() => mapPlan(document, "")).daily_cost;
 };
 
-/**
- * Warns about resources of a claimed prebuilt workspace that are recreated: its owner has to wait for each of them (facts/terraform 1.29).
- */
-const warnAboutReplaced = ({ resource_changes = [] }: PlanDocument, report: BuildReport): void => {
+/** Warns about resources of a claimed prebuilt workspace that are recreated, because its owner waits for each (facts/terraform 1.29). */
+const warnAboutRecreated = ({ resource_changes = [] }: PlanDocument, report: BuildReport): void => {
   for (const { address, change } of resource_changes) {
     if (!change.actions.includes("delete") || !change.actions.includes("create")) continue;
     const paths = (change.replace_paths ?? []).map((path) => path.join(".")).join(", ");
@@ -173,7 +168,7 @@ const warnAboutReplaced = ({ resource_changes = [] }: PlanDocument, report: Buil
   }
 };
 
-/** Returns the variables for an apply, without parameters and accounts, which the plan file already contains. */
+/** Omits the variables for parameters and linked accounts, because the plan file already contains their values. */
 const toApplyEnvironment = (env: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(
     Object.entries(env).filter(([name]) => !/^CODER_(?:PARAMETER|EXTERNAL_AUTH|GIT_AUTH)_/.test(name)),

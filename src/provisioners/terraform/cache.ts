@@ -1,11 +1,11 @@
-// Packs the results of an import that builds reuse without a registry, external modules and the lock file, into a tar archive
-// (facts/terraform 1.13, 1.15).
+// Packs the external modules and the lock file of an import into a tar archive, so that builds do not need a registry (facts/terraform 1.13,
+// 1.15).
 import { lstat, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { readRegularText } from "#base/system/regular-file.ts";
 import type { Session } from "./session.ts";
 
-/** Maximum bytes of all modules together; modules that do not fit are fetched again at each build. */
+/** Maximum bytes of all modules together. Modules that do not fit are downloaded again for each build. */
 const MAX_MODULES_BYTES = 20 * 1024 * 1024;
 /** Maximum bytes of a scanned file, and of the lock file. */
 const MAX_SCANNED_BYTES = 1024 * 1024;
@@ -14,7 +14,7 @@ const LOCK_FILE = ".terraform.lock.hcl";
 
 export type PackedCache = { readonly archive: Uint8Array<ArrayBuffer>; readonly leftOut: readonly string[] };
 
-/** Returns the archive, and the names of modules that were left out; undefined if there is nothing to store. */
+/** Returns the archive and the names of the modules that do not fit; undefined if there is nothing to store. */
 export const packCache = async ({ work }: Session): Promise<PackedCache | undefined> => {
   const files: Record<string, Uint8Array> = {};
   const leftOut: string[] = [];
@@ -50,17 +50,17 @@ const listFilesBelow = async (work: string, path: string): Promise<File[]> => {
 
 const listNames = async (folder: string): Promise<string[]> => (await readdir(folder).catch(() => [])).sort();
 
-/** Returns the owner's secrets that the template and its modules mention anywhere in their files (facts/terraform 2.1). */
-export const listNeeds = async ({ work }: Session): Promise<string[]> => {
+/** Returns which of the owner's secrets the files of the template and its modules mention (facts/terraform 2.1). */
+export const listUsedSecrets = async ({ work }: Session): Promise<string[]> => {
   const names = [...(await listNames(work)).filter((name) => name !== ".terraform"), MODULES_FOLDER];
-  const needs = new Set<string>();
+  const secrets = new Set<string>();
   for (const name of names) {
     for (const { path, size } of await listFilesBelow(work, name)) {
       if (size > MAX_SCANNED_BYTES) continue;
       const text = await readFile(join(work, path), "latin1");
-      if (/session_token/i.test(text)) needs.add("session_token");
-      if (/ssh_(?:private|public)_key/i.test(text)) needs.add("ssh_key");
+      if (/session_token/i.test(text)) secrets.add("session_token");
+      if (/ssh_(?:private|public)_key/i.test(text)) secrets.add("ssh_key");
     }
   }
-  return [...needs].sort();
+  return [...secrets].sort();
 };

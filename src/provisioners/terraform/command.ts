@@ -1,5 +1,5 @@
-// Runs one Terraform command in its own process group, with output to files, so that it survives the server's death and can still write its
-// state. Reads the output while it grows. Interrupts the command first and kills it later (facts/terraform 1.23).
+// Runs one Terraform command in its own process group with its output in files, so that it can still write its state if the server dies.
+// Reads the output while it grows. Interrupts a command that must end, and kills it after a grace period (facts/terraform 1.23).
 import {
   constants,
   existsSync,
@@ -19,7 +19,7 @@ import { nextTurn, pause } from "#base/retry.ts";
 import { findChildMark, findMark, isAlive, type ProcessMark } from "../local/process-table.ts";
 import { CommandPriority, DETACHED } from "./cpu-priority.ts";
 import { readGroupCpuMs } from "./cpu-time.ts";
-import { endStrays } from "./orphan-processes.ts";
+import { endOrphans } from "./orphan-processes.ts";
 
 export type CommandOptions = {
   readonly program: string;
@@ -31,22 +31,22 @@ export type CommandOptions = {
   readonly env: Readonly<Record<string, string>>;
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** How long the command may run before it is interrupted as if canceled. */
+  /** Milliseconds after which the command is interrupted as if it were canceled. */
   readonly limit: number;
   /**
-   * If true, the limit applies to the CPU time of the program and its children, and ten times the limit to the wall-clock time, so that a
-   * busy machine does not end the command.
+   * If true, `limit` applies to the CPU time of the program and its children, and the wall-clock limit is ten times as long. A command is
+   * then not interrupted only because the machine is busy.
    */
   readonly limitsCpuTime?: boolean;
-  /** How long an interrupted command may take to end before it is killed. */
+  /** Milliseconds that an interrupted command may take to end before it is killed. */
   readonly grace: number;
   /** Whether the command runs with a lower priority than the server. Default: true. */
   readonly isLowPriority?: boolean;
-  /** Maximum bytes of output; a program that prints more is ended. */
+  /** Maximum bytes of output. A program that prints more is interrupted. */
   readonly maxOutputBytes?: number;
   /**
-   * Receives each complete line of standard output and error, in order; a returned promise delays the next line. If absent, the output is
-   * returned.
+   * Receives each complete line of standard output and standard error, in order. A returned promise delays the next line. If absent, the
+   * result contains the standard output.
    */
   readonly line?: OnLine;
 };
@@ -55,14 +55,15 @@ export type OnLine = (text: string) => void | Promise<void>;
 
 export type CommandResult = {
   readonly code: number;
-  /** The signal that killed it, such as SIGKILL. */
+  /** The signal that killed the command, such as SIGKILL. */
   readonly killedBy: string | undefined;
-  /** Standard output, if no `line` was given. */
+  /** Standard output; empty if the lines were passed to `line`. */
   readonly output: string;
   /** The end of standard error. */
   readonly errors: string;
-  readonly tooLong: boolean;
-  readonly tooMuch: boolean;
+  /** True if the command was interrupted because of `limit`, or because of `maxOutputBytes`. */
+  readonly exceededLimit: boolean;
+  readonly exceededOutput: boolean;
 };
 
 const POLL_MS = 20;
@@ -77,28 +78,28 @@ const CHUNK_BYTES = 64 * 1024;
 const MAX_ERROR_CHARS = 4096;
 const MARK_FILE = "running.json";
 /**
- * These flags do not follow a link created by a template's code. They do not update the access time, because that would wait for a disk
- * that is busy with the output.
+ * O_NOFOLLOW: a template's code may have created a link. O_NOATIME: an update of the access time would wait for a disk that is busy with
+ * the output.
  */
 const APPEND_FLAGS =
   constants.O_RDWR | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW | (constants.O_NOATIME ?? 0);
 
 /**
- * Runs the command. Resolves or rejects only after the process has ended. Rejects with errors that `line` throws; resolves with a result if
- * the command fails. Reads large output in chunks, between which the event loop runs.
+ * Runs the command. Resolves or rejects only after the process has ended. Rejects with errors that `line` throws. A command that fails is not
+ * an error: its result has the exit code.
  */
 export const runCommand = async (options: CommandOptions): Promise<CommandResult> => {
   const { folder, clock, signal, line, maxOutputBytes = MAX_OUTPUT_BYTES } = options;
-  // The files are not truncated for each command, because that would wait for a disk that is still writing the previous output.
+  // The files keep the output of earlier commands, because truncating them would wait for a disk that is still writing it.
   await using out = await open(join(folder, "stdout"), APPEND_FLAGS, 0o600);
   await using err = await open(join(folder, "stderr"), APPEND_FLAGS, 0o600);
   const output = new Output(out, err, maxOutputBytes);
-  const mark = join(folder, MARK_FILE);
+  const markFile = join(folder, MARK_FILE);
   using priority = new CommandPriority(options.isLowPriority);
   try {
     const child = Bun.spawn([...priority.toPrefix(options.args[0]), options.program, ...options.args], {
       cwd: options.cwd,
-      // Identifies programs that the template starts and that leave the group (orphan-processes.ts).
+      // orphan-processes.ts recognizes the programs of this run by PWD, even if they leave the process group.
       env: { ...options.env, PWD: options.cwd },
       stdin: "ignore",
       stdout: out.fd,
@@ -107,14 +108,14 @@ export const runCommand = async (options: CommandOptions): Promise<CommandResult
     });
     const processMark = findChildMark(child.pid);
     priority.lower(child.pid);
-    if (processMark) await writeFile(mark, JSON.stringify(processMark), { mode: 0o600 });
+    if (processMark) await writeFile(markFile, JSON.stringify(processMark), { mode: 0o600 });
     let hasExited = false;
     void child.exited.then(() => {
       hasExited = true;
     });
-    const readers = line ? output.readers(line) : [];
-    const stop = new CommandStopper(child.pid, options);
-    /** The error with which the output could not be processed. The program is then ended as if canceled. */
+    const readers = line ? output.createReaders(line) : [];
+    const stopper = new CommandStopper(child.pid, options);
+    /** The first error that `line` has thrown. The program is then interrupted as if it were canceled. */
     let readFailure: { readonly error: unknown } | undefined;
     const readOutput = async (isLast = false): Promise<void> => {
       try {
@@ -127,30 +128,30 @@ export const runCommand = async (options: CommandOptions): Promise<CommandResult
       await Promise.race([child.exited, pause(clock, priority.isSettled ? POLL_MS : INITIAL_POLL_MS)]);
       if (!hasExited) priority.lower(child.pid);
       if (!readFailure) await readOutput();
-      stop.checkLimits(signal.aborted || readFailure !== undefined, output.isTooMuch);
-      if (stop.isInterrupted) await output.truncate();
+      stopper.checkLimits(signal.aborted || readFailure !== undefined, output.isTooLarge);
+      if (stopper.isInterrupted) await output.truncate();
     }
     if (!readFailure) await readOutput(true);
     const killedBy = child.signalCode?.toString() ?? toSignal(child.exitCode ?? 1);
-    await stop.onExit(processMark, killedBy !== undefined || (child.exitCode ?? 1) > FAILED_EXIT_CODE);
+    await stopper.onExit(processMark, killedBy !== undefined || (child.exitCode ?? 1) > FAILED_EXIT_CODE);
     if (readFailure) throw readFailure.error;
     return {
       code: child.exitCode ?? 1,
       killedBy,
       output: line ? "" : output.text(),
       errors: output.errors.slice(-MAX_ERROR_CHARS),
-      tooLong: stop.tooLong,
-      tooMuch: stop.tooMuch,
+      exceededLimit: stopper.exceededLimit,
+      exceededOutput: stopper.exceededOutput,
     };
   } finally {
-    await rm(mark, { force: true });
+    await rm(markFile, { force: true });
   }
 };
 
-/** Interrupts the program, which then finishes the operations in progress. Kills it with its whole group if it does not end in time. */
+/** Interrupts the program, which then finishes the operations in progress. Kills its process group if it does not end in time. */
 class CommandStopper {
-  tooLong = false;
-  tooMuch = false;
+  exceededLimit = false;
+  exceededOutput = false;
   readonly #pid: number;
   readonly #options: CommandOptions;
   readonly #startedAt: number;
@@ -163,18 +164,17 @@ class CommandStopper {
     this.#startedAt = options.clock.monotonic();
   }
 
-  /** True once the program was asked to end. */
   get isInterrupted(): boolean {
     return this.#interruptedAt !== undefined;
   }
 
-  checkLimits(isCancelled: boolean, isTooMuch: boolean): void {
-    const { clock, limit, grace } = this.#options;
+  checkLimits(isCanceled: boolean, isOutputTooLarge: boolean): void {
+    const { clock, grace } = this.#options;
     const now = clock.monotonic();
     if (this.#interruptedAt === undefined) {
-      this.tooLong = now - this.#startedAt > limit && this.#hasUsed(now - this.#startedAt);
-      this.tooMuch = isTooMuch;
-      if (!isCancelled && !this.tooLong && !this.tooMuch) return;
+      this.exceededLimit = this.#exceedsLimit(now - this.#startedAt);
+      this.exceededOutput = isOutputTooLarge;
+      if (!isCanceled && !this.exceededLimit && !this.exceededOutput) return;
       this.#interruptedAt = now;
       sendSignal(this.#pid, "SIGINT");
     } else if (now - this.#interruptedAt > grace && !this.#isKilled) {
@@ -185,34 +185,35 @@ class CommandStopper {
     }
   }
 
-  #hasUsed(ms: number): boolean {
+  #exceedsLimit(elapsedMs: number): boolean {
     const { limit, limitsCpuTime = false } = this.#options;
-    if (!limitsCpuTime || ms > CLOCK_FACTOR * limit) return true;
-    const used = readGroupCpuMs(this.#pid);
-    return used === undefined || used > limit;
+    if (elapsedMs <= limit) return false;
+    if (!limitsCpuTime || elapsedMs > CLOCK_FACTOR * limit) return true;
+    const cpuMs = readGroupCpuMs(this.#pid);
+    return cpuMs === undefined || cpuMs > limit;
   }
 
   /**
-   * Kills the remaining processes of the group, such as a local-exec shell. Does not kill them after an apply that exited normally, because
-   * an apply may start the workspace's processes.
+   * Kills the remaining processes of the group, such as a local-exec shell. Does nothing after an apply that exited normally, because an
+   * apply may start the workspace's processes.
    */
   async onExit(mark: ProcessMark | undefined, wasKilled: boolean): Promise<void> {
     const { args, folder } = this.#options;
     const mayKeepRunning = args[0] === "apply" && this.#interruptedAt === undefined && !wasKilled;
-    if (!mayKeepRunning) sendSignal(-this.#pid, "SIGKILL");
+    if (mayKeepRunning) return;
+    sendSignal(-this.#pid, "SIGKILL");
     // Only a plan and an apply run programs of the template.
-    if (mark && !mayKeepRunning && (args[0] === "plan" || args[0] === "apply")) await endStrays(folder, mark);
+    if (mark && (args[0] === "plan" || args[0] === "apply")) await endOrphans(folder, mark);
   }
 }
 
 /** The exit code of a failed apply; a crash has a higher one. */
 const FAILED_EXIT_CODE = 1;
 
-/** Returns the signal that an exit code of a shell around the program reports; undefined for other codes. */
+/** Returns the signal for an exit code of 128 + N, with which a shell reports that signal N killed its program; otherwise undefined. */
 const toSignal = (code: number): string | undefined =>
   Object.entries(system.signals).find(([, number]) => code === 128 + number)?.[0];
 
-/** Returns the sentence about the signal for a build's error message. */
 export const describeKill = (command: string, signal: string): string =>
   `${command} was killed by ${signal}${signal === "SIGKILL" ? "; the machine may have run out of memory. Check its kernel log" : ""}.`;
 
@@ -240,14 +241,14 @@ class Output {
     this.#errFrom = fstatSync(err.fd).size;
   }
 
-  readers(line: OnLine): GrowingFile[] {
+  createReaders(line: OnLine): GrowingFile[] {
     return [
       new GrowingFile(this.#out.fd, this.#outFrom, line, this.#maxBytes),
       new GrowingFile(this.#err.fd, this.#errFrom, line, this.#maxBytes),
     ];
   }
 
-  get isTooMuch(): boolean {
+  get isTooLarge(): boolean {
     return fstatSync(this.#out.fd).size - this.#outFrom + fstatSync(this.#err.fd).size - this.#errFrom > this.#maxBytes;
   }
 
@@ -267,7 +268,6 @@ class Output {
   }
 }
 
-/** Reads the lines of a growing file. */
 class GrowingFile {
   readonly #file: number;
   readonly #line: OnLine;
@@ -292,7 +292,7 @@ class GrowingFile {
       this.#position += count;
       const lines = this.#buffer.push(this.#decoder.decode(buffer.subarray(0, count), { stream: true })).split(/\r?\n/);
       for (const line of lines.slice(0, -1)) await this.#line(line);
-      // Yields to the event loop, however much a program prints.
+      // Lets the event loop run between the chunks of a program that prints much.
       if (count === CHUNK_BYTES) await nextTurn();
     }
     if (isLast && this.#buffer.length > 0) await this.#line(this.#buffer.end());
@@ -352,22 +352,22 @@ const listNames = (folder: string): string[] => {
   }
 };
 
-/** Interrupts a process left by an earlier server, which then writes its state and ends. Returns true if there is such a process. */
+/** Interrupts the processes of an earlier server, which then write their state and end. Returns true if there are any. */
 export const interruptRunning = (folder: string): boolean => {
   const marks = findRunning(folder);
   for (const { pid } of marks) sendSignal(pid, "SIGINT");
   return marks.length > 0;
 };
 
-/** Waits until no process of an earlier server runs in this folder. Kills processes that do not end in time, with all their children. */
+/** Waits until no process of an earlier server runs in this folder. After `grace` milliseconds, kills the processes with all their children. */
 export const endRunning = async (folder: string, clock: Clock, grace: number): Promise<void> => {
   const marks = findRunning(folder);
   const deadlineMs = clock.monotonic() + grace;
   while (marks.some(isAlive) && clock.monotonic() < deadlineMs) await pause(clock, POLL_MS);
   for (const { pid } of marks) sendSignal(-pid, "SIGKILL");
   while (marks.some(isAlive)) await pause(clock, POLL_MS);
-  // If the process was killed together with the server, its children may still be running.
+  // Even if the process was already killed with the server, its children may still be running.
   const processMark = readMark(folder);
-  if (processMark) await endStrays(folder, processMark);
+  if (processMark) await endOrphans(folder, processMark);
   await rm(join(folder, MARK_FILE), { force: true });
 };

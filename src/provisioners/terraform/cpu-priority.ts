@@ -6,25 +6,24 @@ import { readFileSync, writeFileSync } from "node:fs";
 const BASE_NICENESS = 13;
 const MAX_NICENESS = 19;
 /**
- * Number of programs to assume for an apply. It may start the processes of the workspace, which keep their niceness even if fewer programs
- * run later.
+ * Number of parallel programs to assume for an apply. The apply may start the processes of the workspace, which keep their niceness even if
+ * fewer programs run later.
  */
 const ASSUMED_PROGRAMS = 10;
 /** The factor by which one step of niceness changes the weight of a process (sched(7)). */
 const WEIGHT_PER_NICENESS = 1.25;
-/** Maximum number of checks for the session of a command that was just started. */
+/** Maximum number of checks whether a command that was just started leads its own session. */
 const MAX_SESSION_CHECKS = 50;
 const nice = Bun.which("nice");
 const setsid = Bun.which("setsid");
 
 /**
- * True if Bun must create the session of a command when it spawns it, because `setsid` is not available on this system. `setsid` is faster:
- * a spawn waits until the child executes its program. A child that already has its own session competes for the CPU, which can delay that
- * by up to 60 ms.
+ * True if Bun must create the session of each command, because this system has no `setsid`. `setsid` is preferred: Bun's spawn waits until
+ * the child executes its program, and that can take up to 60 ms longer if the child already has its own session.
  */
 export const DETACHED = setsid === null;
 
-/** Running commands in this process. */
+/** Commands that currently run with a low priority. */
 const running = new Set<CommandPriority>();
 
 /**
@@ -52,7 +51,7 @@ export class CommandPriority {
     return !this.#isLowPriority || this.#niceness !== undefined || this.#sessionChecks > MAX_SESSION_CHECKS;
   }
 
-  /** Returns the words that precede the command. */
+  /** Returns the words to put before the program's path; `command` is the program's first argument. */
   toPrefix(command: string | undefined): readonly string[] {
     const session = setsid === null ? [] : [setsid];
     return nice === null || !this.#isLowPriority
@@ -95,7 +94,7 @@ const isSessionLeader = (pid: number): boolean => {
   }
 };
 
-/** Sets the niceness of a session. Returns false if that has to be retried. */
+/** Sets the niceness of a session. Returns false if the caller must try again later. */
 const setSessionNiceness = (pid: number, niceness: number): boolean => {
   try {
     writeFileSync(`/proc/${pid}/autogroup`, `${niceness}`);

@@ -19,7 +19,7 @@ export const readGroupCpuMs = (group: number): number | undefined => {
   return ticks * TICK_MS;
 };
 
-/** Returns an empty list for a process that has ended in the meantime. */
+/** Returns an empty list if the process has ended. */
 const readStat = (pid: string): string[] => {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, "latin1");

@@ -41,7 +41,7 @@ export type EngineOptions = {
   readonly isLowPriority: boolean;
 };
 
-/** The reason if neither this server nor a limit has interrupted the command. */
+/** The reason for a failure if the command reports an interrupt that this server has not sent. */
 const INTERRUPTED_REASON = "it was interrupted from outside, by SIGINT or SIGTERM.";
 
 /** Runs several commands of one session with one report. */
@@ -64,13 +64,13 @@ export class Engine {
   }
 
   async init(stage: string): Promise<void> {
-    const json = isAtLeast(this.#options.program, 1, 9) ? ["-json"] : [];
+    const jsonArgs = isAtLeast(this.#options.program, 1, 9) ? ["-json"] : [];
     const { cliConfig, pluginCache, turns, clock } = this.#options;
     await mkdir(pluginCache, { recursive: true, mode: 0o700 });
     const endTurn = await turns.waitForTurn(clock, this.#signal);
     try {
       await this.#measureTime("init", async () => {
-        const args = ["init", "-no-color", "-input=false", ...json];
+        const args = ["init", "-no-color", "-input=false", ...jsonArgs];
         await this.#runLogged(args, toCommonVariables(cliConfig, endTurn && pluginCache), stage, "init");
         await detachSharedProviders(this.#session.work, pluginCache);
         await this.#rejectRemoteState();
@@ -81,8 +81,8 @@ export class Engine {
   }
 
   /**
-   * Rejects templates with a remote state: it would look like no state, so a delete would remove nothing and a stop would create everything
-   * again.
+   * Rejects templates that store their state elsewhere. The server would find no state, so a delete would remove nothing, and a stop would
+   * create everything again.
    */
   async #rejectRemoteState(): Promise<void> {
     const backend = await this.#session.readBackend();
@@ -94,7 +94,7 @@ export class Engine {
 
   /** Validates the files without values. Throws ProvisionError. */
   async validate(): Promise<void> {
-    await this.#measureTime("validate", () => this.#read(["validate", "-no-color"]));
+    await this.#measureTime("validate", () => this.#readOutput(["validate", "-no-color"]));
   }
 
   /** Writes the plan to the session's plan file. `env`: the workspace's variables for the provider. */
@@ -129,8 +129,8 @@ export class Engine {
 
   /** Returns the dependency graph as DOT. */
   async loadGraph(): Promise<string> {
-    const type = isAtLeast(this.#options.program, 1, 7) ? ["-type=plan"] : [];
-    return this.#measureTime("graph", () => this.#read(["graph", ...type]));
+    const typeArgs = isAtLeast(this.#options.program, 1, 7) ? ["-type=plan"] : [];
+    return this.#measureTime("graph", () => this.#readOutput(["graph", ...typeArgs]));
   }
 
   #toQuietEnvironment(env: Readonly<Record<string, string>>): Record<string, string> {
@@ -144,7 +144,7 @@ export class Engine {
   }
 
   async #readDocument<T>(args: readonly string[]): Promise<T> {
-    const text = await this.#read(args);
+    const text = await this.#readOutput(args);
     try {
       return parseJson(text, TERRAFORM_LIMITS) as T;
     } catch (error) {
@@ -153,7 +153,7 @@ export class Engine {
     }
   }
 
-  async #read(args: readonly string[]): Promise<string> {
+  async #readOutput(args: readonly string[]): Promise<string> {
     const { cliConfig, pluginCache } = this.#options;
     const result = await this.#runCommand({
       args,
@@ -179,20 +179,18 @@ export class Engine {
     };
     const result = await this.#runCommand({ args, env, limit, line });
     // A command that failed to start reports the reason on its last line.
-    const last = progress.crash ?? this.#mask.hide(result.errors.trim().split("\n").at(-1) ?? "");
-    const reasons = progress.reasons.length > 0 ? progress.reasons : [last];
+    const lastLine = progress.crash ?? this.#mask.hide(result.errors.trim().split("\n").at(-1) ?? "");
+    const reasons = progress.reasons.length > 0 ? progress.reasons : [lastLine];
     if (result.code !== 0)
       this.#throwFailure(args[0] ?? "", result, progress.wasInterrupted ? [INTERRUPTED_REASON, ...reasons] : reasons);
   }
 
-  async #runCommand(
-    commandPart: Pick<CommandOptions, "args" | "env" | "limit"> & { line?: OnLine },
-  ): Promise<CommandResult> {
+  async #runCommand(command: Pick<CommandOptions, "args" | "env" | "limit" | "line">): Promise<CommandResult> {
     this.#signal.throwIfAborted();
     const { program, clock, env, limits, isLowPriority } = this.#options;
     const { folder, work } = this.#session;
     return runCommand({
-      ...commandPart,
+      ...command,
       program: program.path,
       folder,
       cwd: work,
@@ -200,22 +198,23 @@ export class Engine {
       signal: this.#signal,
       grace: limits.grace,
       isLowPriority,
-      env: { ...env, ...commandPart.env },
+      env: { ...env, ...command.env },
     });
   }
 
   #throwFailure(
     command: string,
-    { code, killedBy, tooLong, tooMuch }: CommandResult,
+    { code, killedBy, exceededLimit, exceededOutput }: CommandResult,
     reasons: readonly string[],
   ): never {
     this.#signal.throwIfAborted();
     const { name } = this.#options.program;
     const minutes = Math.round((command === "apply" ? this.#options.limits.apply : this.#options.limits.step) / 60_000);
-    if (tooLong) throw new ProvisionError(`${name} ${command} took longer than ${minutes} minutes and was stopped.`);
-    if (tooMuch)
+    if (exceededLimit)
+      throw new ProvisionError(`${name} ${command} took longer than ${minutes} minutes and was stopped.`);
+    if (exceededOutput)
       throw new ProvisionError(`${name} ${command} printed more than ${MAX_OUTPUT_BYTES} bytes and was stopped.`);
-    // Earlier errors are not the reason why a killed command ended.
+    // The errors that a killed command printed before are not the reason why it ended.
     if (killedBy) throw new ProvisionError(describeKill(`${name} ${command}`, killedBy));
     const nonEmptyReasons = reasons.filter((one) => one !== "");
     const [first = `it exited with ${code}.`] = nonEmptyReasons;

@@ -1,5 +1,5 @@
-// Builds the environment of a Terraform run: allowed variables of this process, and the workspace's variables for the provider `coder`
-// (facts/terraform section 2). Pure.
+// Builds the environment variables of a Terraform run: allowed variables of this process, and variables about the workspace for the provider
+// `coder` (facts/terraform section 2). Pure.
 
 import { sha256 } from "#base/ids.ts";
 import { trimEnd } from "#base/text/trim.ts";
@@ -30,7 +30,7 @@ export const filterEnvironment = (processEnv: Variables, allowed: readonly strin
   );
 };
 
-/** Returns the variables that every command gets, in addition to those of this process. */
+/** Returns the variables that every command gets in addition to those of `filterEnvironment`. */
 export const toCommonVariables = (
   cliConfig: string | undefined,
   pluginCache: string | undefined,
@@ -82,7 +82,7 @@ export const toVariablesWithoutWorkspace = (
   ),
 });
 
-/** Returns parameter values by the digest of their name. */
+/** Returns variables with the parameters' values. Their names contain the digest of the parameter's name. */
 export const toParameterVariables = (
   values: Readonly<Record<string, string>>,
   previous: Readonly<Record<string, string>> = {},

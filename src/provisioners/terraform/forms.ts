@@ -1,5 +1,5 @@
-// Evaluates a template's parameters for given values. Plans only the form's data sources, in a folder that is prepared once per version
-// (facts/terraform section 4). A plan with errors still returns the valid parameters.
+// Evaluates a template's parameters for the values that a user has entered in a form. Plans only the form's data sources, in a folder that is
+// prepared once per template version (facts/terraform section 4). A plan with errors still returns the valid parameters.
 
 import { exists, mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -43,15 +43,15 @@ export type FormAnswer = {
   /** The valid parameters, in order. */
   readonly parameters: readonly ManifestParameter[];
   readonly tags: Readonly<Record<string, string>>;
-  /** Errors of the plan, with the address of the parameter if known. The plan omits a parameter with an error. */
+  /** Errors of the plan, with the address of the parameter if known. `parameters` omits a parameter with an error. */
   readonly faults: readonly Diagnostic[];
   /** Names of parameters that are constants, by address without indexes. */
   readonly names: ReadonlyMap<string, string>;
 };
 
-/** How long an interrupted command may take to end before it is killed. */
+/** Milliseconds that an interrupted command may take to end before it is killed. */
 const GRACE_MS = 1_000;
-/** Timeout for preparing a version's providers and modules, which other requests wait for. */
+/** Timeout for installing a version's providers and modules; other requests for the version wait meanwhile. */
 const PREPARE_TIMEOUT_MS = 60_000;
 const TOO_LATE_MESSAGE = "The template's providers could not be installed in time.";
 /** Maximum number of parallel plans, prepared versions and cached answers. */
@@ -62,9 +62,9 @@ const READY_FILE = "ready";
 
 /**
  * Terraform and its providers are Go programs. A program that runs for a fraction of a second does not need garbage collection, which takes
- * a sixth of its CPU time. Above the memory limit, it still collects garbage.
+ * a sixth of its CPU time. Go still collects garbage above the memory limit.
  */
-const SHORT_LIVED_GO_ENV = { GOGC: "off", GOMEMLIMIT: "512MiB" };
+const GO_ENV_WITHOUT_GC = { GOGC: "off", GOMEMLIMIT: "512MiB" };
 
 export class Forms {
   readonly #root: string;
@@ -74,6 +74,7 @@ export class Forms {
   /** Prepared folders by version, the most recently used last. */
   readonly #prepared = new Map<string, Promise<Session>>();
   readonly #answers = new Map<string, FormAnswer>();
+  /** Number of plans in progress by version. */
   readonly #planCounts = new Map<string, number>();
   /** Folders of versions that are being removed. */
   readonly #removals = new Map<string, Promise<void>>();
@@ -137,7 +138,7 @@ export class Forms {
     return prepared;
   }
 
-  /** Prepares the template with its providers once per version; reuses a folder prepared by an earlier server. */
+  /** Unpacks the template and installs its providers. Reuses a folder that an earlier server has prepared. */
   async #prepare({ id, archive, cache, declared, variables }: FormVersion): Promise<Session> {
     const session = new Session(join(this.#root, id));
     const values = formatVariablesFile(declared, variables);
@@ -158,74 +159,83 @@ export class Forms {
     return session;
   }
 
-  async #planForm(
-    session: Session,
-    { version, owner, access_url, inputs }: FormQuestion,
-    signal: AbortSignal,
-  ): Promise<FormAnswer> {
-    const { clock, program, cliConfig, pluginCache, env, isLowPriority } = await this.#options();
+  async #planForm(session: Session, question: FormQuestion, signal: AbortSignal): Promise<FormAnswer> {
+    const { id } = question.version;
+    const options = await this.#options();
     this.#runNumber += 1;
     const folder = join(session.folder, `run-${this.#runNumber}`);
-    this.#planCounts.set(version.id, (this.#planCounts.get(version.id) ?? 0) + 1);
+    this.#planCounts.set(id, (this.#planCounts.get(id) ?? 0) + 1);
     try {
       // An earlier server that was killed may have left a folder of the same name.
       await rm(folder, { recursive: true, force: true });
       await mkdir(folder, { mode: 0o700 });
-      const file = join(folder, "plan");
-      const common = {
-        program: program.path,
-        folder,
-        cwd: session.work,
-        clock,
-        signal,
-        limit: this.#limit_ms,
-        limitsCpuTime: true,
-        grace: GRACE_MS,
-        isLowPriority,
-      };
-      const baseEnv = { ...env, ...toCommonVariables(cliConfig, pluginCache), ...SHORT_LIVED_GO_ENV };
-      const requestEnv = {
-        ...toVariablesWithoutWorkspace("start", { access_url, initScript, owner }),
-        ...toParameterVariables(inputs),
-      };
-      const mask = new Mask();
-      mask.add(...version.secrets);
-      const progress = new Progress(SILENT, mask, () => clock.now());
-      const args = ["plan", "-refresh=false", "-lock=false", "-input=false", "-no-color", "-json", `-out=${file}`];
-      const targets = version.targets.map((address) => `-target=${address}`);
-      const { tooLong, killedBy } = await runCommand({
-        ...common,
-        args: [...args, `-var-file=${session.variablesFile}`, ...targets],
-        env: { ...baseEnv, ...requestEnv },
-        line: (text) => progress.line(text, "", "plan"),
-      });
-      signal.throwIfAborted();
-      if (tooLong)
-        throw new PlanBrokenError(
-          `Evaluating the template's parameters took longer than terraform_form_limit (${this.#limit_ms / 1000} s). Try again, or ask an administrator to raise it.`,
-        );
-      if (killedBy) throw new PlanBrokenError(describeKill(`${program.name} plan`, killedBy));
-      if (!(await exists(file)))
-        throw new ProvisionError(progress.reasons[0] ?? "The template's parameters cannot be evaluated.");
-      const showResult = await runCommand({ ...common, args: ["show", "-json", "-no-color", file], env: baseEnv });
-      signal.throwIfAborted();
-      if (showResult.killedBy) throw new PlanBrokenError(describeKill(`${program.name} show`, showResult.killedBy));
-      if (showResult.code !== 0) throw new ProvisionError("The evaluated parameters of the template cannot be read.");
-      const document = readPlan(showResult.output);
-      const instances = listPlanInstances(document);
-      const faults = progress.errors.map((one) => ({
-        ...one,
-        summary: mask.hide(one.summary),
-        detail: mask.hide(one.detail),
-      }));
-      const names = listParameterNames(document.configuration?.root_module);
-      return { parameters: toParameters(instances).map(toParameter), tags: toTags(instances), faults, names };
+      return await this.#planInFolder(folder, session, question, options, signal);
     } finally {
-      this.#planCounts.set(version.id, (this.#planCounts.get(version.id) ?? 1) - 1);
+      this.#planCounts.set(id, (this.#planCounts.get(id) ?? 1) - 1);
       await rm(folder, { recursive: true, force: true });
     }
   }
+
+  async #planInFolder(
+    folder: string,
+    session: Session,
+    { version, owner, access_url, inputs }: FormQuestion,
+    { clock, program, cliConfig, pluginCache, env, isLowPriority }: EngineOptions,
+    signal: AbortSignal,
+  ): Promise<FormAnswer> {
+    const planFile = join(folder, "plan");
+    const common = {
+      program: program.path,
+      folder,
+      cwd: session.work,
+      clock,
+      signal,
+      limit: this.#limit_ms,
+      limitsCpuTime: true,
+      grace: GRACE_MS,
+      isLowPriority,
+    };
+    const baseEnv = { ...env, ...toCommonVariables(cliConfig, pluginCache), ...GO_ENV_WITHOUT_GC };
+    const requestEnv = {
+      ...toVariablesWithoutWorkspace("start", { access_url, initScript, owner }),
+      ...toParameterVariables(inputs),
+    };
+    const mask = new Mask();
+    mask.add(...version.secrets);
+    const progress = new Progress(SILENT, mask, () => clock.now());
+    const args = ["plan", "-refresh=false", "-lock=false", "-input=false", "-no-color", "-json", `-out=${planFile}`];
+    const targets = version.targets.map((address) => `-target=${address}`);
+    const planResult = await runCommand({
+      ...common,
+      args: [...args, `-var-file=${session.variablesFile}`, ...targets],
+      env: { ...baseEnv, ...requestEnv },
+      line: (text) => progress.line(text, "", "plan"),
+    });
+    signal.throwIfAborted();
+    if (planResult.exceededLimit)
+      throw new PlanBrokenError(
+        `Evaluating the template's parameters took longer than terraform_form_limit (${this.#limit_ms / 1000} s). Try again, or ask an administrator to raise it.`,
+      );
+    if (planResult.killedBy) throw new PlanBrokenError(describeKill(`${program.name} plan`, planResult.killedBy));
+    if (!(await exists(planFile)))
+      throw new ProvisionError(progress.reasons[0] ?? "The template's parameters cannot be evaluated.");
+    const showResult = await runCommand({ ...common, args: ["show", "-json", "-no-color", planFile], env: baseEnv });
+    signal.throwIfAborted();
+    if (showResult.killedBy) throw new PlanBrokenError(describeKill(`${program.name} show`, showResult.killedBy));
+    if (showResult.code !== 0) throw new ProvisionError("The evaluated parameters of the template cannot be read.");
+    return toAnswer(readPlan(showResult.output), progress.errors, mask);
+  }
 }
+
+const toAnswer = (plan: PlanDocument, errors: readonly Diagnostic[], mask: Mask): FormAnswer => {
+  const instances = listPlanInstances(plan);
+  return {
+    parameters: toParameters(instances).map(toParameter),
+    tags: toTags(instances),
+    faults: errors.map((one) => ({ ...one, summary: mask.hide(one.summary), detail: mask.hide(one.detail) })),
+    names: listParameterNames(plan.configuration?.root_module),
+  };
+};
 
 const SILENT = { log: (): void => {}, timing: (): void => {} };
 

@@ -3,7 +3,7 @@
 import type { Manifest, ManifestParameter } from "#schema/templates/manifest.ts";
 import { tryCompilePattern } from "../pattern.ts";
 import { ProvisionError, type Report } from "../provisioner.ts";
-import { listNeeds, type PackedCache, packCache } from "./cache.ts";
+import { listUsedSecrets, type PackedCache, packCache } from "./cache.ts";
 import type { Engine } from "./engine.ts";
 import { toVariablesWithoutWorkspace } from "./environment.ts";
 import { initScript } from "./init-script.ts";
@@ -51,7 +51,7 @@ export type TerraformImport = { readonly manifest: Manifest; readonly cache: Pac
 /** Maximum characters of a manifest. */
 const MAX_MANIFEST_CHARS = 4 * 1024 * 1024;
 
-/** Throws ProvisionError for problems that the template's author has to fix. */
+/** Imports the template. Throws ProvisionError for problems that the template's author has to fix. */
 export const importPlan = async (input: ImportInput): Promise<TerraformImport> => {
   const { engine, moduleEngine, session, source, report } = input;
   if (source.snapshot_module?.problem !== undefined) throw new ProvisionError(source.snapshot_module.problem);
@@ -93,7 +93,7 @@ const planTransition = async (
   return { plan, mapped: withProvisionErrors(() => mapPlan(plan, graph)) };
 };
 
-/** Converts a MappingError to an error for people who follow the job. */
+/** Converts a MappingError to a ProvisionError, so that the job shows its message. */
 export const withProvisionErrors = <T>(map: () => T): T => {
   try {
     return map();
@@ -117,14 +117,13 @@ const loadManifest = async (
   { plan, mapped: start }: PlannedTransition,
   stop: MappedPlan,
 ): Promise<Manifest> => {
-  const configuredVariables = plan.configuration?.root_module?.variables;
+  const module = plan.configuration?.root_module;
   const parameters = start.parameters.map(toParameter);
-  const presets = start.presets.map(toPreset);
   return {
     provisioner: "terraform",
     parameters,
-    variables: source.variables.map((one) => toVariable(one, configuredVariables)),
-    presets,
+    variables: source.variables.map((variable) => toVariable(variable, module?.variables)),
+    presets: start.presets.map(toPreset),
     external_auth: [...start.external_auth],
     ai_task: start.has_ai_task,
     resources: toResources(start.resources),
@@ -132,12 +131,12 @@ const loadManifest = async (
     terraform: {
       program: program.name,
       version: program.version,
-      is_dynamic: isDynamic(plan.configuration?.root_module) || parameters.some(needsGoPattern),
+      is_dynamic: isDynamic(module) || parameters.some(needsGoPattern),
       has_external_agent: start.has_external_agent,
       has_snapshot_module: source.snapshot_module !== undefined,
-      needs: await listNeeds(session),
-      names: [...listParameterNames(plan.configuration?.root_module).values()],
-      targets: listFormTargets(plan.configuration?.root_module),
+      needs: await listUsedSecrets(session),
+      names: [...listParameterNames(module).values()],
+      targets: listFormTargets(module),
       workspace_tags: start.tags,
     },
   };

@@ -3,7 +3,7 @@
 import type { Clock } from "#base/clock.ts";
 import { finishesWithin, waitForAbort } from "#base/retry.ts";
 
-/** How long a run waits for its turn; many runs that start at the same time take less. */
+/** Even many runs that start at the same time need less than this. */
 const TURN_TIMEOUT_MS = 30_000;
 
 export class InitTurns {
@@ -14,8 +14,8 @@ export class InitTurns {
     const previous = this.#last;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#last = Promise.all([previous, promise]);
-    const isTurn = await finishesWithin(clock, TURN_TIMEOUT_MS, Promise.race([previous, waitForAbort(signal)]));
-    if (isTurn && !signal.aborted) return resolve;
+    const hasTurn = await finishesWithin(clock, TURN_TIMEOUT_MS, Promise.race([previous, waitForAbort(signal)]));
+    if (hasTurn && !signal.aborted) return resolve;
     resolve();
     signal.throwIfAborted();
     return undefined;

@@ -1,4 +1,4 @@
-// Converts a mapped plan or state to a manifest, which is how all other code represents a template (facts/terraform 6.3). Pure.
+// Converts a mapped plan or state to a manifest, the format in which all other code represents a template (facts/terraform 6.3). Pure.
 import { findScriptCronProblem } from "#base/schedule/cron.ts";
 import type {
   ManifestAgent,
@@ -20,17 +20,14 @@ import {
 } from "./mapping/mapped.ts";
 import type { DeclaredVariable } from "./variables.ts";
 
-/** An object with all members. A manifest omits the empty and false ones. */
 type FullRecord = Record<string, unknown>;
 
+/** Omits empty and false members, as a manifest does. */
 const omitEmpty = <T>(full: FullRecord): T =>
-  Object.fromEntries(
-    Object.entries(full).filter(
-      ([, value]) => value !== "" && value !== undefined && value !== false && !isEmpty(value),
-    ),
-  ) as T;
+  Object.fromEntries(Object.entries(full).filter(([, value]) => !isEmpty(value))) as T;
 
-const isEmpty = (value: unknown): boolean => Array.isArray(value) && value.length === 0;
+const isEmpty = (value: unknown): boolean =>
+  value === "" || value === undefined || value === false || (Array.isArray(value) && value.length === 0);
 
 export const toResources = (mapped: readonly MappedResource[]): ManifestResource[] =>
   mapped.map(({ name, type, module_path, hide, icon, daily_cost, metadata, agents, instance_type }) =>
@@ -96,7 +93,7 @@ const toCron = ({ cron, display_name }: MappedScript): string => {
   return sixFields;
 };
 
-/** Returns warnings about schedules that the author may not have intended. */
+/** Returns warnings about five-field schedules, whose first field is the seconds, which the author may not expect. */
 export const listCronWarnings = (mapped: readonly MappedResource[]): string[] =>
   mapped
     .flatMap(({ agents }) => agents.flatMap(({ scripts }) => scripts))
@@ -139,13 +136,19 @@ export const toPreset = ({
   name,
   description,
   icon,
-  default: chosen,
+  default: isDefault,
   parameters,
   prebuilds,
 }: MappedPreset): ManifestPreset => {
   const { instances, ttl_seconds, timezone, schedule } = prebuilds;
   return {
-    ...omitEmpty<Pick<ManifestPreset, "name" | "parameters">>({ name, description, icon, default: chosen, parameters }),
+    ...omitEmpty<Pick<ManifestPreset, "name" | "parameters">>({
+      name,
+      description,
+      icon,
+      default: isDefault,
+      parameters,
+    }),
     ...(instances === 0 && schedule.length === 0
       ? {}
       : {
@@ -165,11 +168,11 @@ export const toVariable = (
   { name, description, type, default: defaultText, sensitive }: DeclaredVariable,
   configured: Readonly<Record<string, ConfiguredVariable>> = {},
 ): ManifestVariable => {
-  const configuredDefault = configured[name]?.default;
-  const value =
-    configuredDefault === undefined || configuredDefault === null || typeof configuredDefault === "string"
-      ? configuredDefault
-      : JSON.stringify(configuredDefault);
+  const plannedDefault = configured[name]?.default ?? undefined;
+  const plannedText =
+    plannedDefault === undefined || typeof plannedDefault === "string"
+      ? plannedDefault
+      : JSON.stringify(plannedDefault);
   return {
     ...omitEmpty<Pick<ManifestVariable, "name">>({
       name,
@@ -178,7 +181,7 @@ export const toVariable = (
       type: TYPES.find((one) => one === type),
       declared_type: TYPES.some((one) => one === type) ? undefined : type,
     }),
-    // An empty default is a default, so the value is not required.
-    ...(defaultText === undefined ? {} : { default: value ?? defaultText }),
+    // An empty default also makes the value optional, so `omitEmpty` must not remove it.
+    ...(defaultText === undefined ? {} : { default: plannedText ?? defaultText }),
   };
 };

@@ -1,5 +1,5 @@
-// Masks the tokens of agents that an apply creates before any of its lines is shown (rule TF-11). The only readable copy of a new token is
-// the state that Terraform rewrites while it prints.
+// Masks the tokens of new agents before the output of an apply is shown (rule TF-11). The only readable copy of a new token is in the state
+// that Terraform rewrites while it prints.
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
 import type { Mask } from "#base/secrets/mask.ts";
@@ -8,13 +8,13 @@ import { parseStateSecrets } from "./state-secrets.ts";
 import { parseAgentTokens } from "./state-tokens.ts";
 
 const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/gi;
-/** Terraform overwrites its state in place, so a reader can find half of it. A write takes milliseconds. */
+/** Terraform overwrites its state in place, so a reader may find an incomplete state. A write takes milliseconds. */
 const REREAD_AFTER_MS = 10;
 const MAX_REREADS = 100;
 
 /**
- * Returns true for a line about a created or changed agent. A changed agent keeps its token, so it counts as an agent whose token was not
- * seen; then every state is read.
+ * Returns true for a line about a created or changed agent. A changed agent keeps its token, so no new token is ever found for it, and
+ * `maskBefore` reads every later state.
  */
 const isAgentApplied = (line: string): boolean =>
   line.includes('"type":"apply_complete"') &&
@@ -27,13 +27,13 @@ export class NewTokens {
   readonly #clock: Clock;
   readonly #signal: AbortSignal;
   readonly #earlierTokens: ReadonlySet<string>;
-  /** The last state that was read, as `Session.readStateStamp` describes it. */
+  /** The result of `Session.readStateStamp` for the last state that was read. */
   #lastStamp: string;
   #hasReadNewState = false;
-  /** Number of created agents, and of those whose new token is masked. */
+  /** Number of created or changed agents, and number of new tokens that are masked. */
   #createdCount = 0;
   #maskedCount = 0;
-  /** False while a state stays unreadable, so that a damaged one delays one line and not each. */
+  /** False after waiting in vain for a readable state, so that a damaged state delays only one line of output. */
   #waitsForState = true;
 
   private constructor(options: NewTokensOptions, earlierTokens: readonly string[], stamp: string) {
@@ -53,20 +53,20 @@ export class NewTokens {
   }
 
   /**
-   * Masks the tokens that this line of Terraform's output could contain. Tokens created by the plan are in the first state that the apply
-   * writes, those of new agents in later ones. States are skipped once all tokens are masked, because with thousands of resources Terraform
-   * writes the state for each of them.
+   * Masks the tokens that this line of Terraform's output could contain. The first state that the apply writes contains the tokens that the
+   * plan created; later states contain the tokens of new agents. Reads no state while all tokens are masked, because Terraform writes the
+   * state again for each resource, of which there may be thousands.
    */
   async maskBefore(line: string): Promise<void> {
     if (isAgentApplied(line)) this.#createdCount += 1;
     const isMissingTokens = this.#maskedCount < this.#createdCount;
-    // A token in another encoding than the usual one comes after the agent's own line.
+    // A new token without the usual form of a UUID appears only after the line about its agent.
     if (!isMissingTokens && (this.#hasReadNewState || line.match(UUID) === null)) return;
     const stamp = await this.#session.readStateStamp();
     if (stamp === this.#lastStamp) return;
     const state = await this.#readWholeState();
     if (state === undefined) {
-      // The token is not known, so that anything that looks like one is hidden.
+      // The token is unknown, so everything that looks like a token is hidden.
       this.#mask.add(...(line.match(UUID) ?? []));
       return;
     }
@@ -77,7 +77,7 @@ export class NewTokens {
     this.#lastStamp = stamp;
   }
 
-  /** Returns undefined if the state cannot be read, also not after a second. */
+  /** Returns undefined if the state is still unreadable after a second. */
   async #readWholeState(): Promise<string | undefined> {
     for (let rereads = 0; ; rereads++) {
       const state = await this.#session.readState();

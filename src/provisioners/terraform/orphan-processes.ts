@@ -1,22 +1,22 @@
-// Ends programs that a template's code has started and that have left their run's process group. Finds them by their working directory, and
-// by the starting folder in their environment. Only processes younger than the run are ended: processes that an earlier build has started
-// are the workspace.
+// Ends programs that a template's code has started and that have left the process group of their run. Finds them by their working directory
+// and by PWD in their environment. Ends only processes younger than the run, because processes that an earlier build has started belong to
+// the workspace.
 import { readdir, readFile, readlink, realpath } from "node:fs/promises";
 import { findMark, isAlive, type ProcessMark } from "../local/process-table.ts";
 
-/** Maximum number of scans: a program that starts another at every scan cannot be ended this way. */
-const MAX_ATTEMPTS = 5;
+/** A program that keeps starting new programs cannot be ended this way. */
+const MAX_SCANS = 5;
 
 /**
  * Ends all processes that were started in this folder after `run`, the first process of the run. Never rejects; does nothing if the system
  * does not report processes.
  */
-export const endStrays = async (folder: string, run: ProcessMark): Promise<void> => {
+export const endOrphans = async (folder: string, run: ProcessMark): Promise<void> => {
   const real = await realpath(folder).catch(() => folder);
-  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-    const strays = await findStrays([folder, real], Number(run.started));
-    if (strays.length === 0) return;
-    for (const mark of strays) {
+  for (let scan = 0; scan < MAX_SCANS; scan++) {
+    const orphans = await findOrphans([folder, real], Number(run.started));
+    if (orphans.length === 0) return;
+    for (const mark of orphans) {
       try {
         if (isAlive(mark)) process.kill(mark.pid, "SIGKILL");
       } catch {
@@ -26,14 +26,14 @@ export const endStrays = async (folder: string, run: ProcessMark): Promise<void>
   }
 };
 
-const findStrays = async (folders: readonly string[], startedAfter: number): Promise<ProcessMark[]> => {
+const findOrphans = async (folders: readonly string[], startedAfter: number): Promise<ProcessMark[]> => {
   const names = await readdir("/proc").catch(() => []);
   const others = names.filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid);
-  const found = await Promise.all(others.map((name) => findStray(name, folders, startedAfter)));
+  const found = await Promise.all(others.map((name) => findOrphan(name, folders, startedAfter)));
   return found.filter((mark) => mark !== undefined);
 };
 
-const findStray = async (
+const findOrphan = async (
   pid: string,
   folders: readonly string[],
   startedAfter: number,

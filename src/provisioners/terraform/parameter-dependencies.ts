@@ -1,5 +1,5 @@
-// Determines whether a template's parameters depend on other values, the user, or other data that only a plan knows, and which data sources
-// a form has to plan (facts/terraform 4.4, 4.5). Reads a plan's `configuration`. Pure.
+// Determines whether a template's parameters depend on data that only a plan knows, such as other values or the user, and which data sources
+// the plan of a form must include (facts/terraform 4.4, 4.5). Reads a plan's `configuration`. Pure.
 import type { ConfiguredModule, Values } from "./mapping/document.ts";
 
 const PARAMETER_TYPES = new Set(["coder_parameter", "coder_workspace_preset", "coder_workspace_tags"]);
@@ -19,7 +19,7 @@ const listDataSources = (module: ConfiguredModule | undefined, prefix = ""): Dat
   ),
 ];
 
-/** Returns the addresses of all parameters and similar data sources, without indexes. */
+/** Returns the addresses of the data sources that a form must plan, without indexes. */
 export const listFormTargets = (module: ConfiguredModule | undefined): string[] =>
   listDataSources(module).map(({ address }) => address);
 
@@ -36,17 +36,12 @@ export const listParameterNames = (module: ConfiguredModule | undefined): Map<st
 
 /** Returns true unless all expressions of the form's data sources use only constants and variables. */
 export const isDynamic = (module: ConfiguredModule | undefined): boolean =>
-  listDataSources(module).some(
-    ({ address, expressions, source }) =>
-      // A module's inputs may come from anywhere.
-      (address.startsWith("module.") && listReferences({ expressions, ...pickCounts(source) }).length > 0) ||
-      listReferences({ expressions, ...pickCounts(source) }).some((name) => !name.startsWith("var.")),
-  );
-
-const pickCounts = ({ count_expression, for_each_expression }: Values): Values => ({
-  count_expression,
-  for_each_expression,
-});
+  listDataSources(module).some(({ address, expressions, source }) => {
+    const { count_expression, for_each_expression } = source;
+    const references = listReferences({ expressions, count_expression, for_each_expression });
+    // The variables of a child module may depend on anything.
+    return references.some((name) => address.startsWith("module.") || !name.startsWith("var."));
+  });
 
 const listReferences = (value: unknown): string[] => {
   if (Array.isArray(value)) return value.flatMap(listReferences);

@@ -3,25 +3,21 @@ import { isAbsolute, resolve } from "node:path";
 
 export type Program = { readonly path: string; readonly name: "terraform" | "tofu"; readonly version: string };
 
-/** The oldest version with the required output (facts/terraform 1.5). */
-const MIN_VERSION = [1, 1, 0];
+/** The oldest version that prints the required output (facts/terraform 1.5). */
+const MIN_VERSION = [1, 1] as const;
 /** Timeout of the command `version`. */
 const TIMEOUT_MS = 10_000;
 
 export type ProgramOptions = {
+  /** The path or name that the setting terraform_binary names. */
   readonly setting: string | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
 };
 
 /** Returns the program, or the reason why none can be used. */
 export const findProgram = async ({ setting, env }: ProgramOptions): Promise<Program | string> => {
-  const searchPath = { PATH: env.PATH ?? "" };
-  const located =
-    setting === undefined
-      ? (Bun.which("tofu", searchPath) ?? Bun.which("terraform", searchPath))
-      : isAbsolute(setting)
-        ? setting
-        : Bun.which(setting, searchPath);
+  const find = (name: string) => (isAbsolute(name) ? name : Bun.which(name, { PATH: env.PATH ?? "" }));
+  const located = setting === undefined ? (find("tofu") ?? find("terraform")) : find(setting);
   if (!located) {
     return setting === undefined
       ? "Neither tofu nor terraform is on this machine's PATH. Install one, or set terraform_binary to its path."
@@ -31,10 +27,9 @@ export const findProgram = async ({ setting, env }: ProgramOptions): Promise<Pro
   const path = resolve(located);
   const version = await readVersion(path, env.PATH ?? "");
   if (version === undefined) return `${path} does not report its version.`;
-  const numbers = version.split(/[.-]/).slice(0, 3).map(Number);
-  const isTooOld = MIN_VERSION.reduce((sum, one, i) => sum || Math.sign((numbers[i] ?? 0) - one), 0) < 0;
-  if (isTooOld) return `${path} is version ${version}; ${MIN_VERSION.join(".")} or newer is required.`;
-  return { path, name: /tofu[^/]*$/.test(path) ? "tofu" : "terraform", version: version };
+  if (!isAtLeast({ version }, ...MIN_VERSION))
+    return `${path} is version ${version}; ${MIN_VERSION.join(".")}.0 or newer is required.`;
+  return { path, name: /tofu[^/]*$/.test(path) ? "tofu" : "terraform", version };
 };
 
 const readVersion = async (path: string, PATH: string): Promise<string | undefined> => {
@@ -54,7 +49,7 @@ const readVersion = async (path: string, PATH: string): Promise<string | undefin
 };
 
 /** Returns true if the version is at least `major.minor`. */
-export const isAtLeast = ({ version }: Program, major: number, minor: number): boolean => {
-  const [a = 0, b = 0] = version.split(".").map(Number);
-  return a > major || (a === major && b >= minor);
+export const isAtLeast = ({ version }: Pick<Program, "version">, major: number, minor: number): boolean => {
+  const [ownMajor = 0, ownMinor = 0] = version.split(".").map(Number);
+  return ownMajor > major || (ownMajor === major && ownMinor >= minor);
 };

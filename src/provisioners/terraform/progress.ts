@@ -1,4 +1,4 @@
-// Converts the output of `-json` to log lines, timings and errors (facts/terraform 1.18 to 1.20).
+// Converts the output of a command with `-json` to log lines, timings and errors (facts/terraform 1.18 to 1.20).
 import { tryParseJson } from "#base/json/read.ts";
 import type { Mask } from "#base/secrets/mask.ts";
 import type { LogLevel, Report } from "../provisioner.ts";
@@ -7,17 +7,17 @@ export type Diagnostic = {
   readonly severity: string;
   readonly summary: string;
   readonly detail: string;
-  /** The resource of the line, such as data.coder_parameter.region; empty if none exists. */
+  /** The resource, such as data.coder_parameter.region; empty if the error is not about a resource. */
   readonly address: string;
 };
 
-/** Maximum number of errors that are kept for the job's own message. */
+/** Maximum number of errors that are kept for the job's error message. */
 const MAX_ERRORS = 20;
-/** The first line of a crash report of a Go program; the other lines are for its developers. */
+/** The first line of a Go program's crash report. The other lines are only for its developers. */
 const CRASH_LINE = /^(?:panic|fatal error|SIG[A-Z]+): /;
-/** The message after SIGINT or SIGTERM. */
+/** Terraform's message after SIGINT or SIGTERM. */
 const INTERRUPT_MESSAGE = "Interrupt received.";
-/** Maximum number of operations in progress: more than any template has. */
+/** Maximum number of operations in progress; a real template has fewer. */
 const MAX_OPERATIONS = 10_000;
 
 const LEVELS: Readonly<Record<string, LogLevel>> = {
@@ -47,12 +47,13 @@ type Line = {
 
 export class Progress {
   readonly errors: Diagnostic[] = [];
-  /** The output of a crash. */
+  /** The first line of a crash report, without secrets. */
   crash: string | undefined;
   wasInterrupted = false;
   readonly #report: Report;
   readonly #mask: Mask;
   readonly #now: () => number;
+  /** Start times of the operations in progress. */
   readonly #operations = new Map<string, number>();
 
   constructor(report: Report, mask: Mask, now: () => number) {
@@ -61,7 +62,7 @@ export class Progress {
     this.#now = now;
   }
 
-  /** Processes one line of output; `step` is init, plan, graph or apply, as in timings. */
+  /** Processes one line of output. `step`: the command, such as `plan`, which timings contain. */
   line(text: string, stage: string, step: string): void {
     if (text.trim() === "") return;
     const line = parse(text);
@@ -85,7 +86,7 @@ export class Progress {
     });
   }
 
-  /** Handles a line of TF_LOG: mostly traces, which are not useful; important messages are printed anyway (facts/terraform 1.21). */
+  /** Handles a line of TF_LOG. Omits traces and demotes information, because important messages are printed anyway (facts/terraform 1.21). */
   #handleLogLine(line: Line, stage: string): void {
     const level = LEVELS[line["@level"] ?? ""] ?? "debug";
     if (level !== "trace") this.#log(level === "info" ? "debug" : level, stage, line["@message"] ?? "");
@@ -97,7 +98,7 @@ export class Progress {
 
   #handleDiagnostic(diagnostic: NonNullable<Line["diagnostic"]>, stage: string): void {
     const { severity = "error", summary = "", detail = "", address, range, snippet } = diagnostic;
-    // The warning that a form's own -target causes.
+    // Terraform prints this warning because a form's plan uses -target.
     if (summary === "Resource targeting is in effect") return;
     const level = severity === "warning" ? "warn" : "error";
     const resourceAddress = address ?? snippet?.context?.replace(/^data "([^"]+)" "([^"]+)"$/, "data.$1.$2") ?? "";
@@ -133,9 +134,8 @@ export class Progress {
   }
 }
 
-const parse = (text: string): Line | undefined => {
-  return text.startsWith("{") ? (tryParseJson(text) as Line | undefined) : undefined;
-};
+const parse = (text: string): Line | undefined =>
+  text.startsWith("{") ? (tryParseJson(text) as Line | undefined) : undefined;
 
 const joinLines = (text: string): string =>
   text

@@ -1,16 +1,13 @@
-// Separates the providers of one run from the folder that all runs share. A later `init` without a lock file would replace files there that
-// this run still needs (facts/terraform 1.11, 1.12).
+// Makes the providers of one run independent of the folder that all runs share, because a later `init` without a lock file may replace files
+// in that folder that this run still needs (facts/terraform 1.11, 1.12).
 import { constants } from "node:fs";
 import { cp, readdir, realpath, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
 
-/** `<host>/<owner>/<name>/<version>/<platform>` */
+/** A provider's path is `<host>/<owner>/<name>/<version>/<platform>`. */
 const MAX_DEPTH = 5;
 
-/**
- * Makes a run independent of the shared folder. Replaces a link to a file in the folder by a copy, and a link that leads through the folder
- * to another path by a direct link.
- */
+/** Replaces each link into the shared folder by a copy, or by a direct link if the shared folder itself only links to another path. */
 export const detachSharedProviders = async (work: string, shared: string): Promise<void> => {
   const root = join(work, ".terraform/providers");
   const sharedPrefix = `${await realpath(shared)}/`;

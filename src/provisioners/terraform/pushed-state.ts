@@ -1,13 +1,12 @@
-// Validates a state with which a person wants to replace the stored one: whether Terraform could continue from it, and whether it may
-// replace the stored state. Both checks are those of `terraform state push`. Pure.
+// Validates a state with which a person wants to replace the stored one. The checks are those of `terraform state push`. Pure.
 import { tryParseJson } from "#base/json/read.ts";
 import { isBare, listStateResources, parseSerial } from "./session.ts";
 import { TERRAFORM_LIMITS } from "./state-json.ts";
 
-/** The state format of Terraform since 0.12, and of all OpenTofu versions; no other is supported. */
+/** The state format of Terraform since 0.12 and of all OpenTofu versions. */
 const STATE_VERSION = 4;
 /** Maximum characters of a lineage, as workers report it (src/provisioners/external/protocol.ts). */
-const MAX_LINEAGE_CHARS = 256;
+export const MAX_LINEAGE_CHARS = 256;
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -27,8 +26,8 @@ export const findStateProblem = (text: string): string | undefined => {
 };
 
 /**
- * Returns why this state may not replace the previous one; undefined if it may. A state of another lineage usually belongs to another
- * workspace, an older state loses later changes, and an empty state loses all resources. A person who intends this has to confirm it.
+ * Returns why the user must confirm that this state replaces the stored one; undefined if no confirmation is needed. A state of another
+ * lineage usually belongs to another workspace, an older state loses later changes, and an empty state loses all resources.
  */
 export const findReplaceProblem = (storedState: string | null, text: string): string | undefined => {
   if (text === "" && !isBare(storedState)) {

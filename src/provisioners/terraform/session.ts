@@ -1,6 +1,6 @@
-// Manages the folder of one run: the unpacked template, its variable values, and the state. The provider creates `.coder` next to the
-// working directory (facts/terraform 1.1), so both are in the run's own folder. Only the server's user can read the folder. Disk access
-// never blocks the event loop, because a disk that is busy with the output of runs delays each creation and removal of a file.
+// Manages the folder of one run: the unpacked template, its variable values, and the state. The working directory is a subfolder, because the
+// provider creates `.coder` next to it (facts/terraform 1.1). Only the server's user can read the folder. All disk access is asynchronous,
+// because a disk that is busy with the output of runs delays each creation and removal of a file.
 
 import { lstat, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
@@ -11,7 +11,7 @@ import { findTopFolder } from "../template-source.ts";
 import { parseState } from "./state-json.ts";
 import type { TemplateArchive } from "./work.ts";
 
-/** Maximum characters of a state. A larger state is kept in its folder, where a person can retrieve it. */
+/** Maximum size of a state. A larger state is kept in its folder, where an administrator can retrieve it. */
 export const MAX_STATE_BYTES = 16 * 1024 * 1024;
 const STATE_FILE = "terraform.tfstate";
 /** Terraform's fallback file if it cannot write the state. */
@@ -50,15 +50,14 @@ export class Session {
     return join(this.work, STATE_FILE);
   }
 
-  /** Unpacks the template and then its import's cache over it. Removes the files of an earlier run except its state. */
+  /** Unpacks the template, and over it the cache of its import. Removes the files of an earlier run except its state. */
   async prepare(archive: TemplateArchive, cache?: TemplateArchive): Promise<void> {
-    // The state stays in the folder during this, so that it survives a kill.
+    // The state stays in place, so that it is not lost if the server is killed here.
     if ((await this.readState()) === undefined) await this.remove();
-    else await this.#removeAllBut(STATE_FILE);
+    else await this.#removeAllButState();
     await mkdir(this.work, { recursive: true, mode: 0o700 });
     await withArchive(archive.path, archive.mimetype, async ({ entries }) => {
-      const top = findTopFolder(entries);
-      const prefix = `${top}${this.#templateFolder}`;
+      const prefix = `${findTopFolder(entries)}${this.#templateFolder}`;
       const templateFiles = entries
         .filter(({ name }) => name.startsWith(prefix))
         .map((entry) => ({ entry, name: entry.name.slice(prefix.length) }));
@@ -70,15 +69,14 @@ export class Session {
     );
   }
 
-  /** Removes all files except this one in the working directory. */
-  async #removeAllBut(file: string): Promise<void> {
+  async #removeAllButState(): Promise<void> {
     const removeAllBut = async (folder: string, keptName: string): Promise<void> => {
       for (const name of await readdir(folder)) {
         if (name !== keptName) await rm(join(folder, name), { recursive: true, force: true });
       }
     };
     await removeAllBut(this.folder, basename(this.work));
-    await removeAllBut(this.work, file);
+    await removeAllBut(this.work, STATE_FILE);
   }
 
   async #write(files: readonly { entry: ArchiveEntry; name: string }[]): Promise<void> {
@@ -93,7 +91,7 @@ export class Session {
     await writeFile(this.variablesFile, text, { mode: 0o600 });
   }
 
-  /** Writes variable values to a file that Terraform reads automatically and takes literally. */
+  /** Writes values of variables to a JSON file that Terraform reads automatically. */
   async writeValues(values: Readonly<Record<string, unknown>>): Promise<void> {
     if (Object.keys(values).length === 0) return;
     await writeFile(join(this.work, "slipway.auto.tfvars.json"), JSON.stringify(values), { mode: 0o600 });
@@ -108,9 +106,9 @@ export class Session {
   }
 
   /**
-   * Returns the state that Terraform has written, from the state file or the fallback file. Undefined if there is no state, or if the
-   * template's code has replaced the file by something else, such as a link to a file of the server. Throws ProvisionError for a state that
-   * is too large to store.
+   * Returns the state that Terraform has written, from the state file or the fallback file. Returns undefined if there is no state, or if the
+   * template's code has replaced the file, for example by a link to a file of the server. Throws ProvisionError for a state that is too large
+   * to store.
    */
   async readState(): Promise<string | undefined> {
     const [regular, errored] = [
@@ -122,7 +120,7 @@ export class Session {
     return pickNewerState(regular, errored) ?? undefined;
   }
 
-  /** Returns a value that changes with the state, so that a large state is not read unnecessarily. */
+  /** Returns a value that changes with the state, so that the caller does not have to read an unchanged large state. */
   async readStateStamp(): Promise<string> {
     const stats = await lstat(this.#stateFile).catch(() => undefined);
     return stats ? `${stats.mtimeMs} ${stats.size}` : "";
@@ -136,9 +134,9 @@ export class Session {
   }
 
   /**
-   * Moves an unreadable state to a folder where it is not removed, and returns its path. It may be the only record of the created
-   * resources. A program that is killed while writing, or runs out of disk space, leaves such a state. A state equal to `known`, which
-   * existed before the run, is not moved.
+   * Moves an unreadable state to a folder where it is not removed, because it may be the only record of the created resources. Returns its
+   * path. A program that is killed while writing, or runs out of disk space, leaves such a state. Does not move a state equal to `known`,
+   * which existed before the run.
    */
   async moveUnreadableState(known: string | null): Promise<string | undefined> {
     const text = await readStateFile(this.#stateFile);
@@ -184,10 +182,7 @@ export const parseSerial = (state: string): Serial | undefined => {
   return typeof lineage === "string" && typeof serial === "number" ? { lineage, serial } : undefined;
 };
 
-/**
- * Returns the state to continue from: the one that an interrupted run has left in its folder, if it is newer than the stored one (the
- * server may have died before storing it); else the stored one.
- */
+/** Returns the stored state, or the state of an interrupted run if it is newer, because the server may have died before storing it. */
 export const pickNewerState = (stored: string | null, runState: string | undefined): string | null => {
   const runSerial = runState === undefined ? undefined : parseSerial(runState);
   if (runState === undefined || !runSerial) return stored;
@@ -199,8 +194,8 @@ export const pickNewerState = (stored: string | null, runState: string | undefin
 };
 
 /**
- * Returns true if a delete would have nothing to remove. Returns false for an encrypted state, which only the template can read, and for a
- * state with too many values.
+ * Returns true if the state has no resources for a delete to remove. Returns false for an encrypted state, which only the template can read,
+ * and for a state with too many values.
  */
 export const isBare = (state: string | null): boolean => {
   try {

@@ -1,5 +1,5 @@
-// Takes snapshots of workspaces whose disks only their template can copy. The module in the template's folder `slipway-snapshot` is applied
-// once for each snapshot, with its own folder and state, and destroyed when the snapshot is deleted (rules TF-51 to TF-53).
+// Takes snapshots of workspaces with disks that only their template can copy. Each snapshot applies the module in the template's folder
+// `slipway-snapshot` with a folder and state of its own. Deleting the snapshot destroys what the module created (rules TF-51 to TF-53).
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { failpoint } from "#base/failpoint.ts";
@@ -70,7 +70,7 @@ export class TerraformModule implements SnapshotModule {
     return retained;
   }
 
-  /** Runs the module. If it fails, the error has the remaining state. */
+  /** Runs the module. If it fails, throws a ProvisionError with the remaining state. */
   async #runModule<T>(
     ref: SnapshotRef,
     work: ModuleWork,
@@ -97,7 +97,7 @@ export class TerraformModule implements SnapshotModule {
   }
 }
 
-/** Unpacks the module with its values and state. Files of an interrupted run are replaced. */
+/** Unpacks the module and writes its values and state, in place of the files of an interrupted run. Returns the state. */
 const unpackModule = async (
   session: Session,
   { workspace_id, snapshot_id }: SnapshotRef,
@@ -138,7 +138,7 @@ const addState = (error: unknown, state: string | null): ProvisionError => {
   return new ProvisionError(message, "", { state }, { cause: error });
 };
 
-/** Returns a report that writes errors to the server's log, without secrets, because snapshots have no log of their own. */
+/** Returns a report that writes errors to the server's log, because snapshots have no log of their own. */
 const toReport = (snapshot_id: string): Report => ({
   log(level, stage, output) {
     if (level === "error" || level === "warn")

@@ -6,10 +6,10 @@ export const SNAPSHOT_NAME = "slipway_snapshot";
 /** The module's folder in a template. */
 export const SNAPSHOT_FOLDER = "slipway-snapshot";
 
-/** The server's inputs for the module, which must declare only the first. */
+/** The variables that the server sets for the module. The module must declare the first one. */
 export const MODULE_VARIABLES = [SNAPSHOT_NAME, "slipway_snapshot_id", "slipway_workspace_id"] as const;
 
-/** Returns the value of that output as JSON; undefined if the state has none, or if it is null. */
+/** Returns the value of the output `slipway_snapshot` as JSON; undefined if the state has none, or if it is null. */
 export const readSnapshotOutput = (state: string | null): string | undefined => {
   try {
     const { outputs = {} } = parseState(state) as { outputs?: Record<string, { value?: unknown }> };

@@ -23,7 +23,7 @@ export type TerraformSource = {
   /** Names of variables with a value in a file of the template. */
   readonly given: ReadonlySet<string>;
   readonly files: number;
-  /** The template's snapshot module; undefined without one. `problem` is the reason it cannot be used. */
+  /** The template's snapshot module; undefined without one. `problem`: why it cannot be used. */
   readonly snapshot_module: { readonly problem: string | undefined } | undefined;
 };
 
@@ -35,12 +35,12 @@ const MANIFEST_NAMES = new Set(["template.yaml", "template.yml"]);
 export const readTerraformSource = ({ path, mimetype }: TemplateArchive): Promise<TerraformSource | undefined> =>
   withArchive(path, mimetype, async ({ entries }) => {
     const top = findTopFolder(entries);
-    const allFiles = entries.map((entry) => ({ entry, name: entry.name.slice(top.length) }));
-    const listTemplateFiles = (folder: string) =>
-      allFiles
-        .filter(({ name }) => name.startsWith(folder) && !name.slice(folder.length).includes("/"))
-        .map(({ entry, name }) => ({ entry, name: name.slice(folder.length) }));
-    const topFiles = listTemplateFiles("");
+    const listFilesIn = (folder: string) =>
+      entries
+        .filter(({ name }) => name.startsWith(folder))
+        .map((entry) => ({ entry, name: entry.name.slice(folder.length) }))
+        .filter(({ name }) => !name.includes("/"));
+    const topFiles = listFilesIn(top);
     if (topFiles.some(({ name }) => MANIFEST_NAMES.has(name.toLowerCase()))) return undefined;
     const read = async (matches: (name: string) => boolean, from = topFiles): Promise<TemplateFile[]> => {
       const files: TemplateFile[] = [];
@@ -52,12 +52,12 @@ export const readTerraformSource = ({ path, mimetype }: TemplateArchive): Promis
     const files = await read(isTemplateFile);
     if (files.length === 0) return undefined;
     const [readme] = await read((name) => name.toLowerCase() === "readme.md");
-    const moduleFiles = await read(isTemplateFile, listTemplateFiles(`${SNAPSHOT_FOLDER}/`));
+    const moduleFiles = await read(isTemplateFile, listFilesIn(`${top}${SNAPSHOT_FOLDER}/`));
     const declared = parseDeclaredVariables(files);
     const hasModule = moduleFiles.length > 0;
     return {
       readme: readme?.text ?? "",
-      // The snapshot variable is set by the server, not by people.
+      // The server sets the snapshot variable, so people are not asked for it.
       variables: hasModule ? declared.filter(({ name }) => name !== SNAPSHOT_NAME) : declared,
       snapshot_module: hasModule ? { problem: findModuleProblem(files, moduleFiles) } : undefined,
       given: parseAssignedNames(await read(isValuesFile)),
@@ -65,20 +65,20 @@ export const readTerraformSource = ({ path, mimetype }: TemplateArchive): Promis
     };
   });
 
-/** Returns why the module cannot make snapshots, for the template's author. */
+/** Returns why the module cannot make snapshots; undefined if it can. */
 const findModuleProblem = (template: readonly TemplateFile[], module: readonly TemplateFile[]): string | undefined => {
-  const variables = parseDeclaredVariables(template);
-  const snapshotVariable = variables.find(({ name }) => name === SNAPSHOT_NAME);
-  const declaredVariables = parseDeclaredVariables(module);
-  const knownNames = new Set([...variables.map(({ name }) => name), ...MODULE_VARIABLES]);
-  const unknownVariable = declaredVariables.find((one) => one.default === undefined && !knownNames.has(one.name));
+  const templateVariables = parseDeclaredVariables(template);
+  const moduleVariables = parseDeclaredVariables(module);
+  const snapshotVariable = templateVariables.find(({ name }) => name === SNAPSHOT_NAME);
+  const knownNames = new Set([...templateVariables.map(({ name }) => name), ...MODULE_VARIABLES]);
+  const unknownVariable = moduleVariables.find((one) => one.default === undefined && !knownNames.has(one.name));
   const describeMissing = (missing: string, location: string): string =>
     `The folder ${SNAPSHOT_FOLDER} needs ${missing} in ${location}.`;
   if (!listDeclaredOutputs(template).has(SNAPSHOT_NAME))
     return describeMissing(`an output "${SNAPSHOT_NAME}"`, "the template");
   if (snapshotVariable?.default === undefined)
     return describeMissing(`a variable "${SNAPSHOT_NAME}" with the default null`, "the template");
-  if (!declaredVariables.some(({ name }) => name === SNAPSHOT_NAME))
+  if (!moduleVariables.some(({ name }) => name === SNAPSHOT_NAME))
     return describeMissing(`a variable "${SNAPSHOT_NAME}"`, "its own files");
   if (!listDeclaredOutputs(module).has(SNAPSHOT_NAME))
     return describeMissing(`an output "${SNAPSHOT_NAME}"`, "its own files");

@@ -1,4 +1,4 @@
-// Parses Terraform's output and states with limits, because providers and external workers determine their content.
+// Parses Terraform's output and states with limits, because their content comes from providers and external workers.
 import { type JsonLimits, JsonProblem, parseJson } from "#base/json/read.ts";
 import { ProvisionError } from "../provisioner.ts";
 

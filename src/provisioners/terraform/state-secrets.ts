@@ -2,7 +2,7 @@
 import { ProvisionError } from "../provisioner.ts";
 import { parseState } from "./state-json.ts";
 
-const SECRETS = new Set(["token", "session_token", "ssh_private_key", "oidc_access_token", "access_token"]);
+const SECRET_ATTRIBUTES = new Set(["token", "session_token", "ssh_private_key", "oidc_access_token", "access_token"]);
 
 /**
  * Returns the secrets of the provider `coder` in a state file; none if the text is not a state. Throws ProvisionError if the state has too
@@ -17,7 +17,7 @@ export const parseStateSecrets = (state: string): string[] => {
       .filter(({ type }) => type.startsWith("coder_"))
       .flatMap(({ instances = [] }) => instances)
       .flatMap(({ attributes = {} }) => Object.entries(attributes))
-      .flatMap(([name, value]) => (SECRETS.has(name) && typeof value === "string" ? [value] : []));
+      .flatMap(([name, value]) => (SECRET_ATTRIBUTES.has(name) && typeof value === "string" ? [value] : []));
   } catch (error) {
     if (error instanceof ProvisionError) throw error;
     return [];

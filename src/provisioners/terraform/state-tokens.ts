@@ -1,13 +1,11 @@
 // Finds the agents' tokens in a Terraform state, the only place where they are stored in readable form.
 import { parseState } from "./state-json.ts";
 
-type StateOfAgents = {
-  resources?: { type: string; instances?: { attributes?: { token?: unknown } }[] }[];
-};
-
 /** Returns the tokens of all agents of a build; none for a state of another provisioner. */
 export const parseAgentTokens = (state: string | null): string[] => {
-  const { resources } = parseState(state) as StateOfAgents;
+  const { resources } = parseState(state) as {
+    resources?: { type: string; instances?: { attributes?: { token?: unknown } }[] }[];
+  };
   if (!Array.isArray(resources)) return [];
   return resources
     .filter(({ type }) => type === "coder_agent")

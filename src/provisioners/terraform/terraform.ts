@@ -1,5 +1,5 @@
-// Runs workspaces of Terraform templates with the machine's tofu or terraform, in a folder per workspace. The state is read after every
-// run, even a failed one, and is kept in the folder until the server has stored it (rules TF-6 to TF-12).
+// Runs the builds of Terraform templates with the machine's tofu or terraform, in a folder per workspace. Reads the state after every run,
+// even a failed one, and keeps it in the folder until the server has stored it (rules TF-6 to TF-12).
 import { exists, mkdir, readdir, rm, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { Clock } from "#base/clock.ts";
@@ -32,7 +32,7 @@ import type { TerraformSource } from "./source.ts";
 import { RetainedBuilds } from "./unconfirmed-runs.ts";
 
 export type TerraformOptions = {
-  /** The parent folder of all folders of this provisioner. */
+  /** The folder in which this provisioner creates all its folders. */
   readonly root: string;
   readonly clock: Clock;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -46,10 +46,10 @@ export type TerraformOptions = {
   readonly limits?: Partial<Limits>;
 };
 
-/** Set by parallel tests, which would otherwise starve low-priority commands. */
+/** Parallel tests set this variable, because they would starve commands with a low priority. */
 const EVEN_PRIORITY_VARIABLE = "SLIPWAY_TEST_EVEN";
 
-/** Timeouts in milliseconds: of a plan, and of an interrupted command. */
+/** Timeouts of a command other than apply, and of an interrupted command. */
 const STEP_TIMEOUT_MS = 15 * 60_000;
 const GRACE_MS = 2 * 60_000;
 /** Age after which abandoned run folders and unused plugins are removed. */
@@ -108,7 +108,7 @@ export class TerraformProvisioner implements Provisioner {
     }
   }
 
-  /** Removes the workspace's folder, which is kept until its state is stored elsewhere. */
+  /** Removes the workspace's folder, because the server has stored its state. */
   releaseState({ workspace }: ProvisionRequest): void {
     failpoint("build_forget");
     void this.#retained.remove(workspace.id);
@@ -126,7 +126,6 @@ export class TerraformProvisioner implements Provisioner {
     return listStateResources(state);
   }
 
-  /** Throws ProvisionError. */
   async importTemplate(
     request: ImportRequest,
     source: TerraformSource,
@@ -166,7 +165,7 @@ export class TerraformProvisioner implements Provisioner {
     return typeof program === "string" ? program : undefined;
   }
 
-  /** Returns the program that runs templates here, or why none exists. Searches again until it is found. */
+  /** Returns the program that runs templates, or why it cannot be used. Searches again at each call until a program is found. */
   async program(): Promise<Program | string> {
     const { binary, env } = this.#options;
     this.#program ??= findProgram({ setting: binary, env });
@@ -182,11 +181,12 @@ export class TerraformProvisioner implements Provisioner {
       for (const name of await listNames(join(root, kind))) {
         const folder = join(root, kind, name);
         if (interruptRunning(folder)) log("terraform").warn("{folder} had a program of an earlier run", { folder });
-        // The folder of a build or snapshot may contain the only copy of a state; a form's folder is reused for later questions.
+        // The folder of a build or snapshot may contain the only copy of a state.
         if (kind === "builds" || kind === "snapshots") continue;
         const isOld = clock.now() - (await stat(folder)).mtimeMs > FOLDER_AGE_MS;
-        const staleFolders = kind === "imports" || isOld ? [folder] : await this.#listRuns(folder);
-        // Imports and form questions start again; they do not create resources.
+        // A form's folder is reused for later questions.
+        const staleFolders = kind === "imports" || isOld ? [folder] : await listFormRuns(folder);
+        // Imports and form questions create no resources, so they can be killed and started again.
         if (staleFolders.length > 0) await endRunning(folder, clock, 0);
         for (const one of staleFolders) await rm(one, { recursive: true, force: true });
       }
@@ -194,12 +194,7 @@ export class TerraformProvisioner implements Provisioner {
     await this.#removeOldPlugins();
   }
 
-  /** Returns the form questions that an earlier server did not answer. */
-  async #listRuns(folder: string): Promise<string[]> {
-    return (await listNames(folder)).filter((name) => name.startsWith("run-")).map((name) => join(folder, name));
-  }
-
-  /** `<host>/<owner>/<name>/<version>/<platform>` */
+  /** The path of a plugin is `<host>/<owner>/<name>/<version>/<platform>`. */
   async #removeOldPlugins(): Promise<void> {
     const walk = async (folder: string, depth: number): Promise<void> => {
       for (const name of await listNames(folder)) {
@@ -212,7 +207,7 @@ export class TerraformProvisioner implements Provisioner {
     await walk(this.#plugins, 0);
   }
 
-  /** Waits for Terraform processes of a server that has died: their state must be on disk before it is read. */
+  /** Interrupts Terraform processes of a server that has died, and waits for them, because they may still write the state. */
   async #endEarlierRuns(folder: string): Promise<void> {
     interruptRunning(folder);
     await endRunning(folder, this.#options.clock, this.#limits.grace);
@@ -272,3 +267,7 @@ export class TerraformProvisioner implements Provisioner {
 }
 
 const listNames = (folder: string): Promise<string[]> => readdir(folder).catch(() => []);
+
+/** Returns the folders of form questions that an earlier server did not answer. */
+const listFormRuns = async (folder: string): Promise<string[]> =>
+  (await listNames(folder)).filter((name) => name.startsWith("run-")).map((name) => join(folder, name));

@@ -1,17 +1,18 @@
-// Manages folders of completed builds whose result is not confirmed as stored. They remain when a server or worker is killed between the
-// end of a build and its confirmation, and contain an unencrypted state. The caller lists them, checks which states are stored and drops
-// those (rule TF-37).
+// Manages the folders of completed builds until the server confirms that it has stored their state. A folder remains if the server or worker
+// is killed before the confirmation, and it contains an unencrypted state. The caller lists the folders, checks which states are stored, and
+// drops those folders (rule TF-37).
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { log } from "#base/log.ts";
 import type { RetainedBuild } from "../provisioner.ts";
+import { MAX_LINEAGE_CHARS } from "./pushed-state.ts";
 import { parseSerial, Session } from "./session.ts";
 
 export class RetainedBuilds {
   readonly #root: string;
   /** Resolves once no process of an earlier run is active in a folder. */
   readonly #waitForEarlierRuns: (folder: string) => Promise<void>;
-  /** Number of active runs by workspace: a canceled run may still be ending when the next one begins. */
+  /** Number of active runs by workspace. A canceled run may still be ending when the next one begins. */
   readonly #busy = new Map<string, number>();
   /** Folders being removed; the workspace's next run waits for that. */
   readonly #removals = new Map<string, Promise<void>>();
@@ -74,13 +75,8 @@ export class RetainedBuilds {
 
 const findRetained = async (session: Session, workspace_id: string): Promise<RetainedBuild | undefined> => {
   const text = await session.readState().catch(() => undefined);
-  const serialOfState = text === undefined ? undefined : parseSerial(text);
-  if (
-    !serialOfState ||
-    !Number.isSafeInteger(serialOfState.serial) ||
-    serialOfState.serial < 0 ||
-    serialOfState.lineage.length > 256
-  )
+  const state = text === undefined ? undefined : parseSerial(text);
+  if (!state || !Number.isSafeInteger(state.serial) || state.serial < 0 || state.lineage.length > MAX_LINEAGE_CHARS)
     return undefined;
-  return { workspace_id, lineage: serialOfState.lineage, serial: serialOfState.serial };
+  return { workspace_id, ...state };
 };

@@ -1,5 +1,5 @@
-// Reads the variables that a template declares from its files, because a plan's `show -json` has no types, and there is no plan while a
-// value is missing (facts/terraform 3.24). Also reads outputs and value files, and writes the file for `-var-file`. Pure.
+// Parses the variables that a template declares in its files, because `show -json` of a plan has no types, and there is no plan while a value
+// is missing (facts/terraform 3.24). Also parses outputs and value files, and formats the file for `-var-file`. Pure.
 import { tryParseJson } from "#base/json/read.ts";
 
 export type DeclaredVariable = {
@@ -7,7 +7,7 @@ export type DeclaredVariable = {
   readonly description: string;
   /** The type as written, such as `list(string)`; empty if the variable has none. */
   readonly type: string;
-  /** The default as text: the value of a string, other expressions as written. Undefined if a value is required. */
+  /** The value of a default that is a string; any other default as written. Undefined if the variable has no default. */
   readonly default: string | undefined;
   readonly sensitive: boolean;
 };
@@ -45,17 +45,11 @@ const parseJsonVariables = (json: string): DeclaredVariable[] => {
   return blocks.flatMap((block) =>
     Object.entries((block ?? {}) as Record<string, unknown>).flatMap(([name, bodies]) => {
       const body = ([bodies].flat()[0] ?? {}) as Record<string, unknown>;
-      const { default: defaultValue } = body;
       return {
         name,
         description: typeof body.description === "string" ? body.description : "",
         type: typeof body.type === "string" ? body.type : "",
-        default:
-          defaultValue === undefined
-            ? undefined
-            : typeof defaultValue === "string"
-              ? defaultValue
-              : JSON.stringify(defaultValue),
+        default: typeof body.default === "string" ? body.default : JSON.stringify(body.default),
         sensitive: body.sensitive === true,
       };
     }),
@@ -76,16 +70,12 @@ const parseHclVariables = (text: string): DeclaredVariable[] =>
   findBlocks(text, "variable").map(({ name, from, to }) => {
     const attributes = new Map(findAttributes(text, from, to).map(({ key, value }) => [key, value]));
     const defaultValue = attributes.get("default");
+    const type = attributes.get("type") ?? "";
     return {
       name,
       description: parseString(attributes.get("description") ?? "") ?? "",
-      type: parseString(attributes.get("type") ?? "") ?? (attributes.get("type") ?? "").replace(/\s+/g, " "),
-      default:
-        defaultValue === undefined
-          ? undefined
-          : defaultValue === "null"
-            ? ""
-            : (parseString(defaultValue) ?? defaultValue),
+      type: parseString(type) ?? type.replace(/\s+/g, " "),
+      default: defaultValue === "null" ? "" : (parseString(defaultValue ?? "") ?? defaultValue),
       sensitive: attributes.get("sensitive") === "true",
     };
   });
@@ -110,7 +100,7 @@ const findBlocks = (text: string, kind: keyof typeof BLOCK_HEADS): { name: strin
   return found;
 };
 
-/** Returns top-level `key = expression` pairs in the range; skips nested blocks. */
+/** Returns the `key = expression` pairs in the range, without those in nested blocks. */
 const findAttributes = (text: string, from: number, to: number): { key: string; value: string }[] => {
   const found: { key: string; value: string }[] = [];
   for (let at = from; at < to; ) {
@@ -154,7 +144,7 @@ const findAfter = (text: string, terminator: string, at: number): number => {
   return position < 0 ? text.length : position + terminator.length;
 };
 
-/** Returns the position of the bracket that closes the one before `at`. */
+/** Returns the position of the closing bracket for the opening one just before `at`. */
 const findClosing = (text: string, at: number): number => {
   while (at < text.length && !"}])".includes(text[at] as string)) at = skipToken(text, at);
   return at;
@@ -179,7 +169,7 @@ const skipHeredoc = (text: string, at: number, mark: string): number => {
   return text.length;
 };
 
-/** Returns the value of a plain quoted text; undefined for any other expression. */
+/** Returns the value of a string literal; undefined for any other expression. */
 const parseString = (expression: string): string | undefined => {
   if (!/^"(?:[^"\\]|\\.)*"$/s.test(expression)) return undefined;
   return expression
@@ -189,7 +179,7 @@ const parseString = (expression: string): string | undefined => {
     .replaceAll("%%{", "%{");
 };
 
-/** Returns the file for `-var-file` (facts/terraform 2.6): strings quoted, values of other types as written, in parentheses. */
+/** Returns the file for `-var-file` (facts/terraform 2.6). Strings are quoted; values of other types are written as given, in parentheses. */
 export const formatVariablesFile = (
   declared: readonly { readonly name: string; readonly type: string }[],
   values: Readonly<Record<string, string>>,
@@ -198,7 +188,7 @@ export const formatVariablesFile = (
     .filter(({ name }) => Object.hasOwn(values, name))
     .map(({ name, type }) => {
       const value = values[name] as string;
-      // In parentheses, a value cannot end its line and start another variable.
+      // The parentheses prevent a value from ending its line and setting another variable.
       return `${name} = ${type === "" || type === "string" || type === "any" ? quoteHcl(value) : `(${value})`}\n`;
     })
     .join("");

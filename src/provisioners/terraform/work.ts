@@ -1,5 +1,5 @@
-// The input of a Terraform run in addition to a provisioner's request: the template's files, and data about the owner that only the server
-// has. Contains secrets: never logged.
+// The input of a Terraform run in addition to the request for a provisioner: the template's files, and data about the workspace's owner. It
+// contains secrets, so it must never be logged.
 
 /** The uploaded archive on this machine; `mimetype` is application/x-tar or application/zip. */
 export type TemplateArchive = { readonly path: string; readonly mimetype: string };

@@ -10,7 +10,7 @@ const runLimited = async (script: string, limit: number): Promise<boolean> => {
   const location = { program: "/bin/sh", folder: temp.path, cwd: temp.path, env: { PATH: process.env.PATH ?? "" } };
   // With a low priority on a busy machine, even an idle shell would reach the limit.
   const options = { clock: systemClock, signal, limit, grace: 100, limitsCpuTime: true, isLowPriority: false };
-  return (await runCommand({ ...location, ...options, args: ["-c", script] })).tooLong;
+  return (await runCommand({ ...location, ...options, args: ["-c", script] })).exceededLimit;
 };
 
 test("[TF-50] only CPU time counts toward the limit, but a program that waits forever ends at ten times the limit", async () => {

@@ -177,7 +177,7 @@ test("[TF-39] a template that prints endlessly and ignores stop requests is kill
     line: () => void lines++,
   });
   clearInterval(heartbeat);
-  expect([result.tooMuch, result.code]).toEqual([true, 1]);
+  expect([result.exceededOutput, result.code]).toEqual([true, 1]);
   expect(lines).toBeGreaterThan(1);
   expect(statSync(join(folder, "stdout")).size).toBeLessThan(100_000_000);
   expect(longestPauseMs).toBeLessThan(1_000);

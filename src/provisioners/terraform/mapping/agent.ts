@@ -1,7 +1,7 @@
 // Maps one coder_agent with its apps, scripts and variables (facts/terraform 3.10 to 3.13, 3.22). Pure.
 
 import { collectEnv, toApp, toScript } from "./apps-and-scripts.ts";
-import { type Instance, number, toBlocks, toFlag, toText, toTexts, type Values } from "./document.ts";
+import { type Instance, toBlocks, toFlag, toNumber, toText, toTexts, type Values } from "./document.ts";
 import { type MappedAgent, type MappedScript, MappingError, type Monitors } from "./mapped.ts";
 
 /** The display apps, in display order. */
@@ -18,7 +18,6 @@ const INSTANCE_ID_ATTRIBUTES: Readonly<Record<string, string>> = {
   azurerm_windows_virtual_machine: "virtual_machine_id",
 };
 
-/** The apps, scripts and variables of an agent. */
 export type Belongings = {
   readonly apps: readonly Instance[];
   readonly scripts: readonly Instance[];
@@ -46,18 +45,18 @@ export const toAgent = (agent: Instance, machine: Instance, belongings: Belongin
     token: auth === "token" ? toText(values.token) || undefined : "",
     env: collectEnv(belongings.env, toTexts(values.env)),
     display_apps: listDisplayApps(values.display_apps),
-    connection_timeout: number(values.connection_timeout, DEFAULT_CONNECTION_TIMEOUT_S),
+    connection_timeout: toNumber(values.connection_timeout, DEFAULT_CONNECTION_TIMEOUT_S),
     troubleshooting_url: toText(values.troubleshooting_url),
     motd_file: toText(values.motd_file),
-    order: number(values.order),
+    order: toNumber(values.order),
     api_key_scope: toText(values.api_key_scope) || "all",
     metadata: toBlocks(values.metadata).map((one) => ({
       key: toText(one.key),
       display_name: toText(one.display_name),
       script: toText(one.script),
-      interval: number(one.interval),
-      timeout: number(one.timeout),
-      order: number(one.order),
+      interval: toNumber(one.interval),
+      timeout: toNumber(one.timeout),
+      order: toNumber(one.order),
     })),
     monitors: toMonitors(values.resources_monitoring),
     scripts: [...listOwnScripts(values), ...belongings.scripts.map(toScript)],
@@ -90,46 +89,35 @@ const toMonitors = (value: unknown): Monitors => {
   const [block] = toBlocks(value);
   const [memory] = toBlocks(block?.memory);
   return {
-    memory: memory ? { enabled: toFlag(memory.enabled), threshold: number(memory.threshold) } : null,
+    memory: memory ? { enabled: toFlag(memory.enabled), threshold: toNumber(memory.threshold) } : null,
     volumes: toBlocks(block?.volume)
-      .map((one) => ({ path: toText(one.path), enabled: toFlag(one.enabled), threshold: number(one.threshold) }))
+      .map((one) => ({ path: toText(one.path), enabled: toFlag(one.enabled), threshold: toNumber(one.threshold) }))
       .sort((a, b) => (a.path < b.path ? -1 : 1)),
   };
 };
 
-const toOwnScript = (display_name: string, icon: string, script: string, log_path: string): MappedScript => ({
-  display_name,
-  icon,
-  script,
-  log_path,
-  cron: "",
-  timeout: 0,
-  run_on_start: false,
-  run_on_stop: false,
-  start_blocks_login: false,
-});
-
+/** Returns the scripts that are attributes of the agent instead of coder_script resources. */
 const listOwnScripts = (values: Values): MappedScript[] => {
-  const start = toText(values.startup_script);
-  const stop = toText(values.shutdown_script);
-  const start_blocks_login = toText(values.startup_script_behavior) === "blocking";
-  return [
-    ...(start === ""
-      ? []
-      : [
-          {
-            ...toOwnScript("Startup Script", "/emojis/25b6-fe0f.png", start, "coder-startup-script.log"),
-            run_on_start: true,
-            start_blocks_login,
-          },
-        ]),
-    ...(stop === ""
-      ? []
-      : [
-          {
-            ...toOwnScript("Shutdown Script", "/emojis/25c0.png", stop, "coder-shutdown-script.log"),
-            run_on_stop: true,
-          },
-        ]),
-  ];
+  const start: MappedScript = {
+    display_name: "Startup Script",
+    icon: "/emojis/25b6-fe0f.png",
+    script: toText(values.startup_script),
+    log_path: "coder-startup-script.log",
+    cron: "",
+    timeout: 0,
+    run_on_start: true,
+    run_on_stop: false,
+    start_blocks_login: toText(values.startup_script_behavior) === "blocking",
+  };
+  const stop: MappedScript = {
+    ...start,
+    display_name: "Shutdown Script",
+    icon: "/emojis/25c0.png",
+    script: toText(values.shutdown_script),
+    log_path: "coder-shutdown-script.log",
+    run_on_start: false,
+    run_on_stop: true,
+    start_blocks_login: false,
+  };
+  return [start, stop].filter(({ script }) => script !== "");
 };

@@ -1,5 +1,5 @@
 // Maps apps, scripts and variables of an agent (facts/terraform 3.11 to 3.13). Pure.
-import { type Instance, number, toBlocks, toFlag, toText } from "./document.ts";
+import { type Instance, toBlocks, toFlag, toNumber, toText } from "./document.ts";
 import { type MappedApp, type MappedScript, MappingError } from "./mapped.ts";
 
 export const toApp = ({ values }: Instance): MappedApp => {
@@ -19,11 +19,11 @@ export const toApp = ({ values }: Instance): MappedApp => {
     group: toText(values.group),
     icon: toText(values.icon),
     tooltip: toText(values.tooltip),
-    order: number(values.order),
+    order: toNumber(values.order),
     share: toText(values.share) || "owner",
     open_in: toText(values.open_in) || "slim-window",
     healthcheck: check
-      ? { url: toText(check.url), interval: number(check.interval), threshold: number(check.threshold) }
+      ? { url: toText(check.url), interval: toNumber(check.interval), threshold: toNumber(check.threshold) }
       : null,
   };
 };
@@ -36,7 +36,7 @@ export const toScript = ({ values }: Instance): MappedScript => ({
   run_on_start: toFlag(values.run_on_start),
   run_on_stop: toFlag(values.run_on_stop),
   start_blocks_login: toFlag(values.start_blocks_login),
-  timeout: number(values.timeout),
+  timeout: toNumber(values.timeout),
   log_path: toText(values.log_path),
 });
 

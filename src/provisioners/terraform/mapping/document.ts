@@ -1,4 +1,4 @@
-// Reads the required parts of `show -json`. Absent, null and unknown values are equivalent for a workspace (facts/terraform 3.12). Pure.
+// Reads the output of `show -json`. An absent, null or unknown value counts as the empty value of its type (facts/terraform 3.12). Pure.
 
 export type Values = Readonly<Record<string, unknown>>;
 
@@ -29,7 +29,7 @@ export type ConfiguredVariable = {
   readonly sensitive?: boolean;
 };
 
-/** A module of the configuration: the references of its expressions. */
+/** A module of a plan's configuration, which contains the references of each expression. */
 export type ConfiguredModule = {
   readonly resources?: readonly (Values & { readonly mode?: string; readonly type?: string; readonly name?: string })[];
   readonly module_calls?: Readonly<Record<string, Values & { readonly module?: ConfiguredModule }>>;
@@ -68,7 +68,7 @@ const listInstances = (module: Module | undefined): Instance[] =>
 const compareAddresses = (a: Instance, b: Instance): number =>
   a.address < b.address ? -1 : a.address > b.address ? 1 : 0;
 
-/** Returns data sources that were read before planning, and all planned instances (facts/terraform 3.1). */
+/** Returns all planned instances, and the data sources that Terraform read before planning (facts/terraform 3.1). */
 export const listPlanInstances = ({ prior_state, planned_values }: PlanDocument): Instance[] => {
   const planned = listInstances(planned_values?.root_module);
   const plannedAddresses = new Set(planned.map(({ address }) => address));
@@ -83,14 +83,14 @@ export const listStateInstances = ({ values }: StateDocument): Instance[] =>
 
 export const toText = (value: unknown): string => (typeof value === "string" ? value : "");
 export const toFlag = (value: unknown): boolean => value === true;
-export const number = (value: unknown, fallback = 0): number =>
+export const toNumber = (value: unknown, fallback = 0): number =>
   typeof value === "number" && Number.isFinite(value) ? value : fallback;
 
-/** Returns the mappings of a repeatable block. */
+/** Returns all blocks of a repeatable block type. */
 export const toBlocks = (value: unknown): readonly Values[] =>
   Array.isArray(value) ? value.filter((one): one is Values => typeof one === "object" && one !== null) : [];
 
-/** Returns texts by name, without values that are not text (an unknown value is null). */
+/** Returns a map of strings, without values of other types. An unknown value is null. */
 export const toTexts = (value: unknown): Record<string, string> =>
   typeof value === "object" && value !== null && !Array.isArray(value)
     ? Object.fromEntries(

@@ -1,6 +1,6 @@
-// Finds the agent to which an app, script or variable belongs, and the resource of an agent or of metadata (facts/terraform 3.4 to 3.6,
-// 3.14). The graph has only labels. Of the instances with a label, the one with the same module instance and index is chosen, else the
-// first one. Pure.
+// Finds the agent to which an app, script or variable belongs, and the resource to which an agent or metadata belongs (facts/terraform 3.4
+// to 3.6, 3.14). The graph has only labels. If several instances have the label, the one with the same module instance and index is chosen,
+// else the first one. Pure.
 import { getIndex, getModule, toLabel } from "./address.ts";
 import { type Instance, toText } from "./document.ts";
 import type { Graph } from "./graph.ts";
@@ -18,7 +18,7 @@ export class InstanceRelations {
     );
   }
 
-  /** Returns the resource that an agent runs on; undefined for an agent without one, which is omitted. */
+  /** Returns the resource that an agent runs on; undefined if there is none. */
   findMachine(agent: Instance): Instance | undefined {
     return this.#findInstance(
       this.#graph.findNearestDependent(toLabel(agent.address), (label) => this.#hasType(label, canHaveAgents)),
@@ -28,40 +28,44 @@ export class InstanceRelations {
 
   /**
    * Returns the resource of a coder_metadata: the resource with the ID that the metadata names, else the nearest dependency. A plan has no
-   * IDs, so each of several metadata gets an instance that no other one has.
+   * IDs, so if several metadata have the same label, each gets a different instance.
    */
   findSubject(metadata: Instance, isTaken: (address: string) => boolean): Instance | undefined {
     const label = this.#graph.findNearestDependency(toLabel(metadata.address), (one) =>
       this.#hasType(one, (type) => !type.startsWith("coder_")),
     );
     const resourceId = toText(metadata.values.resource_id);
-    const sameId = resourceId && this.#byLabel.get(label ?? "")?.find(({ values }) => values.id === resourceId);
-    const near = sameId || this.#findInstance(label, metadata);
-    if (resourceId !== "" || !near || !isTaken(near.address)) return near;
-    return this.#byLabel.get(label ?? "")?.find(({ address }) => !isTaken(address)) ?? near;
+    const candidates = this.#byLabel.get(label ?? "");
+    const sameId = resourceId && candidates?.find(({ values }) => values.id === resourceId);
+    const nearest = sameId || this.#findInstance(label, metadata);
+    if (resourceId !== "" || !nearest || !isTaken(nearest.address)) return nearest;
+    return candidates?.find(({ address }) => !isTaken(address)) ?? nearest;
   }
 
-  /** Returns the agent, or the devcontainer with its sub-agent, that an app, script, variable or devcontainer belongs to. */
-  findOwner(one: Instance): Instance | undefined {
-    const id = toText(one.values.agent_id);
-    if (id !== "") {
-      for (const list of this.#byLabel.values()) {
-        const found = list.find(
+  /**
+   * Returns the agent that an app, script, variable or devcontainer belongs to. If that is the sub-agent of a devcontainer, returns the
+   * devcontainer.
+   */
+  findOwner(belonging: Instance): Instance | undefined {
+    const agentId = toText(belonging.values.agent_id);
+    if (agentId !== "") {
+      for (const instances of this.#byLabel.values()) {
+        const found = instances.find(
           ({ type, values }) =>
-            (type === "coder_agent" && values.id === id) ||
-            (type === "coder_devcontainer" && values.subagent_id === id),
+            (type === "coder_agent" && values.id === agentId) ||
+            (type === "coder_devcontainer" && values.subagent_id === agentId),
         );
         if (found) return found;
       }
     }
-    const owners = one.type === "coder_devcontainer" ? ["coder_agent"] : ["coder_agent", "coder_devcontainer"];
-    const label = this.#graph.findNearestDependency(toLabel(one.address), (found) =>
-      this.#hasType(found, (type) => owners.includes(type)),
+    const ownerTypes = ["coder_agent", ...(belonging.type === "coder_devcontainer" ? [] : ["coder_devcontainer"])];
+    const label = this.#graph.findNearestDependency(toLabel(belonging.address), (other) =>
+      this.#hasType(other, (type) => ownerTypes.includes(type)),
     );
-    return this.#findInstance(label, one);
+    return this.#findInstance(label, belonging);
   }
 
-  /** Groups a label's instances by module, once, because there may be thousands. */
+  /** Groups a label's instances by module. Remembers the result, because there may be thousands of instances. */
   #groupByModule(instances: readonly Instance[]): ReadonlyMap<string, readonly Instance[]> {
     const groups = this.#byModule.get(instances) ?? Map.groupBy(instances, ({ address }) => getModule(address));
     this.#byModule.set(instances, groups);

@@ -1,6 +1,6 @@
 // Parses the dependency graph that `terraform graph` prints in DOT. Labels are addresses without indexes (facts/terraform 3.2). Pure.
 
-/** Maximum number of nodes that a search visits. The graph of a real template is small, but that of a hostile one may be large. */
+/** Maximum number of nodes that a search visits, because a hostile template may have a large graph. */
 const MAX_NODES = 50_000;
 
 export class Graph {
@@ -9,7 +9,7 @@ export class Graph {
   readonly #needs = new Map<string, string[]>();
   readonly #neededBy = new Map<string, string[]>();
 
-  /** Parses the lines of nodes and edges, and ignores other lines. */
+  /** Parses the lines of nodes and edges, and ignores neighbor lines. */
   constructor(dot: string) {
     for (const line of dot.split("\n")) {
       const [, from, to, label] =
@@ -51,10 +51,10 @@ export class Graph {
     for (let frontier = [start]; frontier.length > 0 && seen.size < MAX_NODES; ) {
       const next: string[] = [];
       for (const node of frontier) {
-        for (const other of edges.get(node) ?? []) {
-          if (seen.has(other)) continue;
-          seen.add(other);
-          next.push(other);
+        for (const neighbor of edges.get(node) ?? []) {
+          if (seen.has(neighbor)) continue;
+          seen.add(neighbor);
+          next.push(neighbor);
         }
       }
       const found = next.flatMap((node) => this.#labels.get(node) ?? []).filter(matches);

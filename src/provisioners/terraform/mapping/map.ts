@@ -1,4 +1,4 @@
-// Maps the documents of one run to the data that Slipway stores about a template or workspace. Pure.
+// Maps a plan or a state to the data that Slipway stores about a template or workspace. Pure.
 import { listPlanInstances, listStateInstances, type PlanDocument, type StateDocument } from "./document.ts";
 import { Graph } from "./graph.ts";
 import type { MappedParameter, MappedPreset } from "./mapped.ts";

@@ -1,4 +1,4 @@
-// Types for a plan or state in Slipway's terms. No member is optional, so that code that forgets one does not compile.
+// Types for a plan or state in Slipway's terms. No member is optional, so that code that forgets a member does not compile.
 
 export type MappedScript = {
   readonly display_name: string;
@@ -120,7 +120,7 @@ export type MappedParameter = {
   readonly is_integer: boolean;
   /** The value in this plan. */
   readonly value: string;
-  /** The parameter's address, as diagnostics name it. */
+  /** The parameter's address, which Terraform's errors contain. */
   readonly address: string;
 };
 
@@ -138,7 +138,7 @@ export type MappedPreset = {
   };
 };
 
-/** A template cannot be used. The message is readable for its author. */
+/** Thrown for a template that cannot be used. The message is for the template's author. */
 export class MappingError extends Error {
   override readonly name = "MappingError";
 }

@@ -1,14 +1,14 @@
 // Maps a template's form: parameters, presets, accounts, tags (facts/terraform 3.16 to 3.20, 3.23). Pure.
 import { tryParseJson } from "#base/json/read.ts";
-import { type Instance, number, toBlocks, toFlag, toText, toTexts, type Values } from "./document.ts";
+import { type Instance, toBlocks, toFlag, toNumber, toText, toTexts, type Values } from "./document.ts";
 import { type MappedParameter, type MappedPreset, MappingError } from "./mapped.ts";
 
-const selectData = (instances: readonly Instance[], type: string): Instance[] =>
+const selectDataSources = (instances: readonly Instance[], type: string): Instance[] =>
   instances.filter((one) => one.mode === "data" && one.type === type);
 
-/** Returns parameters in display order. Throws MappingError for a duplicate name. */
+/** Returns the parameters in display order. Throws MappingError for a name that is used twice or cannot be stored. */
 export const toParameters = (instances: readonly Instance[]): MappedParameter[] => {
-  const parameters = selectData(instances, "coder_parameter").map(toParameter);
+  const parameters = selectDataSources(instances, "coder_parameter").map(toParameter);
   const names = parameters.map(({ name }) => name);
   const duplicate = names.find((name, i) => names.indexOf(name) < i);
   if (duplicate !== undefined) throw new MappingError(`There are two parameters named ${duplicate}.`);
@@ -31,7 +31,7 @@ const toParameter = ({ values, address }: Instance): MappedParameter => {
     required: !toFlag(values.optional),
     ephemeral: toFlag(values.ephemeral),
     icon: toText(values.icon),
-    order: number(values.order),
+    order: toNumber(values.order),
     options: toBlocks(values.option).map((one) => ({
       name: toText(one.name),
       value: toText(one.value),
@@ -62,7 +62,7 @@ const parseStyling = (json: string): Record<string, unknown> => {
 };
 
 export const toPresets = (instances: readonly Instance[]): MappedPreset[] => {
-  const presets = selectData(instances, "coder_workspace_preset").map(({ values }) => {
+  const presets = selectDataSources(instances, "coder_workspace_preset").map(({ values }) => {
     const [prebuilds] = toBlocks(values.prebuilds);
     const [expiry] = toBlocks(prebuilds?.expiration_policy);
     const [scheduling] = toBlocks(prebuilds?.scheduling);
@@ -73,12 +73,12 @@ export const toPresets = (instances: readonly Instance[]): MappedPreset[] => {
       default: toFlag(values.default),
       parameters: toTexts(values.parameters),
       prebuilds: {
-        instances: number(prebuilds?.instances),
-        ttl_seconds: number(expiry?.ttl),
+        instances: toNumber(prebuilds?.instances),
+        ttl_seconds: toNumber(expiry?.ttl),
         timezone: toText(scheduling?.timezone),
         schedule: toBlocks(scheduling?.schedule).map((one) => ({
           cron: toText(one.cron),
-          instances: number(one.instances),
+          instances: toNumber(one.instances),
         })),
       },
     };
@@ -90,9 +90,9 @@ export const toPresets = (instances: readonly Instance[]): MappedPreset[] => {
   return presets;
 };
 
-/** Returns the external accounts that a user must connect to use the template. Old templates declare them with coder_git_auth. */
+/** Returns the external accounts that users of the template connect. Old templates declare them with coder_git_auth. */
 export const toAccounts = (instances: readonly Instance[]): { id: string; optional: boolean }[] => {
-  const accounts = ["coder_external_auth", "coder_git_auth"].flatMap((type) => selectData(instances, type));
+  const accounts = ["coder_external_auth", "coder_git_auth"].flatMap((type) => selectDataSources(instances, type));
   const byId = new Map<string, boolean>();
   for (const { values } of accounts) {
     const id = toText(values.id);
@@ -101,6 +101,6 @@ export const toAccounts = (instances: readonly Instance[]): { id: string; option
   return [...byId].map(([id, optional]) => ({ id, optional }));
 };
 
-/** Returns the worker tags that the template sets for these values. */
+/** Returns the tags with which the template selects workers for its builds. */
 export const toTags = (instances: readonly Instance[]): Record<string, string> =>
-  Object.assign({}, ...selectData(instances, "coder_workspace_tags").map(({ values }) => toTexts(values.tags)));
+  Object.assign({}, ...selectDataSources(instances, "coder_workspace_tags").map(({ values }) => toTexts(values.tags)));

@@ -2,14 +2,15 @@
 // Pure.
 import { getModule } from "./address.ts";
 import { type Belongings, toAgent } from "./agent.ts";
-import { type Instance, number, toBlocks, toFlag, toText } from "./document.ts";
+import { type Instance, toBlocks, toFlag, toNumber, toText } from "./document.ts";
 import { InstanceRelations } from "./find-agent.ts";
 import type { Graph } from "./graph.ts";
 import { type MappedAgent, type MappedResource, MappingError } from "./mapped.ts";
 
-/** Parts of other resources, which are not resources themselves. */
+/** Types that describe other resources and are not shown as resources themselves. */
 const PART_TYPES = new Set(["coder_agent", "coder_agent_instance", "coder_app", "coder_script", "coder_metadata"]);
 
+/** The attribute with a cloud machine's size, by resource type. */
 const SIZE_ATTRIBUTES: Readonly<Record<string, string>> = {
   google_compute_instance: "machine_type",
   aws_instance: "instance_type",
@@ -25,7 +26,7 @@ export type MappedResources = {
   readonly warnings: readonly string[];
 };
 
-/** Throws MappingError for duplicate names and duplicate metadata. */
+/** Maps the resources with their agents and metadata. Throws MappingError for duplicate names and duplicate metadata. */
 export const mapResources = (instances: readonly Instance[], graph: Graph): MappedResources => {
   const managed = instances.filter(({ mode }) => mode === "managed");
   const listOfType = (type: string): Instance[] => managed.filter((one) => one.type === type);
@@ -59,14 +60,14 @@ export const mapResources = (instances: readonly Instance[], graph: Graph): Mapp
     resources: managed
       .filter(({ type }) => !PART_TYPES.has(type))
       .map((one) => toResource(one, metadata.get(one.address), agents.get(one.address) ?? [])),
-    daily_cost: listOfType("coder_metadata").reduce((sum, { values }) => sum + number(values.daily_cost), 0),
+    daily_cost: listOfType("coder_metadata").reduce((sum, { values }) => sum + toNumber(values.daily_cost), 0),
     warnings,
   };
 };
 
 /**
- * Returns a function that returns the apps, scripts and variables of an agent. Adds a warning for each one that belongs to the agent of a
- * development container.
+ * Groups apps, scripts and variables by agent, and returns a function that looks up those of an agent. Adds a warning for each app, script
+ * or variable of a development container, which is ignored.
  */
 const groupByAgent = (
   managed: readonly Instance[],
@@ -101,10 +102,10 @@ const toResource = (one: Instance, metadata: Instance | undefined, agents: reado
   module_path: getModule(one.address),
   hide: toFlag(metadata?.values.hide),
   icon: toText(metadata?.values.icon),
-  daily_cost: number(metadata?.values.daily_cost),
+  daily_cost: toNumber(metadata?.values.daily_cost),
   instance_type: toText(one.values[SIZE_ATTRIBUTES[one.type] ?? ""]),
   metadata: toBlocks(metadata?.values.item)
-    // A state marks items without a value; a plan does not know them yet (facts/terraform 3.14).
+    // A state marks items without a value with `is_null`; a plan does not know their values yet (facts/terraform 3.14).
     .filter(({ is_null }) => is_null !== true)
     .map(({ key, value, sensitive }) => ({ key: toText(key), value: toText(value), sensitive: toFlag(sensitive) })),
   agents: agents.toSorted((a, b) => a.order - b.order || (a.name < b.name ? -1 : 1)),
