@@ -1,4 +1,5 @@
-// The provisioner for tests and demonstrations: creates nothing, logs what the template says, and succeeds, fails or hangs.
+// The provisioner for tests and demonstrations. It creates nothing, logs the lines in the template, and then succeeds, fails or hangs.
+import { waitForAbort } from "#base/retry.ts";
 import { ProvisionError, type Provisioner, type ProvisionRequest, type Report } from "../provisioner.ts";
 
 export class EchoProvisioner implements Provisioner {
@@ -19,14 +20,8 @@ export class EchoProvisioner implements Provisioner {
     return { state: state ?? "echo" };
   }
 
-  /** Behaves as a start would. */
+  /** Behaves like a start. */
   async plan(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<undefined> {
     await this.run({ ...request, transition: "start" }, report, signal);
   }
 }
-
-const waitForAbort = (signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener("abort", () => resolve(), { once: true });
-  });

@@ -1,5 +1,5 @@
-// One connected worker: its slots, its jobs, and when it last sent a message. Forwards messages about a job to the caller that waits for
-// it, and fails all waiting callers when the worker is lost (rules PV-10 to PV-12).
+// Represents one connected worker: its slots, its jobs, and the time of its last message. Forwards messages about a job to the caller that
+// waits for the job, and fails all waiting callers when the worker is lost (rules PV-10 to PV-12).
 import type { Clock } from "#base/clock.ts";
 import {
   type BuildReport,
@@ -11,7 +11,7 @@ import {
 } from "../provisioner.ts";
 import type { ImportRequest } from "../terraform/import.ts";
 import { MAX_STATE_BYTES } from "../terraform/session.ts";
-import { findPiece, type JobSource, omitFiles, StateAssembler, toSource } from "./chunked-data.ts";
+import { ChunkAssembler, type JobSource, omitFiles, readChunk, toSource } from "./chunked-data.ts";
 import { MAX_IMPORT_CHARS } from "./import-result.ts";
 import { MAX_JOB_BYTES, MAX_TIMINGS, type ServerMessage, type WorkerMessage } from "./protocol.ts";
 import type { WorkerScope } from "./tags.ts";
@@ -41,7 +41,7 @@ export type Outcome =
   | { readonly kind: "canceled"; readonly left?: RemainingState | undefined }
   | { readonly kind: "lost"; readonly reason: string };
 
-/** State that exists although the build failed. */
+/** The state of a build that has failed or was canceled. */
 type RemainingState = { readonly state: string | null };
 
 /** The report of a job. Dry runs and imports do not report a cost. */
@@ -52,8 +52,9 @@ type Job = {
   readonly source: JobSource;
   readonly report: WorkReport;
   readonly end: (outcome: Outcome) => void;
-  readonly left: StateAssembler;
-  timings: number;
+  /** The result that the worker has sent in chunks. */
+  readonly result: ChunkAssembler;
+  timingCount: number;
 };
 
 export class ConnectedWorker {
@@ -61,7 +62,7 @@ export class ConnectedWorker {
   readonly #link: WorkerLink;
   readonly #clock: Clock;
   readonly #jobs = new Map<string, Job>();
-  /** Jobs that occupy a slot, including the ones not sent yet. */
+  /** Jobs that occupy a slot, including jobs that are not sent yet. */
   readonly #heldJobs = new Set<string>();
   #isLeaving = false;
   #hasDisconnected = false;
@@ -75,7 +76,7 @@ export class ConnectedWorker {
     this.#send({ type: "welcome", id: facts.id, name: facts.name, answers: ["kept"] });
   }
 
-  get free(): number {
+  get freeSlots(): number {
     return this.#isLeaving || this.#hasDisconnected ? 0 : this.facts.slots - this.#heldJobs.size;
   }
 
@@ -107,7 +108,7 @@ export class ConnectedWorker {
     return this.#dispatch(message, toSource(request), report, MAX_STATE_BYTES);
   }
 
-  /** Has the worker import a template; the state of a successful outcome is a text of `formatImport`. */
+  /** Lets the worker import a template. The state of a successful outcome is the text that `formatImport` returns. */
   importTemplate(request: ImportRequest, provisioner: string, report: Report): Promise<Outcome> {
     const { path, mimetype } = request.archive;
     const message: DispatchMessage = {
@@ -126,7 +127,13 @@ export class ConnectedWorker {
     }
     if (this.#hasDisconnected) return Promise.resolve({ kind: "lost", reason: "it disconnected before the request" });
     return new Promise((end) => {
-      this.#jobs.set(message.request.job_id, { source, report, end, left: new StateAssembler(maxChars), timings: 0 });
+      this.#jobs.set(message.request.job_id, {
+        source,
+        report,
+        end,
+        result: new ChunkAssembler(maxChars),
+        timingCount: 0,
+      });
       if (!this.#link.send(text)) this.#link.close("the job could not be sent");
     });
   }
@@ -147,7 +154,7 @@ export class ConnectedWorker {
     if (builds.length > 0) this.#send({ type: "stored", provisioner, builds });
   }
 
-  /** Handles a message of the worker. Messages about jobs that it no longer has are late and are ignored. */
+  /** Handles a message of the worker. Ignores late messages about jobs that have ended. */
   handleMessage(message: WorkerMessage): void {
     this.#lastMessageAt = this.#clock.monotonic();
     if (message.type === "alive") this.#send({ type: "alive" });
@@ -163,12 +170,12 @@ export class ConnectedWorker {
         for (const { level, stage, output } of message.lines) job.report.log(level, stage, output);
         return;
       case "timing":
-        if (job.timings++ < MAX_TIMINGS) job.report.timing(message.timing);
+        if (job.timingCount++ < MAX_TIMINGS) job.report.timing(message.timing);
         return;
       case "fetch": {
         const { job_id, file, offset } = message;
-        const piece = findPiece(job.source, file, offset);
-        if (piece) this.#send({ type: "piece", job_id, file, offset, ...piece });
+        const chunk = readChunk(job.source, file, offset);
+        if (chunk) this.#send({ type: "piece", job_id, file, offset, ...chunk });
         else this.#link.close("a file was asked for that the job does not have");
         return;
       }
@@ -176,12 +183,12 @@ export class ConnectedWorker {
         this.#charge(message.job_id, job.report, message.daily_cost);
         return;
       case "left":
-        if (!job.left.add(message.text)) this.#link.close("a build leaves more than a state may have");
+        if (!job.result.add(message.text)) this.#link.close("a build leaves more than a state may have");
         return;
       case "done":
         this.#end(message.job_id, {
           kind: "done",
-          state: message.has_left ? job.left.text : message.state,
+          state: message.has_left ? job.result.text : message.state,
           made: message.made as ProvisionedResources | undefined,
         });
         return;
@@ -190,11 +197,14 @@ export class ConnectedWorker {
           kind: "failed",
           error: message.error,
           code: message.code,
-          left: message.has_left ? { state: job.left.text } : undefined,
+          left: message.has_left ? { state: job.result.text } : undefined,
         });
         return;
       case "canceled":
-        this.#end(message.job_id, { kind: "canceled", left: message.has_left ? { state: job.left.text } : undefined });
+        this.#end(message.job_id, {
+          kind: "canceled",
+          left: message.has_left ? { state: job.result.text } : undefined,
+        });
     }
   }
 

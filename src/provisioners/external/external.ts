@@ -1,5 +1,5 @@
-// Runs builds on external workers: passes a build to the connected worker whose slot the queue has reserved, and forwards its messages. A
-// build of a lost worker returns to the queue (rules PV-9 to PV-11).
+// Runs builds on external workers. The job queue has already reserved a slot of a connected worker for the build. A build of a lost worker
+// returns to the queue (rules PV-9 to PV-11).
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
@@ -20,15 +20,17 @@ import { parseImport } from "./import-result.ts";
 import type { Workers } from "./workers.ts";
 import { findPlace, getInnerState, toPlacedState } from "./workspace-record.ts";
 
-/** How long a worker may take to end a canceled build before it is considered stuck. */
+/** A worker that takes longer to end a canceled build is considered stuck. */
 const CANCEL_TIMEOUT_MS = 60_000;
-/** The same timeout for Terraform, which the worker kills only after two minutes. */
+/** A worker kills Terraform only two minutes after a cancellation. */
 const TERRAFORM_CANCEL_TIMEOUT_MS = 180_000;
 
 const TERRAFORM = "terraform";
 
 /** Returns the provisioner that the worker uses; undefined if the template does not name one. */
-const toKind = ({ manifest }: ProvisionRequest): Exclude<Manifest["provisioner"], "external"> | undefined =>
+const getWorkerProvisioner = ({
+  manifest,
+}: ProvisionRequest): Exclude<Manifest["provisioner"], "external"> | undefined =>
   manifest.provisioner === TERRAFORM ? TERRAFORM : manifest.external?.provisioner;
 
 export class ExternalProvisioner implements Provisioner {
@@ -43,7 +45,7 @@ export class ExternalProvisioner implements Provisioner {
 
   async run(request: ProvisionRequest, report: BuildReport, signal: AbortSignal): Promise<ProvisionResult> {
     const { provisioner, worker, outcome } = await this.#requireResult("job", request, report, signal);
-    // Terraform's result is entirely in its state, so any worker can continue with the workspace once a build has ended.
+    // Terraform's state is the whole result, so any worker can run the workspace's next build. The state needs no place.
     if (provisioner === TERRAFORM) {
       const isGone = request.transition === "delete" && outcome.state === null;
       if (!isGone && !isNewer(request, outcome.state)) throw new ProvisionError(NO_STATE_MESSAGE);
@@ -61,22 +63,18 @@ export class ExternalProvisioner implements Provisioner {
     return (await this.#requireResult("plan", request, report, signal)).outcome.made;
   }
 
-  /** Runs a Terraform build on the worker that the queue has chosen. Throws ProvisionError, WorkerLostError, or the signal's reason. */
+  /** Imports a Terraform template on a worker. Throws ProvisionError, WorkerLostError, or the signal's reason. */
   async importTemplate(request: ImportRequest, report: Report, signal: AbortSignal): Promise<TerraformImport> {
-    const worker = this.#findHolder(request.job_id);
+    const worker = this.#requireWorker(request.job_id);
+    const job = { job_id: request.job_id, provisioner: TERRAFORM };
     const startWork = (): Promise<Outcome> => worker.importTemplate(request, TERRAFORM, report);
-    const outcome = await this.#runOnWorker(
-      worker,
-      { job_id: request.job_id, provisioner: TERRAFORM },
-      startWork,
-      signal,
-    );
+    const outcome = await this.#runOnWorker(worker, job, startWork, signal);
     return parseImport(requireDone(outcome, worker, signal).state);
   }
 
-  /** Tells the worker that ran the build that it no longer needs a copy of the result. */
+  /** Tells the worker that the build's result is stored, so that it can remove its copy. */
   releaseState(request: ProvisionRequest): void {
-    const provisioner = toKind(request);
+    const provisioner = getWorkerProvisioner(request);
     if (provisioner) this.#workers.findHolder(request.job_id)?.confirmResult(request, provisioner);
   }
 
@@ -84,32 +82,28 @@ export class ExternalProvisioner implements Provisioner {
     return listStateResources(state);
   }
 
-  /** Returns the worker's successful result; throws otherwise. */
+  /** Runs a build or a dry run on its worker. Returns the successful outcome; throws otherwise. */
   async #requireResult(
     type: "job" | "plan",
     request: ProvisionRequest,
     report: Report,
     signal: AbortSignal,
   ): Promise<{ provisioner: string; worker: ConnectedWorker; outcome: DoneOutcome }> {
-    const provisioner = toKind(request);
+    const provisioner = getWorkerProvisioner(request);
     if (!provisioner) throw new ProvisionError("The template doesn't name the provisioner that a worker uses.");
-    const worker = this.#findHolder(request.job_id);
-    const workerRequest: ProvisionRequest =
-      provisioner === TERRAFORM
-        ? request
-        : { ...request, manifest: { ...request.manifest, provisioner }, state: getInnerState(request.state) };
+    const worker = this.#requireWorker(request.job_id);
+    const isTerraform = provisioner === TERRAFORM;
+    const workerRequest: ProvisionRequest = isTerraform
+      ? request
+      : { ...request, manifest: { ...request.manifest, provisioner }, state: getInnerState(request.state) };
     const startWork = (): Promise<Outcome> => worker.runJob(workerRequest, provisioner, report, type);
     const job = { job_id: request.job_id, provisioner };
     const reported = await this.#runOnWorker(worker, job, startWork, signal);
-    const outcome = requireDone(
-      provisioner === TERRAFORM ? ignoreStaleState(request, reported) : reported,
-      worker,
-      signal,
-    );
+    const outcome = requireDone(isTerraform ? ignoreStaleState(request, reported) : reported, worker, signal);
     return { provisioner, worker, outcome };
   }
 
-  #findHolder(job_id: string): ConnectedWorker {
+  #requireWorker(job_id: string): ConnectedWorker {
     const worker = this.#workers.findHolder(job_id);
     if (!worker) throw new WorkerLostError("it disconnected before the request");
     return worker;
@@ -118,33 +112,29 @@ export class ExternalProvisioner implements Provisioner {
   async #runOnWorker(
     worker: ConnectedWorker,
     { job_id, provisioner }: { readonly job_id: string; readonly provisioner: string },
-    work: () => Promise<Outcome>,
+    startWork: () => Promise<Outcome>,
     signal: AbortSignal,
   ): Promise<Outcome> {
-    const cancellation = Promise.withResolvers<Outcome>();
+    const end = Promise.withResolvers<Outcome>();
+    const cancelTimeoutMs = provisioner === TERRAFORM ? TERRAFORM_CANCEL_TIMEOUT_MS : CANCEL_TIMEOUT_MS;
     const cancel = (): void => {
       worker.cancel(job_id);
-      // When the server stops, nothing waits for the result. The closed connection informs the worker.
-      if ((signal.reason as Error | undefined)?.name === "ServerStopping") cancellation.resolve({ kind: "canceled" });
-      else
-        void this.#closeIfStuck(
-          worker,
-          cancellation.promise,
-          provisioner === TERRAFORM ? TERRAFORM_CANCEL_TIMEOUT_MS : CANCEL_TIMEOUT_MS,
-        );
+      // A stopping server does not wait for the outcome. The worker notices that the connection is closed.
+      if ((signal.reason as Error | undefined)?.name === "ServerStopping") end.resolve({ kind: "canceled" });
+      else void this.#closeIfStuck(worker, end.promise, cancelTimeoutMs);
     };
     signal.addEventListener("abort", cancel, { once: true });
     try {
       signal.throwIfAborted();
-      work().then(cancellation.resolve);
-      return await cancellation.promise;
+      startWork().then(end.resolve);
+      return await end.promise;
     } finally {
       signal.removeEventListener("abort", cancel);
     }
   }
 
-  async #closeIfStuck(worker: ConnectedWorker, result: Promise<Outcome>, after_ms: number): Promise<void> {
-    const hasEnded = await Promise.race([result.then(() => true), pause(this.#clock, after_ms).then(() => false)]);
+  async #closeIfStuck(worker: ConnectedWorker, outcome: Promise<Outcome>, timeoutMs: number): Promise<void> {
+    const hasEnded = await Promise.race([outcome.then(() => true), pause(this.#clock, timeoutMs).then(() => false)]);
     if (hasEnded) return;
     this.#workers.removeWorker(worker, "it did not end a canceled build");
     worker.close("a canceled build did not end");
@@ -153,7 +143,7 @@ export class ExternalProvisioner implements Provisioner {
 
 const NO_STATE_MESSAGE = "The worker did not report the resulting state, so the previous state is kept.";
 
-/** Returns true if the state can replace the state that the build started with. */
+/** Returns true if the state may replace the state with which the build has started. */
 const isNewer = ({ state: before }: ProvisionRequest, state: string | null): boolean => {
   if (state === null || state === before) return state === before;
   const [previous, current] = [before === null ? undefined : parseSerial(before), parseSerial(state)];
@@ -163,7 +153,7 @@ const isNewer = ({ state: before }: ProvisionRequest, state: string | null): boo
   );
 };
 
-/** Removes an invalid or older state from the outcome of a failed build, whose actual result is unknown. */
+/** Removes an invalid or outdated state from the outcome of a failed build. The build's actual result is then unknown. */
 const ignoreStaleState = (request: ProvisionRequest, outcome: Outcome): Outcome => {
   if (!("left" in outcome) || !outcome.left || isNewer(request, outcome.left.state)) return outcome;
   const { left: _, ...withoutState } = outcome;
@@ -172,9 +162,9 @@ const ignoreStaleState = (request: ProvisionRequest, outcome: Outcome): Outcome 
 
 type DoneOutcome = Extract<Outcome, { kind: "done" }>;
 
-/** Returns the worker's successful result; throws otherwise. */
+/** Returns a successful outcome; throws otherwise. */
 const requireDone = (outcome: Outcome, worker: ConnectedWorker, signal: AbortSignal): DoneOutcome => {
-  // A canceled build may have created some resources.
+  // Even a canceled build may have created resources, so its state must be stored.
   if ("left" in outcome && outcome.left) {
     const { error, code } = outcome.kind === "failed" ? outcome : { error: "The build was cancelled.", code: "" };
     throw new ProvisionError(error, code, outcome.left);

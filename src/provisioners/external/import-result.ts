@@ -1,5 +1,5 @@
-// Converts the result of a template import to the text that a worker sends to the server in chunks, and back. The server accepts only the
-// shape that its own imports produce.
+// Converts the result of a template import to the text that a worker sends to the server in chunks, and back. The server accepts only
+// members that its own imports produce.
 
 import { type TObject, Type as t } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
@@ -21,10 +21,7 @@ export const MAX_IMPORT_CHARS = 36 * 1024 * 1024;
 const TextMap = t.Record(t.String(), t.String());
 const NameList = t.Array(t.String({ maxLength: 4096 }), { maxItems: 4096 });
 
-/**
- * Does not include `cache_file`, which only the server sets: it can name any file of the deployment, which the worker of a build could then
- * fetch.
- */
+/** Omits `cache_file`, because a worker could name any file of the deployment in it, and a later build would send that file to its worker. */
 const TerraformSchema = t.Object({
   program: t.String({ maxLength: 64 }),
   version: t.String({ maxLength: 64 }),

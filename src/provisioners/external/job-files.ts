@@ -1,28 +1,28 @@
-// Fetches the files of a job in chunks on the worker's side, and stores them in the job's own folder until the job has ended.
+// Fetches the files of a job from the server to the worker in chunks, and stores them in a folder until the job has ended.
 import { closeSync, mkdirSync, openSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { ProvisionError, type ProvisionRequest } from "../provisioner.ts";
 import { MAX_STATE_BYTES } from "../terraform/session.ts";
 import type { TemplateArchive } from "../terraform/work.ts";
-import { type JobFile, PIECE_BYTES, type Piece } from "./chunked-data.ts";
+import { type Chunk, type JobFile, MAX_CHUNK_SIZE } from "./chunked-data.ts";
 
-/** Maximum size of a template file that a worker accepts. */
+/** Maximum size of a template's archive that a worker accepts. */
 const MAX_FILE_BYTES = 256 * 1024 * 1024;
 
 /** Fetches a chunk from the server; rejects when the connection or the job ends. */
-export type FetchPiece = (file: JobFile, offset: number) => Promise<Piece>;
+export type FetchChunk = (file: JobFile, offset: number) => Promise<Chunk>;
 
 export class FetchedFiles implements Disposable {
   readonly #folder: string;
-  readonly #fetchPiece: FetchPiece;
+  readonly #fetchChunk: FetchChunk;
 
-  /** `root`: the worker's own folder. */
-  constructor(root: string, job_id: string, fetchPiece: FetchPiece) {
+  /** `root`: the parent of the job's folder. */
+  constructor(root: string, job_id: string, fetchChunk: FetchChunk) {
     this.#folder = join(root, job_id.replace(/[^a-z0-9-]/gi, ""));
-    this.#fetchPiece = fetchPiece;
+    this.#fetchChunk = fetchChunk;
   }
 
-  /** Returns the request with its files on this machine. */
+  /** Fetches the files of a job. Returns the request with their paths on this machine. */
   async complete(request: ProvisionRequest): Promise<ProvisionRequest> {
     const { terraform, state } = request;
     if (!terraform) return request;
@@ -38,7 +38,6 @@ export class FetchedFiles implements Disposable {
     };
   }
 
-  /** Returns the template's archive on this machine. */
   fetchArchive(requested: TemplateArchive): Promise<TemplateArchive> {
     return this.#fetchFile("archive", requested);
   }
@@ -46,13 +45,13 @@ export class FetchedFiles implements Disposable {
   async #fetchFile(name: JobFile, { mimetype }: TemplateArchive): Promise<TemplateArchive> {
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
     const path = join(this.#folder, name);
-    const open = openSync(path, "w", 0o600);
+    const handle = openSync(path, "w", 0o600);
     try {
       await this.#fetchChunks(name, MAX_FILE_BYTES, (bytes) => {
-        writeSync(open, bytes);
+        writeSync(handle, bytes);
       });
     } finally {
-      closeSync(open);
+      closeSync(handle);
     }
     return { path, mimetype };
   }
@@ -65,9 +64,9 @@ export class FetchedFiles implements Disposable {
 
   async #fetchChunks(name: JobFile, maxBytes: number, onBytes: (bytes: Buffer) => void): Promise<void> {
     for (let offset = 0; ; ) {
-      const { data, size } = await this.#fetchPiece(name, offset);
+      const { data, size } = await this.#fetchChunk(name, offset);
       const bytes = Buffer.from(data, "base64");
-      if (size > maxBytes || bytes.length > PIECE_BYTES || offset + bytes.length > size) {
+      if (size > maxBytes || bytes.length > MAX_CHUNK_SIZE || offset + bytes.length > size) {
         throw new ProvisionError(`The server's ${name} of the job is larger than a worker accepts.`);
       }
       onBytes(bytes);

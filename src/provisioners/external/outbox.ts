@@ -1,5 +1,4 @@
-// The queue of messages that a worker sends, in order. It buffers messages while the connection is slow. Its size is limited because each
-// job's output is limited.
+// Queues the messages that a worker sends while its connection is slow. The queue is limited, because the output of each job is limited.
 import type { Clock } from "#base/clock.ts";
 import { failpoint } from "#base/failpoint.ts";
 import { type Line, MAX_LINES, MAX_OUTPUT_BYTES, type WorkerMessage } from "./protocol.ts";
@@ -32,7 +31,7 @@ export class Outbox {
     setImmediate(() => this.#sendQueued());
   }
 
-  /** Sends a message immediately: heartbeats must not wait behind a log. */
+  /** Sends a message before the queued ones, because a heartbeat must not wait for a long log. */
   sendNow(message: WorkerMessage): void {
     if (this.#socket.readyState === WebSocket.OPEN) this.#socket.send(JSON.stringify(message));
   }
@@ -73,7 +72,7 @@ export class Outbox {
   }
 }
 
-/** Limits the output of one job. Drops lines after the limit, as the server would do. The line that exceeds the limit is still sent. */
+/** Limits the output of one job. Sends the line that exceeds the limit, and drops all later lines, as the server does. */
 export class OutputLimit {
   #remainingBytes = MAX_OUTPUT_BYTES;
 

@@ -7,10 +7,10 @@ import { tryParseJson } from "#base/json/read.ts";
 import { ManifestResource } from "#schema/templates/manifest.ts";
 import type { ProvisionRequest, RetainedBuild } from "../provisioner.ts";
 import type { ImportRequest } from "../terraform/import.ts";
-import { JOB_FILES, type JobFile, PIECE_BYTES } from "./chunked-data.ts";
+import { JOB_FILES, type JobFile, MAX_CHUNK_SIZE } from "./chunked-data.ts";
 import { toOpenSchema } from "./reported-resources.ts";
 
-/** Interval of heartbeats, and time without one after which the connection is considered lost. */
+/** The interval of heartbeats, and the time without a message after which the connection is considered lost. */
 export const HEARTBEAT_INTERVAL_MS = 5_000;
 export const SILENCE_TIMEOUT_MS = 15_000;
 /** Maximum bytes of output per job, which is also what the server stores. */
@@ -19,7 +19,7 @@ export const MAX_OUTPUT_BYTES = 1_048_576;
 export const MAX_TIMINGS = 1_000;
 /** Maximum number of lines per message. */
 export const MAX_LINES = 200;
-/** Maximum bytes of a job sent to a worker; a server socket buffers at most twice that. */
+/** Maximum bytes of a job that is sent to a worker. The server's socket buffers at most twice as much. */
 export const MAX_JOB_BYTES = 2 * 1024 * 1024;
 /** Maximum characters of a build's state. */
 const MAX_STATE_CHARS = 1_048_576;
@@ -31,10 +31,10 @@ const time = t.Number({ minimum: 0, maximum: 8.64e15 });
 /** A number that stays exact, also as the position in a file. */
 const count = t.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 
-/** True if the preceding chunks are the build's result. */
+/** True if the preceding messages of type `left` are the build's result. */
 const has_left = t.Optional(t.Boolean());
 
-/** Terraform's resources; omitted if they do not fit into one message. */
+/** The resources of a Terraform build. */
 const ProvisionedSchema = t.Object({
   resources: t.Array(toOpenSchema(ManifestResource), { maxItems: 4_096 }),
   daily_cost: count,
@@ -58,7 +58,7 @@ export const MAX_RETAINED = 1_000;
 
 export const WorkerMessage = t.Union([
   t.Object({ type: t.Literal("alive") }),
-  /** The worker takes no more jobs and returns its running ones by closing the connection. */
+  /** The worker stops: it takes no more jobs, and the server reassigns its running jobs when the connection closes. */
   t.Object({ type: t.Literal("leaving") }),
   t.Object({ type: t.Literal("log"), job_id: id, lines: t.Array(Line, { maxItems: MAX_LINES }) }),
   t.Object({
@@ -95,31 +95,31 @@ export const WorkerMessage = t.Union([
     file: t.Union(JOB_FILES.map((file) => t.Literal(file))),
     offset: count,
   }),
-  /** The build's daily cost; nothing is created until the server has answered. */
+  /** The build's daily cost. The worker creates no resources until the server has answered with `charged`. */
   t.Object({ type: t.Literal("charge"), job_id: id, daily_cost: count }),
   /**
-   * States that the worker still stores, from builds whose end the server has not confirmed. Sent only to a server that announces that it
-   * answers this message.
+   * States of builds for which the server has not confirmed the result, so that the worker still stores them. Sent only to a server that
+   * announces that it answers this message.
    */
   t.Object({
     type: t.Literal("kept"),
     provisioner: ShortText,
     builds: t.Array(RetainedSchema, { maxItems: MAX_RETAINED }),
   }),
-  /** The next chunk of the build's result; the final message says whether it is valid. */
-  t.Object({ type: t.Literal("left"), job_id: id, text: t.String({ maxLength: PIECE_BYTES }) }),
+  /** The next chunk of the build's result. It is valid only if the last message of the build has `has_left`. */
+  t.Object({ type: t.Literal("left"), job_id: id, text: t.String({ maxLength: MAX_CHUNK_SIZE }) }),
 ]);
 export type WorkerMessage = Static<typeof WorkerMessage>;
 
-/** A job contains secrets: never logged, and sent only to an authenticated worker. */
+/** A job contains secrets, so it is never logged, and is sent only to an authenticated worker. */
 export type ServerMessage =
   /** `answers`: worker messages that this server supports in addition to the first version's. */
   | { readonly type: "welcome"; readonly id: string; readonly name: string; readonly answers?: readonly string[] }
   | { readonly type: "alive" }
   | { readonly type: "job"; readonly provisioner: string; readonly request: ProvisionRequest }
-  /** Requests a dry run. This is a separate type, so that old workers do not treat it as a job. Answered like a job. */
+  /** Requests a dry run. It is a separate type, so that old workers do not run it as a job. The answers are those of a job. */
   | { readonly type: "plan"; readonly provisioner: string; readonly request: ProvisionRequest }
-  /** Requests the import of a template; answered with the chunks of a `formatImport`. */
+  /** Requests the import of a template. The worker answers with the result of `formatImport` in chunks. */
   | { readonly type: "import"; readonly provisioner: string; readonly request: ImportRequest }
   | { readonly type: "cancel"; readonly job_id: string }
   /** A requested chunk in base64. `size`: the size of the whole file. */
@@ -131,16 +131,16 @@ export type ServerMessage =
       readonly data: string;
       readonly size: number;
     }
-  /** The decision on a build's cost: `refused` is a readable reason to reject it. */
+  /** The decision on a build's cost. `refused`: why the owner may not have these resources. */
   | { readonly type: "charged"; readonly job_id: string; readonly refused?: string }
-  /** The build's result is stored: the worker needs no copy. */
+  /** The build's result is stored, so the worker can remove its copy. */
   | { readonly type: "forget"; readonly provisioner: string; readonly request: ProvisionRequest }
-  /** The states of `kept` that are stored: the worker needs no copies. */
+  /** The states of `kept` that are stored, so that the worker can remove its copies. */
   | { readonly type: "stored"; readonly provisioner: string; readonly builds: readonly RetainedBuild[] };
 
 const workerMessage = TypeCompiler.Compile(WorkerMessage);
 
-// The worker trusts the server with the content of jobs; this only checks that the server speaks the protocol.
+// The worker trusts the content of jobs. These schemas only check that the server speaks the protocol.
 const request = t.Object({
   job_id: id,
   transition: t.String(),
@@ -169,7 +169,7 @@ const serverMessage = TypeCompiler.Compile(
       job_id: id,
       file: t.Union(JOB_FILES.map((file) => t.Literal(file))),
       offset: count,
-      data: t.String({ maxLength: 2 * PIECE_BYTES }),
+      data: t.String({ maxLength: 2 * MAX_CHUNK_SIZE }),
       size: count,
     }),
   ]) as TSchema,

@@ -1,6 +1,6 @@
 // Derives the schema of Terraform resources that a worker reports from the schema of template.yaml. Omits the rules for template authors
-// (names, lengths, no unknown fields), which do not apply to the server's own imports and builds either. The message size limits the amount
-// of data.
+// about names, lengths and unknown fields, because they do not apply to the server's own imports and builds either. The size of the message
+// limits the amount of data.
 import type { TSchema } from "@sinclair/typebox";
 
 const RESTRICTIONS = new Set([

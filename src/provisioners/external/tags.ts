@@ -1,5 +1,5 @@
-// Tags that decide which worker may take a job. A worker must match all tags of the job. Reserved tags name the organization, the
-// provisioner and, once a workspace exists, its place. Pure.
+// Decides by tags which worker may take a job. A worker must match all tags of the job. Reserved tags name the organization, the provisioner
+// and the place, such as a machine. Once a workspace exists, only workers in its place can reach its resources. Pure.
 import type { Manifest } from "#schema/templates/manifest.ts";
 import { findPlace } from "./workspace-record.ts";
 
@@ -8,21 +8,21 @@ export type Tags = Readonly<Record<string, string>>;
 /** Tags that every worker has, regardless of its settings. */
 const WORKER_TAGS: Tags = { scope: "organization", owner: "" };
 
-/** A worker's properties that matter for choosing it. */
+/** The properties of a worker that decide which jobs it may take. */
 export type WorkerScope = {
   readonly organization_id: string;
   readonly provisioners: readonly string[];
   readonly tags: Tags;
-  /** The place of its workspaces by provisioner: another worker in the same place can continue with them. */
+  /** The place of the worker's workspaces by provisioner. */
   readonly places: Tags;
 };
 
-/** Returns whether the server itself runs jobs with these tags. */
+/** Returns true if the server itself runs jobs with these tags. */
 export const isForBuiltIn = (tags: Tags = {}): boolean =>
   Object.entries(tags).every(([name, value]) => WORKER_TAGS[name] === value);
 
 /**
- * Returns the tags of a build's job: the template's tags, and the required kind of worker if a worker runs it. The server itself runs
+ * Returns the tags of a build's job: the template's tags, and the organization and provisioner if a worker runs it. The server itself runs
  * Terraform templates unless they have tags or `terraform_workers` is set.
  */
 export const buildTags = (
@@ -39,15 +39,15 @@ export const buildTags = (
 };
 
 /**
- * Returns the tags of a Terraform template's import, which runs the template's code like a build. It also needs a worker if the template
- * has tags or if workers do all builds.
+ * Returns the tags of a Terraform template's import. Like a build, the import needs a worker if it has tags or `terraform_workers` is set,
+ * because it runs the template's code.
  */
-export const importTags = (request: Tags, organization_id: string, isForWorkers: boolean): Record<string, string> => {
-  const needsWorker = isForWorkers || Object.keys(getRequestedTags(request)).length > 0;
-  return { ...request, ...(needsWorker ? { provisioner: "terraform", organization: organization_id } : {}) };
+export const importTags = (tags: Tags, organization_id: string, terraform_workers: boolean): Record<string, string> => {
+  const needsWorker = terraform_workers || Object.keys(getRequestedTags(tags)).length > 0;
+  return { ...tags, ...(needsWorker ? { provisioner: "terraform", organization: organization_id } : {}) };
 };
 
-/** Returns only the tags that a person has requested, without the ones that every job has. */
+/** Returns only the tags that a person has requested, without the tags that the server adds to jobs. */
 export const getRequestedTags = ({
   provisioner: _,
   organization: _own,
@@ -56,15 +56,15 @@ export const getRequestedTags = ({
 }: Tags): Record<string, string> =>
   Object.fromEntries(Object.entries(tags).filter(([name, value]) => WORKER_TAGS[name] !== value));
 
-/** Adds the place from the state of the previous build, so that the workspace stays where it is. */
+/** Adds the place from the state of the previous build, so that a worker that can reach the workspace's resources takes the job. */
 export const addPlaceTag = (tags: Tags, previousState: string | null): Record<string, string> => {
   const place = tags.provisioner === undefined ? undefined : findPlace(previousState);
   return place === undefined ? { ...tags } : { ...tags, place };
 };
 
 /**
- * Binds the job to a worker that has started it: until the build has ended, only that worker's folder records what Terraform has created,
- * so no other worker may take over.
+ * Adds the place of the worker that has started a Terraform job. No other worker may continue the job, because only that worker's folder
+ * contains the state until the build has ended.
  */
 export const bindTagsToWorker = (tags: Tags, places: Tags | undefined): Tags => {
   const place = tags.provisioner === "terraform" ? places?.terraform : undefined;
@@ -72,15 +72,15 @@ export const bindTagsToWorker = (tags: Tags, places: Tags | undefined): Tags => 
 };
 
 /**
- * Returns the tags of a workspace's next Terraform build if the result of this one was never reported: it needs the worker whose folder has
- * the state, because any other worker would create all resources again.
+ * Returns the tags of a workspace's next Terraform build if the result of this build was never reported. The next build needs the same
+ * worker, which has the state in its folder. Any other worker would create all resources again.
  */
 export const toUnreportedBuildTags = ({ provisioner, organization, place }: Tags): Record<string, string> =>
   provisioner === "terraform" && organization !== undefined && place !== undefined
     ? { provisioner, organization, place }
     : {};
 
-/** Removes the binding to a worker once the result is known, or an administrator has decided not to wait for it. */
+/** Removes the place of a Terraform job once its result is known, or an administrator has decided not to wait for the result. */
 export const unbindTagsFromWorker = (tags: Tags): Tags => {
   if (tags.provisioner !== "terraform") return tags;
   const { place: _, ...others } = tags;

@@ -1,13 +1,14 @@
-// The worker process: connects to a server, takes jobs and runs them with its own provisioners. Reconnects indefinitely; a lost connection
-// ends the jobs received over it, because the server reassigns them (rules PV-10 to PV-13).
+// The worker process: connects to a server, takes jobs and runs them with its own provisioners. Reconnects forever. When a connection is
+// lost, ends the jobs received over it, because the server reassigns them (rules PV-10 to PV-13).
 import { type Clock, keepProcessAlive } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
+import { pause } from "#base/retry.ts";
 import { type BuildReport, ProvisionError, type Provisioner, type ProvisionResult } from "../provisioner.ts";
 import type { ImportRequest, TerraformImport } from "../terraform/import.ts";
 import { readTerraformSource } from "../terraform/source.ts";
 import { TerraformProvisioner } from "../terraform/terraform.ts";
-import { type JobFile, type Piece, splitIntoPieces } from "./chunked-data.ts";
+import { type Chunk, type JobFile, splitIntoChunks } from "./chunked-data.ts";
 import { formatImport } from "./import-result.ts";
 import { FetchedFiles } from "./job-files.ts";
 import { Outbox, OutputLimit } from "./outbox.ts";
@@ -29,7 +30,7 @@ export type WorkerOptions = {
   readonly files: string;
   readonly clock: Clock;
   readonly random: Random;
-  /** Stops the worker: takes no new jobs and returns the running ones. */
+  /** Stops the worker and ends its jobs. */
   readonly signal: AbortSignal;
   /** Called each time the server has accepted the connection. */
   readonly connected?: (name: string) => void;
@@ -37,11 +38,12 @@ export type WorkerOptions = {
 
 const INITIAL_RETRY_MS = 100;
 const MAX_BACKOFF_MS = 10_000;
-/** Maximum delay after a rejected key, which is retried because it may be new and not yet known to all nodes. */
+/** Maximum delay after a rejected key. The worker tries again, because a new key may not be known to all nodes yet. */
 const MAX_REFUSED_BACKOFF_MS = 60_000;
+/** After a connection that lasted this long, the delay starts again from its initial value. */
 const STABLE_AFTER_MS = 5_000;
 
-/** Works until the signal fires, regardless of the server. */
+/** Runs the worker until the signal aborts. Never rejects because of the server. */
 export const runWorker = async (options: WorkerOptions): Promise<void> => {
   const { clock, random, signal } = options;
   const processHold = keepProcessAlive();
@@ -51,11 +53,9 @@ export const runWorker = async (options: WorkerOptions): Promise<void> => {
       const { reason, refused } = await new Connection(options).run();
       if (signal.aborted) return;
       if (!refused && clock.monotonic() - startedAt >= STABLE_AFTER_MS) failures = 0;
-      const maxDelay = Math.min(
-        refused ? MAX_REFUSED_BACKOFF_MS : MAX_BACKOFF_MS,
-        INITIAL_RETRY_MS * 2 ** Math.min(failures, 20),
-      );
-      const delay_ms = Math.round(maxDelay * (0.5 + random() / 2));
+      const maxBackoffMs = refused ? MAX_REFUSED_BACKOFF_MS : MAX_BACKOFF_MS;
+      const backoffMs = Math.min(maxBackoffMs, INITIAL_RETRY_MS * 2 ** Math.min(failures, 20));
+      const delay_ms = Math.round(backoffMs * (0.5 + random() / 2));
       log("worker").warn("not connected, trying again in {wait} ms: {reason}", { wait: delay_ms, reason });
       await pause(clock, delay_ms, signal);
     }
@@ -65,7 +65,7 @@ export const runWorker = async (options: WorkerOptions): Promise<void> => {
 };
 
 type WorkMessage = Extract<ServerMessage, { type: "job" | "plan" | "import" }>;
-type PendingPiece = Extract<ServerMessage, { type: "piece" }>;
+type ChunkMessage = Extract<ServerMessage, { type: "piece" }>;
 
 class Connection {
   readonly #options: WorkerOptions;
@@ -73,10 +73,10 @@ class Connection {
   readonly #outbox: Outbox;
   readonly #jobs = new Map<string, { abort: AbortController; done: Promise<void> }>();
   /** Functions that receive the requested chunk of a file, by job. */
-  readonly #pieceWaiters = new Map<string, (piece: PendingPiece) => void>();
+  readonly #chunkWaiters = new Map<string, (chunk: ChunkMessage) => void>();
   /** Functions that receive the decision on the cost of a build, by job. */
   readonly #chargeWaiters = new Map<string, (refused: string | undefined) => void>();
-  /** True if the server confirms which of the worker's kept states it stores. */
+  /** True if the server supports the message `kept`. */
   #confirmsStored = false;
   #lastMessageAt: number;
 
@@ -122,7 +122,7 @@ class Connection {
     } finally {
       heartbeat.cancel();
       signal.removeEventListener("abort", onAbort);
-      // The next connection may receive a job for the same workspace, so all jobs of this one must have ended first.
+      // All jobs must end before the next connection, which may receive a job for the same workspace.
       for (const { abort } of this.#jobs.values()) abort.abort(new Error("the server is out of reach"));
       await Promise.all([...this.#jobs.values()].map(({ done }) => done));
     }
@@ -141,7 +141,7 @@ class Connection {
       void this.#reportRetained();
     }
     if (message.type === "cancel") this.#jobs.get(message.job_id)?.abort.abort(new Error("the build was cancelled"));
-    if (message.type === "piece") this.#pieceWaiters.get(message.job_id)?.(message);
+    if (message.type === "piece") this.#chunkWaiters.get(message.job_id)?.(message);
     if (message.type === "charged") this.#chargeWaiters.get(message.job_id)?.(message.refused);
     if (message.type === "forget") this.#options.provisioners.get(message.provisioner)?.releaseState?.(message.request);
     if (message.type === "stored")
@@ -149,7 +149,7 @@ class Connection {
     if (message.type === "job" || message.type === "plan" || message.type === "import") this.#begin(message);
   }
 
-  /** Reports results that the server has not confirmed. Called after each connection and with each new job. Never rejects. */
+  /** Reports results that the server has not confirmed. Never rejects. */
   async #reportRetained(): Promise<void> {
     if (!this.#confirmsStored) return;
     for (const [name, provisioner] of this.#options.provisioners) {
@@ -181,7 +181,7 @@ class Connection {
   async #runJob(message: WorkMessage, signal: AbortSignal): Promise<void> {
     const { job_id } = message.request;
     using files = new FetchedFiles(this.#options.files, job_id, (file, offset) =>
-      this.#requestPiece(job_id, file, offset, signal),
+      this.#requestChunk(job_id, file, offset, signal),
     );
     try {
       const name = message.provisioner;
@@ -189,27 +189,22 @@ class Connection {
       if (!provisioner) throw new ProvisionError(`The worker does not run workspaces of the kind "${name}".`);
       if (message.type === "import") {
         const imported = await this.#import(provisioner, message.request, files, signal);
-        this.#sendState(job_id, formatImport(imported));
+        this.#sendResult(job_id, formatImport(imported));
         return this.#outbox.enqueue({ type: "done", job_id, state: null, has_left: true });
       }
       await this.#runProvisioner(message, provisioner, files, signal);
     } catch (error) {
       const left = error instanceof ProvisionError ? error.left : undefined;
-      if (left) this.#sendState(job_id, left.state);
-      const extraFields = left ? { has_left: true } : {};
-      if (signal.aborted) this.#outbox.enqueue({ type: "canceled", job_id, ...extraFields });
+      if (left) this.#sendResult(job_id, left.state);
+      const resultFlag = left ? { has_left: true } : {};
+      if (signal.aborted) this.#outbox.enqueue({ type: "canceled", job_id, ...resultFlag });
       else if (error instanceof ProvisionError) {
-        this.#outbox.enqueue({
-          type: "failed",
-          job_id,
-          error: error.message.slice(0, 65_536),
-          code: error.code,
-          ...extraFields,
-        });
+        const message = error.message.slice(0, 65_536);
+        this.#outbox.enqueue({ type: "failed", job_id, error: message, code: error.code, ...resultFlag });
       } else {
         log("worker").error("job {job_id} failed: {error}", { job_id, error });
-        const errorText = "The build failed because of an internal error of the worker. See the worker's log.";
-        this.#outbox.enqueue({ type: "failed", job_id, error: errorText, code: "" });
+        const message = "The build failed because of an internal error of the worker. See the worker's log.";
+        this.#outbox.enqueue({ type: "failed", job_id, error: message, code: "" });
       }
     }
   }
@@ -228,15 +223,11 @@ class Connection {
         ? { state: null, made: await provisioner.plan?.(request, report, signal) }
         : await provisioner.run(request, report, signal);
     const reported = made && { ...made, resources: [...made.resources], secrets: [...made.secrets] };
-    const extraFields = reported ? { made: reported } : {};
-    const hasLeft = type === "job" && (made !== undefined || request.terraform !== undefined);
-    if (hasLeft) this.#sendState(job_id, state);
-    this.#outbox.enqueue({
-      type: "done",
-      job_id,
-      ...(hasLeft ? { state: null, has_left: true } : { state }),
-      ...extraFields,
-    });
+    const resources = reported ? { made: reported } : {};
+    const sendsChunks = type === "job" && (made !== undefined || request.terraform !== undefined);
+    if (sendsChunks) this.#sendResult(job_id, state);
+    const result = sendsChunks ? { state: null, has_left: true } : { state };
+    this.#outbox.enqueue({ type: "done", job_id, ...result, ...resources });
   }
 
   async #import(
@@ -251,39 +242,35 @@ class Connection {
     const archive = await files.fetchArchive(requested.archive);
     const source = await readTerraformSource(archive);
     if (!source) throw new ProvisionError("The upload is not a Terraform template.");
-    return provisioner.importTemplate(
-      { ...requested, archive },
-      source,
-      this.#createReport(requested.job_id, signal),
-      signal,
-    );
+    const report = this.#createReport(requested.job_id, signal);
+    return provisioner.importTemplate({ ...requested, archive }, source, report, signal);
   }
 
-  /** Sends the state in chunks, followed by a message that completes it. */
-  #sendState(job_id: string, state: string | null): void {
-    for (const text of splitIntoPieces(state ?? "")) this.#outbox.enqueue({ type: "left", job_id, text });
+  /** Sends the result in chunks. The caller then sends a message with `has_left`. */
+  #sendResult(job_id: string, text: string | null): void {
+    for (const chunk of splitIntoChunks(text ?? "")) this.#outbox.enqueue({ type: "left", job_id, text: chunk });
   }
 
-  /** Requests one chunk of a file; each job may request one chunk at a time. Rejects with the reason of `signal`. */
-  #requestPiece(job_id: string, file: JobFile, offset: number, signal: AbortSignal): Promise<Piece> {
+  /** Requests a chunk of a file. A job requests only one chunk at a time. Rejects with the signal's reason. */
+  #requestChunk(job_id: string, file: JobFile, offset: number, signal: AbortSignal): Promise<Chunk> {
     return new Promise((resolve, reject) => {
       const onAbort = (): void => {
-        this.#pieceWaiters.delete(job_id);
+        this.#chunkWaiters.delete(job_id);
         reject(signal.reason);
       };
       if (signal.aborted) return onAbort();
       signal.addEventListener("abort", onAbort, { once: true });
-      this.#pieceWaiters.set(job_id, (piece) => {
-        if (piece.file !== file || piece.offset !== offset) return;
-        this.#pieceWaiters.delete(job_id);
+      this.#chunkWaiters.set(job_id, (chunk) => {
+        if (chunk.file !== file || chunk.offset !== offset) return;
+        this.#chunkWaiters.delete(job_id);
         signal.removeEventListener("abort", onAbort);
-        resolve(piece);
+        resolve(chunk);
       });
       this.#outbox.enqueue({ type: "fetch", job_id, file, offset });
     });
   }
 
-  /** Rejects when the server refuses the cost, and with the reason of `signal`. */
+  /** Asks the server whether the build may have this cost. Rejects if not, and with the signal's reason. */
   #requestCharge(job_id: string, daily_cost: number, signal: AbortSignal): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const onAbort = (): void => reject(signal.reason);
@@ -301,27 +288,16 @@ class Connection {
 
   #createReport(job_id: string, signal: AbortSignal): BuildReport {
     const limit = new OutputLimit();
-    let timings = 0;
+    let timingCount = 0;
     return {
       log: (level, stage, output) => {
         const line = limit.fitLine({ level, stage, output });
         if (line) this.#outbox.enqueue({ type: "log", job_id, lines: [line] });
       },
       timing: (timing) => {
-        if (timings++ < MAX_TIMINGS) this.#outbox.enqueue({ type: "timing", job_id, timing });
+        if (timingCount++ < MAX_TIMINGS) this.#outbox.enqueue({ type: "timing", job_id, timing });
       },
       charge: (daily_cost) => this.#requestCharge(job_id, daily_cost, signal),
     };
   }
 }
-
-const pause = (clock: Clock, ms: number, signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    const timer = clock.after(ms, () => finish());
-    const finish = (): void => {
-      timer.cancel();
-      signal.removeEventListener("abort", finish);
-      resolve();
-    };
-    signal.addEventListener("abort", finish);
-  });

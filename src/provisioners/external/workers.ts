@@ -10,6 +10,7 @@ export class Workers {
   readonly #clock: Clock;
   /** Connected workers by ID, the least recently used first. */
   readonly #workers = new Map<string, ConnectedWorker>();
+  /** Workers with a reserved slot, by job. */
   readonly #holders = new Map<string, ConnectedWorker>();
   readonly #listeners: (() => void)[] = [];
   #silenceTimer: Timer | undefined;
@@ -23,7 +24,7 @@ export class Workers {
     this.#listeners.push(listener);
   }
 
-  /** Adds an authenticated worker. An existing connection with the same ID has broken and is removed. */
+  /** Adds an authenticated worker. Removes an earlier connection of the worker, which must be broken. */
   connect(facts: WorkerFacts, link: WorkerLink): ConnectedWorker {
     const existing = this.#workers.get(facts.id);
     const worker = new ConnectedWorker(facts, link, this.#clock);
@@ -33,7 +34,7 @@ export class Workers {
     }
     this.#workers.set(facts.id, worker);
     this.#silenceTimer ??= this.#clock.every(HEARTBEAT_INTERVAL_MS, () => this.#removeSilent());
-    this.#notifyListeners();
+    this.notifyChanged();
     return worker;
   }
 
@@ -43,12 +44,7 @@ export class Workers {
     this.#workers.delete(worker.facts.id);
     if (this.#workers.size === 0) this.#stopWatching();
     worker.failJobs(reason);
-    this.#notifyListeners();
-  }
-
-  /** Handles a message that may have changed the number of free slots. */
-  notifyChanged(): void {
-    this.#notifyListeners();
+    this.notifyChanged();
   }
 
   /** Returns the IDs of the connected workers that could take a job with these tags. */
@@ -58,23 +54,24 @@ export class Workers {
 
   /** True if any slot is free. */
   get hasFree(): boolean {
-    return [...this.#workers.values()].some(({ free }) => free > 0);
+    return [...this.#workers.values()].some(({ freeSlots }) => freeSlots > 0);
   }
 
-  /** Reserves a slot at the matching worker with the most free slots; returns undefined if none exists. */
+  /** Reserves a slot of the matching worker with the most free slots. Returns undefined if no matching worker has a free slot. */
   reserveSlot(
     job_id: string,
     tags: Tags,
   ): { readonly id: string; readonly name: string; readonly places: Tags } | undefined {
     let freest: ConnectedWorker | undefined;
-    for (const worker of this.#findMatching(tags)) if (worker.free > (freest?.free ?? 0)) freest = worker;
+    for (const worker of this.#findMatching(tags)) if (worker.freeSlots > (freest?.freeSlots ?? 0)) freest = worker;
     if (!freest) return undefined;
     freest.hold(job_id);
     this.#holders.set(job_id, freest);
-    // Moves the worker to the end, so that the least recently used one of equally free workers is next.
-    this.#workers.delete(freest.facts.id);
-    this.#workers.set(freest.facts.id, freest);
-    return { id: freest.facts.id, name: freest.facts.name, places: freest.facts.places };
+    const { id, name, places } = freest.facts;
+    // Moves the worker to the end, so that workers with equally many free slots take turns.
+    this.#workers.delete(id);
+    this.#workers.set(id, freest);
+    return { id, name, places };
   }
 
   /** Returns the worker that has a slot reserved for this job. */
@@ -86,7 +83,7 @@ export class Workers {
   release(job_id: string): void {
     const holder = this.#holders.get(job_id);
     this.#holders.delete(job_id);
-    if (holder?.release(job_id)) this.#notifyListeners();
+    if (holder?.release(job_id)) this.notifyChanged();
   }
 
   /** The connected workers, with the properties that decide which jobs they may take. */
@@ -102,12 +99,11 @@ export class Workers {
       .sort((a, b) => (a.id < b.id ? -1 : 1));
   }
 
-  /** Returns the connected workers and their number of jobs. */
+  /** Returns the connected workers with their number of jobs. */
   listRunning(): { readonly name: string; readonly running: number }[] {
     return [...this.#workers.values()].map(({ facts, jobs }) => ({ name: facts.name, running: jobs.length }));
   }
 
-  /** Returns the connected worker with this ID. */
   find(id: string): ConnectedWorker | undefined {
     return this.#workers.get(id);
   }
@@ -151,7 +147,8 @@ export class Workers {
     this.#silenceTimer = undefined;
   }
 
-  #notifyListeners(): void {
+  /** Calls the listeners. Must also be called after a message that may have changed the number of free slots. */
+  notifyChanged(): void {
     for (const listener of this.#listeners) listener();
   }
 }

@@ -1,4 +1,5 @@
-// Reads and writes the server's record of a workspace that an external worker has created: the place, and the provisioner's state. Pure.
+// Reads and writes the state of a workspace that an external worker has created: the workspace's place (see tags.ts), and the state of the
+// worker's own provisioner. Pure.
 
 type PlacedState = { readonly place?: string; readonly inner: string | null };
 
@@ -12,12 +13,10 @@ const parseState = (state: string | null): PlacedState => {
   }
 };
 
-/** Returns the workspace's place; undefined if it has none. */
 export const findPlace = (state: string | null): string | undefined => parseState(state).place;
 
-/** Returns the provisioner's own state. */
 export const getInnerState = (state: string | null): string | null => parseState(state).inner;
 
-/** Returns the state to store after a build; null if the workspace has no resources any more. */
+/** Returns the state to store after a build; null if the workspace has no resources. */
 export const toPlacedState = (place: string | undefined, inner: string | null, isDelete: boolean): string | null =>
   isDelete || (place === undefined && inner === null) ? null : JSON.stringify({ place, inner });

@@ -1,4 +1,4 @@
-// Manages the folder of a local workspace: <data_dir>/workspaces/<id>/ with the user's home, the daemon's log and the record of its
+// Manages the folder <data_dir>/workspaces/<id>/ of a local workspace, with the user's home, the daemon's log and the record of the daemon's
 // process. Rejects every other path, and follows no link out of the folder (rule LP-3).
 import {
   chmodSync,
@@ -29,7 +29,7 @@ export class WorkspaceFolder {
   readonly logFile: string;
   /** The file from which the daemon reads its token, since environments are visible to process listings. */
   readonly tokenFile: string;
-  /** Copies of the home, accessible only to the server: one folder each, named by ID. */
+  /** The folder of snapshots, which only the server can access. Each snapshot is a folder with its ID as the name. */
   readonly snapshots: string;
   readonly #root: string;
   readonly #record: string;
@@ -49,7 +49,7 @@ export class WorkspaceFolder {
     this.#replaced = join(this.path, "home.replaced");
   }
 
-  /** Creates missing folders. Only the server's user can read them; the home is readable by the user that the workspace runs as. */
+  /** Creates missing folders. Only the server's user can read them, except the home, which belongs to `user` if given. */
   create(user?: LocalUser): void {
     this.prepare();
     if (readKind(this.home) === undefined) createHome(this.home);
@@ -65,12 +65,12 @@ export class WorkspaceFolder {
     this.finishReplacement();
   }
 
-  /** Removes the token file: the trash must contain no secrets. */
+  /** Removes the token file, because the trash must contain no secrets. */
   removeToken(): void {
     rmSync(this.tokenFile, { force: true });
   }
 
-  /** Writes a file that only the daemon's user can read. An existing file is removed first, since it may belong to another user. */
+  /** Writes the token so that only the daemon's user can read it. Removes an existing file first, because another user may own it. */
   writeToken(token: string, user?: { readonly uid: number; readonly gid: number }): void {
     rmSync(this.tokenFile, { force: true });
     writeFileSync(this.tokenFile, `${token}\n`, { mode: 0o600, flag: "wx" });
@@ -78,8 +78,8 @@ export class WorkspaceFolder {
   }
 
   /**
-   * Replaces the home with the folder `draft`. After a crash in between, `finishReplacement` finds one of the two. Returns the path of the
-   * old home, which may be removed.
+   * Replaces the home by the folder `draft`. Returns the path of the old home, which may be removed. After a crash, `finishReplacement` restores
+   * the old home or finds the new one.
    */
   replaceHome(draft: string): string | undefined {
     const hadHome = readKind(this.home) !== undefined;
@@ -89,7 +89,7 @@ export class WorkspaceFolder {
     return hadHome ? this.#replaced : undefined;
   }
 
-  /** Restores a home whose replacement was interrupted. Returns the path of an old home that remains, which may be removed. */
+  /** Restores the home if its replacement was interrupted. Returns the path of the old home if the home was already replaced. */
   finishReplacement(): string | undefined {
     if (readKind(this.#replaced) === undefined) return undefined;
     if (readKind(this.home) !== undefined) return this.#replaced;
@@ -97,13 +97,13 @@ export class WorkspaceFolder {
     return undefined;
   }
 
-  /** Returns the path of a copy of the home; the caller creates the folder. */
+  /** Returns the path of a snapshot. Does not create the folder. */
   toSnapshotPath(id: string): string {
     if (!isUuid(id)) throw new Error("a snapshot is named by a UUID");
     return join(this.snapshots, id.toLowerCase());
   }
 
-  /** Creates an empty folder for an incoming copy, owned by the server or by the user that does the copying. */
+  /** Creates an empty folder for a new snapshot. It belongs to the user that copies the files, or to the server. */
   createDraft(id: string, user?: Pick<LocalUser, "uid" | "gid">): string {
     const draft = this.toDraftPath(id, user ? "user" : "server");
     mkdirSync(this.snapshots, { recursive: true, mode: 0o700 });
@@ -113,18 +113,18 @@ export class WorkspaceFolder {
     return draft;
   }
 
-  /** Takes a draft away from the user that has filled it, even from a program that still has the folder open. */
+  /** Makes the server the owner of a draft, so that the user that has filled it can no longer change it, even in an open folder. */
   closeDraft(draft: string): void {
     chownSync(draft, process.geteuid?.() ?? 0, process.getegid?.() ?? 0);
   }
 
   /**
-   * Returns the folder of a copy in progress: next to the home if the workspace's user writes it, else in a folder that only the server can
-   * reach.
+   * Returns the folder of a snapshot in progress. It is next to the home if the workspace's user writes it; otherwise it is in a folder that
+   * only the server can access.
    */
-  toDraftPath(id: string, by: "server" | "user"): string {
+  toDraftPath(id: string, writer: "server" | "user"): string {
     if (!isUuid(id)) throw new Error("a snapshot is named by a UUID");
-    return join(by === "user" ? this.path : this.snapshots, `${id.toLowerCase()}.draft`);
+    return join(writer === "user" ? this.path : this.snapshots, `${id.toLowerCase()}.draft`);
   }
 
   get exists(): boolean {
@@ -143,7 +143,7 @@ export class WorkspaceFolder {
     }
   }
 
-  /** Replaces the record atomically, so that a crash leaves the old or the new one. */
+  /** Replaces the record atomically. */
   writeRecord(record: DaemonRecord): void {
     const draft = `${this.#record}.new`;
     writeFileSync(draft, JSON.stringify(record), { mode: 0o600 });
@@ -154,7 +154,7 @@ export class WorkspaceFolder {
     rmSync(this.#record, { force: true });
   }
 
-  /** Removes the folder with everything in it; succeeds if it does not exist. Links are removed, not followed. */
+  /** Removes the folder with everything in it. Succeeds if it does not exist. Removes links without following them. */
   remove(): void {
     if (!this.exists) return;
     this.#check();
@@ -162,7 +162,7 @@ export class WorkspaceFolder {
     try {
       rmSync(this.path, { recursive: true, force: true });
     } catch {
-      // Package caches make their folders read-only; the owner can make them writable again.
+      // Package caches make their folders read-only.
       makeWritable(this.path);
       rmSync(this.path, { recursive: true, force: true });
     }

@@ -1,5 +1,5 @@
-// Pauses all processes of a local workspace briefly, so that its files can be copied consistently. A small shell does this instead of the
-// server: it resumes all processes when its input ends, even if the server is killed.
+// Pauses all processes of a local workspace briefly, so that its files can be copied consistently. A small shell script pauses them and
+// resumes them when its input ends, which also happens if the server is killed.
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
 import { ProvisionError } from "../provisioner.ts";
@@ -7,23 +7,21 @@ import { findProcessesAtHome, isAlive, isStopped, type ProcessMark } from "./pro
 
 const STOP_SCRIPT =
   'while read -r p; do all="$all $p"; kill -STOP "$p" 2>/dev/null; echo "$p"; done; for p in $all; do kill -CONT "$p" 2>/dev/null; done';
-/** A process may have started another just before it was stopped, so the scan is repeated until it finds nothing new. */
+/** Maximum number of scans. They are repeated until one finds no new process, because a process may start another just before it stops. */
 const MAX_ROUNDS = 100;
 const POLL_MS = 2;
-/**
- * A process that has not stopped by then waits for its vfork child. The child was stopped before its exec, so the process can never stop.
- */
+/** A process that does not stop within this time waits for its vfork child, which was stopped before its exec. It cannot stop at all. */
 const STOP_TIMEOUT_MS = 300;
-/** Maximum number of attempts; between two attempts all processes are resumed. */
+/** Maximum number of attempts. Between two attempts, all processes are resumed. */
 const MAX_ATTEMPTS = 20;
 const RETRY_DELAY_MS = 20;
 
 export type FrozenHome = {
-  /** Resumes all processes; may be called more than once. */
+  /** Resumes all processes. May be called more than once. */
   thaw(): Promise<void>;
 };
 
-/** Stops every process of the home. Processes that were already stopped stay stopped afterwards. Throws ProvisionError. */
+/** Stops every process of the home. Processes that were already stopped are not resumed later. Throws ProvisionError. */
 export const freeze = async (home: string, clock: Clock): Promise<FrozenHome> => {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -35,12 +33,11 @@ export const freeze = async (home: string, clock: Clock): Promise<FrozenHome> =>
   }
 };
 
-/** A process did not stop in time. */
 class StillRunningError extends ProvisionError {}
 
 const freezeOnce = async (home: string, clock: Clock): Promise<FrozenHome> => {
   if (findProcessesAtHome(home).length === 0) return { thaw: async () => {} };
-  const keeper = Bun.spawn(["/bin/sh", "-c", STOP_SCRIPT], {
+  const shell = Bun.spawn(["/bin/sh", "-c", STOP_SCRIPT], {
     env: { PATH: "/usr/bin:/bin" },
     cwd: "/",
     stdin: "pipe",
@@ -49,10 +46,10 @@ const freezeOnce = async (home: string, clock: Clock): Promise<FrozenHome> => {
     // A signal to the server's process group must not kill the shell before it has resumed all processes.
     detached: true,
   });
-  const stoppedLines = keeper.stdout.getReader();
+  const stoppedLines = shell.stdout.getReader();
   const thaw = async (): Promise<void> => {
-    await keeper.stdin.end();
-    await keeper.exited;
+    await shell.stdin.end();
+    await shell.exited;
   };
   const seen = new Map<number, string>();
   const isNew = ({ pid, started }: ProcessMark): boolean => seen.get(pid) !== started;
@@ -65,8 +62,8 @@ const freezeOnce = async (home: string, clock: Clock): Promise<FrozenHome> => {
       for (const mark of newProcesses) seen.set(mark.pid, mark.started);
       const running = newProcesses.filter((mark) => !isStopped(mark));
       if (running.length === 0) continue;
-      keeper.stdin.write(running.map(({ pid }) => `${pid}\n`).join(""));
-      await keeper.stdin.flush();
+      shell.stdin.write(running.map(({ pid }) => `${pid}\n`).join(""));
+      await shell.stdin.flush();
       await waitForLines(stoppedLines, running.length);
       await waitUntilStopped(running, clock);
     }
@@ -88,7 +85,7 @@ const waitForLines = async (
   }
 };
 
-/** Waits until the processes have stopped: a signal takes effect only when a process returns from its system call. */
+/** Waits until the processes have stopped, because a signal takes effect only when a process returns from its system call. */
 const waitUntilStopped = async (marks: readonly ProcessMark[], clock: Clock): Promise<void> => {
   const deadlineMs = clock.monotonic() + STOP_TIMEOUT_MS;
   while (marks.some((mark) => isAlive(mark) && !isStopped(mark))) {

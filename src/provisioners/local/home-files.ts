@@ -1,5 +1,5 @@
-// Copies the files of a home with the cheapest method that its file system supports: a btrfs subvolume, copies that share data (reflink),
-// or a compressed archive. Files of another user are read and unpacked as that user, so that symbolic links cannot reach anything else.
+// Copies the files of a home with the cheapest method that its file system supports: a btrfs subvolume, copies that share data (reflinks),
+// or a compressed archive. Reads and unpacks another user's files as that user, so that a symbolic link cannot lead to files of the server.
 import { createReadStream, createWriteStream, lstatSync, mkdirSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
@@ -17,17 +17,17 @@ const TREE_FOLDER = "home";
 const ENV = { PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", LANG: "C" };
 const FAST_COMPRESSION = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
 const BTRFS_MAGIC = 0x9123683e;
-/** The inode number of each subvolume's root folder. */
+/** The inode number of the root folder of every subvolume. */
 const SUBVOLUME_INODE = 256;
 const isLinux = process.platform === "linux";
-/** Keeps numeric IDs and sparse files, and skips file systems mounted in a home. */
+/** Keeps numeric IDs and sparse files, and skips file systems that are mounted in a home. */
 const TAR = isLinux ? ["tar", "--numeric-owner", "--sparse", "--one-file-system", "--xattrs"] : ["tar"];
 
 const isOnBtrfs = (path: string): boolean => isLinux && statfsSync(path).type === BTRFS_MAGIC;
 const isSubvolume = (path: string): boolean => isOnBtrfs(path) && lstatSync(path).ino === SUBVOLUME_INODE;
 const findBtrfs = (): string | null => Bun.which("btrfs", { PATH: ENV.PATH });
 
-/** Creates an empty home, as a subvolume if possible so that it can be copied instantly. */
+/** Creates an empty home. If possible, it is a subvolume, so that it can be copied instantly. */
 export const createHome = (home: string): void => {
   const program = isOnBtrfs(join(home, "..")) ? findBtrfs() : null;
   if (program)
@@ -51,7 +51,7 @@ export const chooseMethod = async (home: string, scratch: string): Promise<Snaps
   }
 };
 
-/** Copies the home into the empty folder `to`. */
+/** Copies the home into the empty folder `to`, as the user `as`. */
 export const copyHome = async (
   method: SnapshotMethod,
   { home, to, as }: { readonly home: string; readonly to: string; readonly as?: FileOwner | undefined },
@@ -70,14 +70,14 @@ export const copyHome = async (
     });
 };
 
-/** Returns the method of the copy in this folder; undefined if none exists. */
+/** Returns the method with which the copy in this folder was made; undefined if the folder has no copy. */
 export const readMethod = (copy: string): SnapshotMethod | undefined => {
   if (lstatSync(join(copy, ARCHIVE_FILE), { throwIfNoEntry: false })?.isFile()) return "archive";
   if (!lstatSync(join(copy, TREE_FOLDER), { throwIfNoEntry: false })) return undefined;
   return isSubvolume(join(copy, TREE_FOLDER)) ? "btrfs" : "reflink";
 };
 
-/** Creates a home at `to`, which must not exist, from the copy in this folder. */
+/** Creates a home at `to`, which must not exist, from the copy in the folder `copy`. */
 export const unpackHome = async (
   copy: string,
   to: string,
@@ -86,19 +86,12 @@ export const unpackHome = async (
   const method = readMethod(copy);
   if (method === undefined) throw new ProvisionError("The snapshot's files are missing.");
   const tree = join(copy, TREE_FOLDER);
-  if (method === "btrfs")
-    return runProgram(["btrfs", "subvolume", "snapshot", tree, to], "restore the workspace's files", { signal });
-  if (method === "reflink") {
-    return runProgram(
-      ["cp", "-a", "--reflink=auto", "--no-target-directory", tree, to],
-      "restore the workspace's files",
-      {
-        signal,
-      },
-    );
-  }
+  const doing = "restore the workspace's files";
+  if (method === "btrfs") return runProgram(["btrfs", "subvolume", "snapshot", tree, to], doing, { signal });
+  if (method === "reflink")
+    return runProgram(["cp", "-a", "--reflink=auto", "--no-target-directory", tree, to], doing, { signal });
   createHome(to);
-  if (as) await runProgram(["chown", `${as.uid}:${as.gid}`, to], "restore the workspace's files", { signal });
+  if (as) await runProgram(["chown", `${as.uid}:${as.gid}`, to], doing, { signal });
   await unpackArchive(join(copy, ARCHIVE_FILE), to, as, signal);
 };
 
@@ -107,20 +100,20 @@ export async function* readCopy(copy: string, signal: AbortSignal): AsyncGenerat
   const method = readMethod(copy);
   if (method === undefined) throw new ProvisionError("The snapshot's files are missing.");
   if (method === "archive") {
-    const from = createReadStream(join(copy, ARCHIVE_FILE));
-    const bytes = createZstdDecompress();
-    from.on("error", (error) => bytes.destroy(error));
+    const file = createReadStream(join(copy, ARCHIVE_FILE));
+    const decompressed = createZstdDecompress();
+    file.on("error", (error) => decompressed.destroy(error));
     try {
-      for await (const piece of from.pipe(bytes)) {
+      for await (const chunk of file.pipe(decompressed)) {
         signal.throwIfAborted();
-        yield piece as Uint8Array;
+        yield chunk as Uint8Array;
       }
     } finally {
-      from.destroy();
+      file.destroy();
     }
     return;
   }
-  // Only the server can reach this folder.
+  // The server can read this copy safely, because no other user can access its folder.
   const child = spawn([...TAR, "-C", join(copy, TREE_FOLDER), "-cf", "-", "."], { signal });
   yield* drain(child);
   await waitForExit(child, "read the snapshot", { signal });
@@ -155,12 +148,12 @@ export const measureTree = async (path: string): Promise<number> => {
   return (Number(kilobytes) || 0) * 1024;
 };
 
-/** Removes a folder with everything in it, in a separate process because a home has many files. Succeeds if it does not exist. */
+/** Removes a folder with everything in it. Uses separate processes, because a home has many files. Succeeds if it does not exist. */
 export const removeTree = async (path: string): Promise<void> => {
   for (const tree of [path, join(path, TREE_FOLDER)]) {
     const isFolder = lstatSync(tree, { throwIfNoEntry: false })?.isDirectory();
     if (!isFolder || !isSubvolume(tree)) continue;
-    // An unprivileged user may not delete subvolumes; the following steps then remove it file by file.
+    // An unprivileged user may not delete a subvolume. Then the following steps remove its files.
     await runProgram(["btrfs", "subvolume", "delete", tree], "remove a copy").catch(() => {});
   }
   const stillExists = () => lstatSync(path, { throwIfNoEntry: false }) !== undefined;
@@ -201,7 +194,6 @@ const unpackArchive = async (
   const child = spawn([...TAR, ...(as ? ["--no-same-owner"] : []), "-C", to, "-xpf", "-"], { as, signal });
   try {
     const bytes = createReadStream(file).pipe(createZstdDecompress());
-    // If the child ends before it has read everything, its own error is the one to report.
     const write = async (): Promise<void> => {
       for await (const chunk of bytes) {
         child.stdin.write(chunk as Uint8Array);
@@ -211,11 +203,12 @@ const unpackArchive = async (
     };
     await Promise.race([
       write(),
-      child.exited.then((code) => (code === 0 ? undefined : Promise.reject(new Error()))),
+      child.exited.then((code) => (code === 0 ? undefined : Promise.reject(new Error(CHILD_FAILED)))),
       rejectOnError(bytes),
     ]);
   } catch (error) {
-    if ((error as Error).message !== "") {
+    // If the child has failed, its own error is more useful: `waitForExit` throws it.
+    if ((error as Error).message !== CHILD_FAILED) {
       child.kill("SIGKILL");
       throw toFailure("unpack the snapshot", error, signal);
     }
@@ -223,12 +216,14 @@ const unpackArchive = async (
   await waitForExit(child, "unpack the snapshot", { signal });
 };
 
+const CHILD_FAILED = "the child process failed";
+
 const rejectOnError = (stream: NodeJS.EventEmitter): Promise<never> =>
   new Promise((_, reject) => {
     stream.on("error", reject);
   });
 
-/** Syncs the file and its folder entry to disk. */
+/** Waits until the file or folder is on disk. */
 export const syncToDisk = async (path: string): Promise<void> => {
   const handle = await open(path, "r");
   try {
@@ -239,9 +234,10 @@ export const syncToDisk = async (path: string): Promise<void> => {
 };
 
 type Options = {
+  /** The user that the program runs as; defaults to the server's user. */
   readonly as?: FileOwner | undefined;
   readonly signal?: AbortSignal;
-  /** The home that is read, so that an error can name the unreadable path in it. */
+  /** The home that the program reads. An error then names the unreadable path in it. */
   readonly home?: string;
 };
 

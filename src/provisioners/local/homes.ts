@@ -1,4 +1,5 @@
-// Snapshots of local workspaces: copies of the home in the workspace's folder, accessible only to the server.
+// Takes and restores snapshots of local workspaces. A snapshot is a copy of the home in the workspace's folder, which only the server can
+// access.
 import { existsSync, lstatSync, mkdirSync, renameSync } from "node:fs";
 import type { Clock } from "#base/clock.ts";
 import { failpoint } from "#base/failpoint.ts";
@@ -111,18 +112,18 @@ export class LocalHomes implements Homes {
     await removeTree(folder.toSnapshotPath(snapshot_id));
   }
 
-  /** Returns true for a copy from which a home can be created instantly. */
+  /** Returns true if the snapshot is a btrfs subvolume, from which a home can be created instantly. */
   isSubvolume({ workspace_id, snapshot_id }: SnapshotRef): boolean {
     return readMethod(this.#toFolder(workspace_id).toSnapshotPath(snapshot_id)) === "btrfs";
   }
 
-  /** Replaces the workspace's files with those of a copy; none of its processes may run. If it fails, the workspace keeps its files. */
+  /** Replaces the workspace's files by those of a snapshot. The workspace must have no processes. On failure, it keeps its files. */
   async restore(workspace_id: string, from: SnapshotRef, signal: AbortSignal): Promise<void> {
     const folder = this.#toFolder(workspace_id);
     const copy = this.#toFolder(from.workspace_id).toSnapshotPath(from.snapshot_id);
     const user = findUser(folder.home);
     await removeDrafts(folder, from.snapshot_id);
-    // The workspace's user unpacks an archive; the server copies a tree, in a folder that only it can reach.
+    // An archive is unpacked as the workspace's user. The server itself copies a tree, in a folder that no other user can access.
     const draft = folder.toDraftPath(from.snapshot_id, user && readMethod(copy) === "archive" ? "user" : "server");
     mkdirSync(folder.snapshots, { recursive: true, mode: 0o700 });
     try {
@@ -147,7 +148,7 @@ export class LocalHomes implements Homes {
     if (oldHome) await this.#removeOldHome(oldHome);
   }
 
-  /** Errors are only logged: the workspace has its files even if the old home cannot be removed. */
+  /** Never rejects, because the workspace has its files even if the old home cannot be removed. */
   #removeOldHome(oldHome: string): Promise<void> {
     return removeTree(oldHome).catch((error) =>
       log("local").warn("{former} stays: {error}", { former: oldHome, error }),
@@ -160,10 +161,10 @@ export class LocalHomes implements Homes {
 }
 
 const removeDrafts = async (folder: WorkspaceFolder, snapshot_id: string): Promise<void> => {
-  for (const by of ["server", "user"] as const) await removeTree(folder.toDraftPath(snapshot_id, by));
+  for (const writer of ["server", "user"] as const) await removeTree(folder.toDraftPath(snapshot_id, writer));
 };
 
-/** Returns the owner of the home if the server can act as that user and is a different user. */
+/** Returns the owner of the home, if that is another user and the server can run programs as that user. */
 const findUser = (home: string): FileOwner | undefined => {
   const { uid = 0, gid = 0 } = lstatSync(home, { throwIfNoEntry: false }) ?? {};
   return process.geteuid?.() === 0 && uid !== 0 ? { uid, gid } : undefined;

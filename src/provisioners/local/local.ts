@@ -1,6 +1,6 @@
-// Runs workspaces as processes on this machine: the daemon, which is this same program, runs in its own session and in a folder of the data
-// directory, and outlives the server. It runs as the user in a setting, or else as the server's user; the latter is offered only where it
-// is acceptable (docs/spec/design.md 8).
+// Runs workspaces as processes on this machine. The daemon is this same program. It runs in its own session, in a folder of the data
+// directory, and outlives the server. Its user is the one in the setting `local_workspace_user`, or else the server's user, which is allowed
+// only where it is acceptable (docs/spec/design.md 8).
 import { closeSync, openSync } from "node:fs";
 import { userInfo } from "node:os";
 import type { Clock } from "#base/clock.ts";
@@ -19,7 +19,7 @@ import {
 import { reportRepositories } from "../repository/report.ts";
 import { type DaemonRecord, WorkspaceFolder } from "./folder.ts";
 import { LocalHomes } from "./homes.ts";
-import { findMark, findProcessesAtHome, isAlive, send } from "./process-table.ts";
+import { findMark, findProcessesAtHome, isAlive, sendSignal } from "./process-table.ts";
 import { Supervisor } from "./supervisor.ts";
 import { findLocalUser, type LocalUser, LocalUserError } from "./user.ts";
 
@@ -34,18 +34,18 @@ export type LocalOptions = {
   readonly environment?: Readonly<Record<string, string | undefined>>;
   /** The user that daemons run as; defaults to the server's own. */
   readonly user?: string | undefined;
-  /** Why workspaces cannot be started on this machine, if they cannot. Existing workspaces can still be stopped and deleted. */
+  /** Why workspaces cannot be started on this machine. If set, existing workspaces can still be stopped and deleted. */
   readonly refusal?: string | undefined;
   /** How long a daemon waits for an unreachable server before it ends; defaults to a day. */
   readonly orphanTimeoutMs?: number;
-  /** How long a daemon's stop scripts may take before everything is killed. */
+  /** How long a daemon's stop scripts may take before all processes are killed. */
   readonly graceMs?: number;
 };
 
 const GRACE_MS = 30_000;
 const POLL_MS = 50;
 const ORPHAN_TIMEOUT_MS = 86_400_000;
-/** Maximum number of checks for a process that the system does not end. */
+/** Maximum number of checks whether a killed process has ended. */
 const MAX_KILL_CHECKS = 200;
 const DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
@@ -100,7 +100,7 @@ export class LocalProvisioner implements Provisioner {
     if (restore) {
       await runStep("restore", "Restoring the workspace's files from the snapshot.", async () => {
         const user = this.#requireUser();
-        // A copy of a subvolume becomes the home itself, so no home is created first. This makes large numbers of forks cheap.
+        // A copy of a subvolume becomes the home itself. Creating no home first makes many forks cheap.
         if (this.homes.isSubvolume(restore)) folder.prepare();
         else folder.create(user);
         await this.homes.restore(workspace.id, restore, signal);
@@ -148,7 +148,7 @@ export class LocalProvisioner implements Provisioner {
     this.#supervisor.stop();
   }
 
-  /** Restarts daemons that died while the server was down, such as at a reboot of the machine, and watches all of them. */
+  /** Restarts the daemons that died while the server was down, for example because of a reboot, and watches all daemons. */
   async recover(workspaces: readonly { id: string; state: string | null }[]): Promise<void> {
     if (this.#options.refusal !== undefined) {
       const count = workspaces.length;
@@ -207,7 +207,7 @@ export class LocalProvisioner implements Provisioner {
     const logFile = openSync(folder.logFile, APPEND_FLAGS, 0o600);
     try {
       const child = Bun.spawn([program, ...args], {
-        // The working directory is not the home, where the runtime would read a bunfig.toml.
+        // In the home, Bun would read a bunfig.toml of the user.
         cwd: folder.path,
         env: this.#buildEnvironment(folder, user),
         ...(user ? { uid: user.uid, gid: user.gid } : {}),
@@ -228,7 +228,7 @@ export class LocalProvisioner implements Provisioner {
     }
   }
 
-  // Passes on only the parts of the server's environment that a shell needs.
+  /** Passes on only the parts of the server's environment that a shell needs. */
   #buildEnvironment(folder: WorkspaceFolder, user?: LocalUser): Record<string, string> {
     const { accessUrl, environment = {}, orphanTimeoutMs = ORPHAN_TIMEOUT_MS } = this.#options;
     const { name, shell } = user ??
@@ -257,7 +257,7 @@ export class LocalProvisioner implements Provisioner {
     const { clock, graceMs = GRACE_MS } = this.#options;
     const record = folder.readRecord();
     if (record && isAlive(record)) {
-      send(record, "SIGTERM");
+      sendSignal(record, "SIGTERM");
       const deadlineMs = clock.monotonic() + graceMs;
       while (isAlive(record) && clock.monotonic() < deadlineMs && !signal.aborted) await pause(clock, POLL_MS);
       signal.throwIfAborted();
@@ -267,16 +267,16 @@ export class LocalProvisioner implements Provisioner {
 
   async #kill(folder: WorkspaceFolder, record: DaemonRecord | undefined = folder.readRecord()): Promise<void> {
     if (record && isAlive(record)) {
-      send(record, "SIGKILL", true);
+      sendSignal(record, "SIGKILL", true);
       for (let round = 0; isAlive(record) && round < MAX_KILL_CHECKS; round++)
         await pause(this.#options.clock, POLL_MS);
     }
-    // Terminals and services have their own sessions, so processes are found by their home. A process may start another before it is
-    // killed, so this repeats until no process is found.
+    // Terminals and services have their own sessions, so their processes are found by HOME. The search is repeated, because a process may
+    // start another before it is killed.
     for (let round = 0; round < MAX_KILL_CHECKS; round++) {
       const remaining = findProcessesAtHome(folder.home);
       if (remaining.length === 0) break;
-      for (const process of remaining) if (isAlive(process)) send(process, "SIGKILL");
+      for (const process of remaining) if (isAlive(process)) sendSignal(process, "SIGKILL");
       await pause(this.#options.clock, POLL_MS);
     }
     folder.removeRecord();

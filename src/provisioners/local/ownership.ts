@@ -1,5 +1,5 @@
 // Sets who can access the folders of local workspaces: only the server's user, or also the separate user that workspaces run as. That user
-// can reach the homes and nothing else in the data directory.
+// can access the homes and nothing else in the data directory.
 import { chmodSync, chownSync, lstatSync, readdirSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { type LocalUser, runAs } from "./user.ts";
@@ -8,14 +8,14 @@ const PRIVATE_MODE = 0o700;
 /** The user's group may traverse the folder but not list it. */
 const TRAVERSABLE_MODE = 0o710;
 
-/** Restricts the folders above a home to the server's user again. */
+/** Allows only the server's user to access these folders. */
 export const restrictToServer = (folders: readonly string[]): void => {
   for (const folder of folders) if ((statSync(folder).mode & 0o777) !== PRIVATE_MODE) chmodSync(folder, PRIVATE_MODE);
 };
 
 /**
- * Gives the user access to `home`: its group may traverse `root` (<data_dir>/workspaces), the data directory and `folder`, and everything
- * else in the data directory is closed to it. The home and its content then belong to the user.
+ * Makes the user the owner of `home` and its content. The user's group may traverse the data directory, `root` (<data_dir>/workspaces) and
+ * `folder`, but cannot access anything else in the data directory.
  */
 export const grantAccess = (root: string, folder: string, home: string, user: LocalUser): void => {
   const data = dirname(root);
@@ -29,15 +29,15 @@ export const grantAccess = (root: string, folder: string, home: string, user: Lo
     chownSync(path, statSync(path).uid, user.gid);
     chmodSync(path, TRAVERSABLE_MODE);
   }
-  // Files created before the setting was changed belong to the server's user. Links are not followed.
+  // Files that were created before the setting was changed belong to the server's user. -h does not follow links.
   if (lstatSync(home).uid !== user.uid) {
     Bun.spawnSync(["chown", "-hR", `${user.uid}:${user.gid}`, home], { env: { PATH: "/usr/sbin:/usr/bin:/bin" } });
   }
 };
 
 /**
- * Empties another user's home as that user, so that links changed during the removal cannot lead to files that the user does not own. The
- * remaining folder then belongs to the server.
+ * Empties another user's home as that user, so that links that change during the removal cannot lead to files of other users. The remaining
+ * empty folder then belongs to the server.
  */
 export const emptyHomeAsOwner = (home: string): void => {
   const { uid, gid } = lstatSync(home);

@@ -19,7 +19,7 @@ export const findMark = (pid: number): ProcessMark | undefined => {
   return status && !status.hasEnded ? status.mark : undefined;
 };
 
-/** Returns the mark of a child that was not yet waited for. It may have ended while its own children still run. */
+/** Returns the mark of a child process, even if it has just ended and is a zombie. Its own children may still run. */
 export const findChildMark = (pid: number): ProcessMark | undefined => readStatus(pid)?.mark;
 
 /** Returns true if the process is stopped, by SIGSTOP or as a shell job. */
@@ -52,8 +52,8 @@ const readStatus = (pid: number): ProcessStatus | undefined => {
 export const isAlive = (mark: ProcessMark): boolean => findMark(mark.pid)?.started === mark.started;
 
 /**
- * Returns the processes with this HOME in their environment: everything that a workspace has started, in any session, except processes that
- * have changed their HOME. Empty if the system does not report environments.
+ * Returns the processes with this HOME in their environment. These are all processes of a workspace, in any session, except those with a
+ * changed HOME. Returns an empty list if the system does not report environments.
  */
 export const findProcessesAtHome = (home: string): ProcessMark[] => {
   const homeVariable = `\0HOME=${home}\0`;
@@ -68,8 +68,8 @@ export const findProcessesAtHome = (home: string): ProcessMark[] => {
   return found;
 };
 
-/** Sends a signal; returns false if the process no longer exists. `group` signals its whole process group. */
-export const send = (mark: ProcessMark, signal: "SIGTERM" | "SIGKILL", group = false): boolean =>
+/** Sends a signal to the process, or to its whole process group. Returns false if the process no longer exists. */
+export const sendSignal = (mark: ProcessMark, signal: "SIGTERM" | "SIGKILL", group = false): boolean =>
   tryRead(() => process.kill(group ? -mark.pid : mark.pid, signal)) !== undefined;
 
 const isLinux = (): boolean => tryRead(() => readFileSync("/proc/self/stat")) !== undefined;

@@ -11,12 +11,12 @@ export type WatchedDaemon = {
 
 const INITIAL_BACKOFF_MS = 500;
 const MAX_BACKOFF_MS = 60_000;
-/** After a daemon has lived this long, its death counts as the first one again. */
+/** After a daemon has run this long, its next death counts as the first one again. */
 const STABLE_AFTER_MS = 60_000;
-/** Maximum number of restarts in a row, which takes about five minutes. */
+/** Maximum number of restarts in a row. They take about five minutes. */
 const MAX_RESTARTS = 10;
 
-/** Returns the state after a death or a failed start at `now`; undefined when restarts are given up. */
+/** Returns the state after a death or a failed start at `now`; undefined if the daemon has died too often. */
 export const scheduleRestart = ({ deaths, since, retry_at }: WatchedDaemon, now: number): WatchedDaemon | undefined => {
   const wasStable = retry_at === null && now - since >= STABLE_AFTER_MS;
   const deathsInRow = wasStable ? 0 : deaths;

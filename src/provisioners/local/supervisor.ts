@@ -1,12 +1,12 @@
-// Watches the daemons of local workspaces and restarts dead ones, with a delay that doubles each time, until it has died too often in a
-// row. Polls instead of waiting for children, because daemons outlive the server that started them (rule LP-13).
+// Watches the daemons of local workspaces and restarts a daemon that has died, with a delay that doubles each time, unless it has died too
+// often in a row. Polls instead of waiting for child processes, because daemons outlive the server that started them (rule LP-13).
 import type { Clock, Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { scheduleRestart, type WatchedDaemon } from "./restarts.ts";
 
 export type SupervisorDeps = {
   readonly clock: Clock;
-  /** Returns whether the workspace's daemon runs; undefined if the workspace is no longer supposed to run. */
+  /** Returns true if the workspace's daemon runs; undefined if the workspace was stopped. */
   readonly isRunning: (workspace_id: string) => boolean | undefined;
   /** Restarts the daemon unchanged. Throws if that fails. */
   readonly restart: (workspace_id: string) => void;
@@ -25,13 +25,13 @@ export class Supervisor {
     this.#deps = deps;
   }
 
-  /** Starts to keep a daemon alive that was just started or found. */
+  /** Starts watching a running daemon. */
   watch(workspace_id: string): void {
     this.#watched.set(workspace_id, { deaths: 0, since: this.#deps.clock.monotonic(), retry_at: null });
     this.#timer ??= this.#deps.clock.every(POLL_INTERVAL_MS, () => this.#checkAll());
   }
 
-  /** Stops watching a daemon that is meant to end. */
+  /** Stops watching a daemon, so that it can end. */
   release(workspace_id: string): void {
     this.#watched.delete(workspace_id);
     if (this.#watched.size === 0) this.stop();
@@ -44,7 +44,7 @@ export class Supervisor {
     this.#watched.clear();
   }
 
-  /** Returns the number of the current or next restart attempt, from 1; undefined if the daemon is alive or was given up. */
+  /** Returns the number of the current or next restart attempt, beginning with 1; undefined if the daemon is alive or is not restarted. */
   getRestartAttempt(workspace_id: string): number | undefined {
     const { clock, isRunning } = this.#deps;
     const watched = this.#watched.get(workspace_id);

@@ -2,10 +2,10 @@
 // user, and runs programs as this user.
 import { findSystemUser, isUsableShell, type SystemUser } from "#base/system/system-user.ts";
 
-/** A user of this machine. Supplementary groups are deliberately omitted: a workspace has only the user's primary group. */
+/** A user of this machine. A workspace deliberately gets only the user's primary group, without supplementary groups. */
 export type LocalUser = SystemUser;
 
-/** The user cannot be used; the message tells administrators why. */
+/** Thrown if the user cannot be used. The message is for administrators. */
 export class LocalUserError extends Error {
   override readonly name = "LocalUserError";
 }
@@ -20,7 +20,7 @@ export const findLocalUser = (name: string, euid = process.geteuid?.()): LocalUs
   return { ...user, shell: isUsableShell(user.shell) ? user.shell : "/bin/sh" };
 };
 
-/** Runs a system program as the user, waits for it, and returns its output; empty if it could not be started. */
+/** Runs a system program as the user, waits for its end, and returns its output. */
 export const runAs = (user: Pick<LocalUser, "uid" | "gid">, command: readonly string[], cwd = "/"): string =>
   Bun.spawnSync([...command], {
     cwd,

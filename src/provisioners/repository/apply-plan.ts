@@ -8,14 +8,11 @@ import { FOLDER_VARIABLE } from "./configuration.ts";
 import { isDefaultImage } from "./detect.ts";
 import { toRepositoryScripts } from "./script.ts";
 
-/** The folder of clones in containers, unless the plan names one. */
+/** The folder of clones in containers, unless the plan names another folder. */
 const CLONES_FOLDER = "/workspaces";
 const FOLDER_PLACEHOLDER = new RegExp(`\\$\\{${FOLDER_VARIABLE}\\}`, "g");
 
-/**
- * Adds scripts, variables, apps and volumes for the repositories of the resource's agents. An agent whose `repository` is not a plan is
- * unchanged.
- */
+/** Adds scripts, variables, apps and volumes for the repository of the resource's agent. Changes nothing if `repository` is not a plan. */
 export const addRepositories = (resource: ManifestResource): ManifestResource => {
   const [agent, ...others] = resource.agents ?? [];
   const plan = agent?.repository === undefined ? undefined : parsePlan(agent.repository);
@@ -34,13 +31,13 @@ type CloneLocation = { readonly root: string; readonly isContainer: boolean };
 const toAgent = (agent: ManifestAgent, plan: RepositoryPlan, location: CloneLocation): ManifestAgent => {
   const { root, isContainer } = location;
   const folder = resolveFolder(plan, location);
-  // The shell expands HOME; paths in a container are already absolute.
+  // Outside of a container, paths begin with `~`, which the shell does not expand inside quotes.
   const toShellPath = (path: string): string =>
     isContainer ? quoteForShell(path) : `"$HOME"${quoteForShell(path.slice(1))}`;
   const folderText = isContainer ? root : `\${HOME}${root.slice(1)}`;
   const fillVariables = (variables: Readonly<Record<string, string>>): [string, string][] =>
     Object.entries(variables).map(([name, value]) => [name, value.replace(FOLDER_PLACEHOLDER, () => folderText)]);
-  const state = isContainer ? "/tmp/slipway-repository" : '"$HOME/.local/state/slipway/repository"';
+  const stateFolder = isContainer ? "/tmp/slipway-repository" : '"$HOME/.local/state/slipway/repository"';
   return {
     ...agent,
     directory: folder,
@@ -50,18 +47,19 @@ const toAgent = (agent: ManifestAgent, plan: RepositoryPlan, location: CloneLoca
       ...Object.fromEntries(fillVariables(plan.remote_env)),
     },
     scripts: [
-      ...toRepositoryScripts(plan, { root: toShellPath(root), folder: toShellPath(folder), state }),
+      ...toRepositoryScripts(plan, { root: toShellPath(root), folder: toShellPath(folder), state: stateFolder }),
       ...(agent.scripts ?? []),
     ],
     apps: [...(agent.apps ?? []), ...listPortApps(plan, agent.apps ?? [])],
   };
 };
 
-/** Returns the folder to open: the configuration's if it is in the clone, else the requested one. */
+/** Returns the folder to open: the folder in the configuration if it is in the clone, or else the folder that the user has requested. */
 const resolveFolder = (plan: RepositoryPlan, { root, isContainer }: CloneLocation): string => {
-  const named = plan.folder?.replace(FOLDER_PLACEHOLDER, () => root);
-  const isInside = named !== undefined && (named === root || named.startsWith(`${root}/`)) && !named.includes("/../");
-  if (isInside && (isContainer || plan.folder?.startsWith("$"))) return named;
+  const folder = plan.folder?.replace(FOLDER_PLACEHOLDER, () => root);
+  const isInClone =
+    folder !== undefined && (folder === root || folder.startsWith(`${root}/`)) && !folder.includes("/../");
+  if (isInClone && (isContainer || plan.folder?.startsWith("$"))) return folder;
   return plan.path ? posix.join(root, plan.path) : root;
 };
 
@@ -75,7 +73,6 @@ const listPortApps = ({ ports }: RepositoryPlan, existing: readonly ManifestApp[
     }))
     .filter(({ slug }, index, all) => ![...existing, ...all.slice(0, index)].some((one) => one.slug === slug));
 
-/** Name prefix of a repository's volumes. */
 const VOLUME_PREFIX = "repository";
 
 /** Returns true if the volume was added for a repository. */
@@ -106,10 +103,10 @@ const toContainer = (docker: Container, plan: RepositoryPlan, root: string): Con
   };
 };
 
-/** Returns the parts of the plan that do not apply to a workspace, for its log and for pages. */
+/** Returns notes about the parts of the plan that do not apply to a workspace, for its log and for pages. */
 export const collectNotes = (plan: RepositoryPlan, isContainer: boolean): RepositoryNote[] => {
   const reason = "Needs a container: choose a template of the provisioner docker.";
-  const missing: [string, boolean][] = [
+  const containerSettings: [property: string, isSet: boolean][] = [
     ["image", plan.image !== undefined && !isDefaultImage(plan.image)],
     ["build", plan.build !== undefined],
     ["features", plan.features.length > 0],
@@ -117,6 +114,6 @@ export const collectNotes = (plan: RepositoryPlan, isContainer: boolean): Reposi
     ["mounts", plan.volumes.length > 0],
     ["hostRequirements", Object.keys(plan.wanted).length > 0],
   ];
-  const notes = isContainer ? [] : missing.flatMap(([property, is]) => (is ? [{ property, reason }] : []));
-  return [...notes, ...plan.dropped];
+  const missing = isContainer ? [] : containerSettings.filter(([, isSet]) => isSet);
+  return [...missing.map(([property]) => ({ property, reason })), ...plan.dropped];
 };

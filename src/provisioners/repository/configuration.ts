@@ -1,9 +1,8 @@
-// The part of a plan that a repository's configuration file determines, and helpers for the readers to build it: they accept values of any
-// type, keep only values that a plan can contain, and record the other ones with a reason.
+// The part of a plan that a repository's configuration file determines, and helpers for the modules that read such files. The helpers accept
+// values of any type, keep only values that a plan can contain, and record all others with a reason.
 import { dirname, normalize } from "node:path/posix";
 import type { Lifecycle, LifecycleCommand, RepositoryPlan, RepositoryPort } from "#schema/templates/repository.ts";
 
-/** The part of a plan that a configuration file determines. */
 export type Configuration = Omit<
   RepositoryPlan,
   | "url"
@@ -24,10 +23,9 @@ export type Configuration = Omit<
   features: Omit<RepositoryPlan["features"][number], "tree">[];
 };
 
-/** The variable with the clone's folder in scripts. In other texts of a plan it is a placeholder for that folder. */
+/** The variable with the clone's folder in scripts. Other texts of a plan contain it as a placeholder for that folder. */
 export const FOLDER_VARIABLE = "containerWorkspaceFolder";
 
-/** Returns an empty configuration. */
 export const createConfiguration = (): Configuration => ({
   container_env: {},
   remote_env: {},
@@ -64,22 +62,17 @@ const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const MAX_VARIABLES = 256;
 const MAX_VALUE_CHARS = 8_192;
 
-/** Returns the environment variables in a mapping; records variables that the server sets and invalid ones. */
-export const toVariables = (to: Configuration, property: string, value: unknown): Record<string, string> => {
+/** Returns the environment variables in a mapping. Records invalid variables, and variables that the server sets. */
+export const toVariables = (config: Configuration, property: string, value: unknown): Record<string, string> => {
   const variables: Record<string, string> = {};
   if (!isMapping(value)) return variables;
   for (const [name, variableValue] of Object.entries(value).slice(0, MAX_VARIABLES)) {
     if (variableValue === null || variableValue === undefined) continue;
-    const text =
-      typeof variableValue === "string"
-        ? variableValue
-        : typeof variableValue === "object"
-          ? undefined
-          : String(variableValue);
+    const text = typeof variableValue === "object" ? undefined : String(variableValue);
     if (text === undefined || text.length > MAX_VALUE_CHARS || text.includes("\0") || !VARIABLE.test(name)) {
-      recordDropped(to, `${property}.${name}`, "This is not an environment variable.");
+      recordDropped(config, `${property}.${name}`, "This is not an environment variable.");
     } else if (/^(?:SLIPWAY|CODER)_/.test(name))
-      recordDropped(to, `${property}.${name}`, "Slipway sets this variable.");
+      recordDropped(config, `${property}.${name}`, "Slipway sets this variable.");
     else variables[name] = text;
   }
   return variables;
@@ -98,8 +91,8 @@ const toCommand = (value: unknown, name?: string): LifecycleCommand | undefined 
     : { ...named, run: words as string[] };
 };
 
-/** Parses a shell line, a program with arguments, or several named ones that run in parallel. */
-export const toLifecycle = (to: Configuration, property: string, value: unknown): Lifecycle => {
+/** Converts a shell command line, a list of a program and its arguments, or a mapping of several such commands that run in parallel. */
+export const toLifecycle = (config: Configuration, property: string, value: unknown): Lifecycle => {
   if (value === undefined || value === null || value === "") return [];
   const group = isMapping(value)
     ? Object.entries(value)
@@ -107,7 +100,11 @@ export const toLifecycle = (to: Configuration, property: string, value: unknown)
         .map(([name, one]) => toCommand(one, name))
     : [toCommand(value)];
   if (group.includes(undefined))
-    recordDropped(to, property, "This is not a command: expected a string, a list of strings, or a mapping of these.");
+    recordDropped(
+      config,
+      property,
+      "This is not a command: expected a string, a list of strings, or a mapping of these.",
+    );
   const usable = group.filter((one) => one !== undefined);
   return usable.length > 0 ? [usable] : [];
 };
@@ -123,7 +120,7 @@ export const addPort = ({ ports }: Configuration, { port, label, protocol }: Rep
 export const isPort = (value: unknown): value is number =>
   typeof value === "number" && Number.isInteger(value) && value >= 1 && value <= 65_535;
 
-/** Resolves a path written in the file `from` to a path in the repository; undefined if it is outside of the repository. */
+/** Resolves a path in the file `from` to a path in the repository. Returns undefined if it leads out of the repository. */
 export const resolvePath = (from: string, path: string): string | undefined => {
   const joined = normalize(path.startsWith("/") ? path : `${dirname(from)}/${path}`);
   if (joined.startsWith("/") || joined === ".." || joined.startsWith("../")) return undefined;
@@ -134,8 +131,8 @@ const IMAGE =
   /^[a-zA-Z0-9]+([._-]+[a-zA-Z0-9]+)*(:\d+)?(\/[a-zA-Z0-9]+([._-]+[a-zA-Z0-9]+)*)*(:[\w][\w.-]*)?(@[a-z0-9]+:[a-f0-9]+)?$/;
 
 /** Sets the image if the value is a valid image name. */
-export const applyImage = (to: Configuration, property: string, value: unknown): void => {
+export const applyImage = (config: Configuration, property: string, value: unknown): void => {
   const image = toText(value, 512);
-  if (image !== undefined && IMAGE.test(image)) to.image = image;
-  else recordDropped(to, property, "This is not the name of an image.");
+  if (image !== undefined && IMAGE.test(image)) config.image = image;
+  else recordDropped(config, property, "This is not the name of an image.");
 };

@@ -1,5 +1,5 @@
-// Finds the file of a repository that configures its workspace: devcontainer.json, Dockerfile, .gitpod.yml, devfile.yaml, in this order, or
-// else an image for its programming language. Pure, over a list of paths.
+// Finds the file in a repository that configures its workspaces: devcontainer.json, Dockerfile, .gitpod.yml or devfile.yaml, in this order.
+// Without such a file, chooses an image for the repository's programming language. Uses only the list of paths. Pure.
 import type { RepositoryPlan } from "#schema/templates/repository.ts";
 
 export type Detection = Pick<RepositoryPlan, "source" | "choices" | "hints"> & {
@@ -26,7 +26,7 @@ const IMAGES = {
 /** Returns true if the image is one of Slipway's defaults. */
 export const isDefaultImage = (image: string): boolean => Object.values<string>(IMAGES).includes(image);
 
-/** Files that indicate a project's language; the first existing one determines it. */
+/** Files that indicate a project's language. The first existing file determines it. */
 const LANGUAGES: readonly (readonly [RegExp, keyof typeof IMAGES])[] = [
   [/^go\.mod$/, "go"],
   [/^Cargo\.toml$/, "rust"],
@@ -40,7 +40,7 @@ const LANGUAGES: readonly (readonly [RegExp, keyof typeof IMAGES])[] = [
   [/^(?:CMakeLists\.txt|meson\.build|configure\.ac)$/, "cpp"],
 ];
 
-/** File extensions, for projects with none of the files above. */
+/** Languages by file extension, for projects without any of the files above. */
 const LANGUAGES_BY_EXTENSION: Readonly<Record<string, keyof typeof IMAGES>> = {
   c: "cpp",
   cc: "cpp",
@@ -68,22 +68,19 @@ const HINTS: readonly (readonly [string, string])[] = [
 const MAX_CHOICES = 64;
 
 /**
- * Detects the configuration of a repository. Looks for each kind of file first in `folder`, then in the root. `chosen` is the path of the
- * devcontainer.json to read; ignored if it does not exist.
+ * Detects the configuration of a repository. Looks for each kind of file first in `folder`, then in the root. `chosen`: the path of the
+ * devcontainer.json to read, if it exists.
  */
 export const detect = (files: readonly string[], folder = "", chosen?: string): Detection => {
   const prefixes = folder === "" ? [""] : [`${folder}/`, ""];
   const existing = new Set(files);
   const image = IMAGES[detectLanguage(files, prefixes)];
-  const hints = HINTS.filter(([name]) => prefixes.some((prefix) => existing.has(prefix + name))).map(
-    ([, hint]) => hint,
-  );
+  const hints = HINTS.flatMap(([name, hint]) => (prefixes.some((prefix) => existing.has(prefix + name)) ? [hint] : []));
   for (const prefix of prefixes) {
     const choices = listDevcontainers(files, prefix);
     const file = chosen !== undefined && choices.includes(chosen) ? chosen : choices[0];
-    if (file !== undefined) {
+    if (file !== undefined)
       return { source: "devcontainer", file, choices: choices.slice(0, MAX_CHOICES), image, hints };
-    }
   }
   const others = [
     ["dockerfile", ["Dockerfile", "Containerfile"]],

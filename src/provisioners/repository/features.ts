@@ -1,22 +1,14 @@
-// Handles features of development containers (containers.dev): reads their metadata, orders them for installation, and creates the
-// Dockerfile that installs them. Pure.
+// Reads the metadata of development container features (containers.dev), sorts the features for installation, and creates the Dockerfile
+// that installs them. Pure.
 
 import { promisify } from "node:util";
 import { gunzip, type ZlibOptions } from "node:zlib";
 import { quoteForShell } from "#base/text/shell-quote.ts";
 import { readTar } from "../archive-tar.ts";
-import {
-  type Configuration,
-  createConfiguration,
-  isMapping,
-  toList,
-  toText,
-  toVariables,
-  type Values,
-} from "./configuration.ts";
+import { createConfiguration, isMapping, toList, toText, toVariables, type Values } from "./configuration.ts";
 
 const MAX_METADATA_BYTES = 256 * 1024;
-/** Maximum bytes of an unpacked feature. A few kilobytes can unpack to gigabytes. */
+/** Maximum bytes of a decompressed archive. A few kilobytes can decompress to gigabytes. */
 const MAX_FEATURE_TAR_BYTES = 64 * 1024 * 1024;
 
 /** A feature's devcontainer-feature.json. */
@@ -25,11 +17,11 @@ export type FeatureMetadata = {
   /** Default values of options. */
   readonly defaults: Readonly<Record<string, string>>;
   readonly env: Readonly<Record<string, string>>;
-  /** Features that must be installed before this one if they are requested, by ID without version. */
+  /** IDs without versions of features that must be installed before this one, if they are requested. */
   readonly after: readonly string[];
-  /** Required features, installed before this one: ID with version, and options. */
+  /** Features that this one requires. They are installed before it. */
   readonly needs: readonly WantedFeature[];
-  /** Requested settings that are ignored. */
+  /** Names of settings that are ignored. */
   readonly dropped: readonly string[];
 };
 
@@ -39,7 +31,7 @@ export type Feature = WantedFeature & { readonly metadata: FeatureMetadata };
 
 const gunzipBytes = promisify(gunzip) as (bytes: Uint8Array, options: ZlibOptions) => Promise<Uint8Array>;
 
-/** Returns the metadata in a feature's archive, a tar or a compressed one. Rejects with an Error that describes the problem. */
+/** Returns the metadata in a feature's archive, which may be compressed. Rejects with an Error that describes the problem. */
 export const readFeatureArchive = async (id: string, archive: Uint8Array): Promise<FeatureMetadata> => {
   const bytes = archive[0] === 0x1f && archive[1] === 0x8b ? await decompress(id, archive) : archive;
   const entries = await readTar({ size: bytes.length, read: async (at, length) => bytes.subarray(at, at + length) });
@@ -66,7 +58,8 @@ export const readFeature = (id: string, text: string): FeatureMetadata => {
     );
   }
   if (!isMapping(value)) throw new Error(`The feature ${id} has a devcontainer-feature.json that is not an object.`);
-  const notes: Configuration = createConfiguration();
+  // Notes about the variables are dropped with this configuration.
+  const unused = createConfiguration();
   const options = isMapping(value.options) ? Object.entries(value.options) : [];
   const defaults = options.flatMap(([name, definition]) => {
     const given = isMapping(definition) ? definition.default : undefined;
@@ -77,7 +70,7 @@ export const readFeature = (id: string, text: string): FeatureMetadata => {
   return {
     name: toText(value.name, 256) ?? id,
     defaults: Object.fromEntries(defaults),
-    env: toVariables(notes, "containerEnv", value.containerEnv),
+    env: toVariables(unused, "containerEnv", value.containerEnv),
     after: toList(value.installsAfter)
       .flatMap((one) => toText(one, 512) ?? [])
       .map(omitVersion),
@@ -88,7 +81,7 @@ export const readFeature = (id: string, text: string): FeatureMetadata => {
 
 const OPTION_NAME = /^[A-Za-z_][\w-]*$/;
 
-/** Settings that would give a container more privileges, or run next to Slipway's own program. */
+/** Settings that would give a container more privileges, or that start programs. */
 const DROPPED_PROPERTIES = [
   ...["privileged", "capAdd", "securityOpt", "mounts", "entrypoint"],
   ...["onCreateCommand", "updateContentCommand", "postCreateCommand", "postStartCommand", "postAttachCommand"],

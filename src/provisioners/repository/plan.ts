@@ -1,4 +1,4 @@
-// Creates a workspace's plan from a repository's files. Reads through an interface, so that it works with a remote host and in tests.
+// Creates the plan of a repository from its files. Reads them through an interface, so that this works with a remote host and in tests.
 import type { RepositoryPlan } from "#schema/templates/repository.ts";
 import { applyService, readDevfile, readDockerfile, readGitpod } from "./config-files.ts";
 import { type Configuration, createConfiguration, recordDropped } from "./configuration.ts";
@@ -12,7 +12,7 @@ export type RepositoryFiles = {
   readonly files: readonly string[];
   /** Returns the text of a file; undefined if it is missing, not text, or too large. */
   read(path: string): Promise<string | undefined>;
-  /** Returns Git's ID of a file or folder, with an empty path for the top; undefined if it does not exist. */
+  /** Returns Git's ID of a file or folder; undefined if it does not exist. The path of the repository's top folder is empty. */
   getObjectId(path: string): Promise<string | undefined>;
 };
 
@@ -57,9 +57,9 @@ const readConfiguration = async (
   if (kind === "dockerfile") return readDockerfile(file);
   const text = await source.read(file);
   if (text === undefined) {
-    const to = createConfiguration();
-    recordDropped(to, file, "The file cannot be read as text; the default image is used.");
-    return to;
+    const config = createConfiguration();
+    recordDropped(config, file, "The file cannot be read as text; the default image is used.");
+    return config;
   }
   if (kind === "gitpod") return readGitpod(file, text);
   if (kind === "devfile") return readDevfile(file, text);
@@ -70,21 +70,21 @@ const readConfiguration = async (
 
 const addService = async (
   source: RepositoryFiles,
-  to: Configuration,
+  config: Configuration,
   { files, service }: { readonly files: readonly string[]; readonly service: string },
 ): Promise<void> => {
   const [first = "", ...others] = files;
-  if (others.length > 0) recordDropped(to, "dockerComposeFile", `Only ${first} is read.`);
+  if (others.length > 0) recordDropped(config, "dockerComposeFile", `Only ${first} is read.`);
   const text = await source.read(first);
   if (text === undefined)
-    recordDropped(to, "dockerComposeFile", `${first} is not in the repository; the default image is used.`);
-  else applyService(to, first, text, service);
+    recordDropped(config, "dockerComposeFile", `${first} is not in the repository; the default image is used.`);
+  else applyService(config, first, text, service);
 };
 
-/** Adds the IDs of the build's files; drops the build if its files do not exist. */
+/** Adds the IDs of the build's files. Drops the build if a file does not exist. */
 const addIds = async (
   source: RepositoryFiles,
-  to: Configuration,
+  config: Configuration,
   build: Configuration["build"],
 ): Promise<RepositoryPlan["build"]> => {
   if (!build) return undefined;
@@ -94,13 +94,13 @@ const addIds = async (
   ]);
   if (tree !== undefined && dockerfile_id !== undefined) return { ...build, tree, dockerfile_id };
   const missing = dockerfile_id === undefined ? build.dockerfile : build.context;
-  recordDropped(to, "build", `${missing} is not in the repository; the default image is used.`);
+  recordDropped(config, "build", `${missing} is not in the repository; the default image is used.`);
   return undefined;
 };
 
 const addFeatureIds = async (
   source: RepositoryFiles,
-  to: Configuration,
+  config: Configuration,
   features: Configuration["features"],
 ): Promise<RepositoryPlan["features"]> => {
   const withIds: RepositoryPlan["features"] = [];
@@ -109,7 +109,7 @@ const addFeatureIds = async (
     else {
       const tree = await source.getObjectId(feature.id.slice(2));
       if (tree === undefined)
-        recordDropped(to, `features.${feature.id}`, "The feature's folder is not in the repository.");
+        recordDropped(config, `features.${feature.id}`, "The feature's folder is not in the repository.");
       else withIds.push({ ...feature, tree });
     }
   }

@@ -1,5 +1,5 @@
-// Builds the start scripts of a workspace with a repository. The first script clones the repository once and runs its commands up to the
-// step that the start waits for. The second script runs the later commands. Values are quoted for the shell. Pure.
+// Builds the start scripts of a workspace with a repository. The first script clones the repository once, and runs the lifecycle commands up
+// to the step that the start waits for. The second script runs the later commands. Pure.
 
 import { sha256 } from "#base/ids.ts";
 import { quoteForShell } from "#base/text/shell-quote.ts";
@@ -29,11 +29,10 @@ const COMMAND_NAMES: Readonly<Record<LifecycleStep, string>> = {
   post_start: "postStartCommand",
 };
 
-/** Returns the start scripts of a plan. */
 export const toRepositoryScripts = (plan: RepositoryPlan, folders: ScriptFolders): ManifestScript[] => {
   const blockingSteps = LIFECYCLE_STEPS.slice(0, LIFECYCLE_STEPS.indexOf(plan.wait_for) + 1);
   const laterSteps = LIFECYCLE_STEPS.filter((step) => !blockingSteps.includes(step) && plan.lifecycle[step].length > 0);
-  const first = [
+  const firstLines = [
     ...listPrelude(plan, folders),
     ...REPORT_OUTCOME,
     ...listCloneCommands(plan),
@@ -48,16 +47,17 @@ export const toRepositoryScripts = (plan: RepositoryPlan, folders: ScriptFolders
     start_blocks_login,
   });
   return [
-    joinScript("Repository", first, true),
+    joinScript("Repository", firstLines, true),
     ...(laterSteps.length > 0 ? [joinScript("Repository commands", secondLines, false)] : []),
   ];
 };
 
-/** Quotes a word but leaves `${NAME}` for the shell to expand. */
-const shellQuoteWithVariables = (text: string): string =>
-  text
+/** Quotes a word, except `${NAME}`, which the shell expands. */
+const quoteExceptVariables = (word: string): string =>
+  word
     .split(/(\$\{[A-Za-z_]\w*\})/)
-    .map((part, index) => (index % 2 === 1 ? `"${part}"` : part === "" ? "" : quoteForShell(part)))
+    .filter((part) => part !== "")
+    .map((part) => (/^\$\{[A-Za-z_]\w*\}$/.test(part) ? `"${part}"` : quoteForShell(part)))
     .join("") || "''";
 
 const listPrelude = (plan: RepositoryPlan, { root, folder, state }: ScriptFolders): string[] => [
@@ -69,11 +69,11 @@ const listPrelude = (plan: RepositoryPlan, { root, folder, state }: ScriptFolder
   `${FOLDER_VARIABLE}=$dir`,
   `export ${FOLDER_VARIABLE}`,
   'mkdir -p "$state" || exit 1',
-  // The mark is unique for each start, because each start has a new agent ID.
+  // Each start has a new agent ID, so the mark of an earlier start is never read.
   'mark="$state/start-$SLIPWAY_WORKSPACE_AGENT_ID"',
 ];
 
-/** Reports the outcome of the first script to the second one, even if the first one is killed by a signal. */
+/** Reports the outcome of the first script to the second script, even if a signal ends the first script. */
 const REPORT_OUTCOME = [
   'rm -f "$state"/start-*',
   'finish() { trap - EXIT; echo "$1" >"$mark"; }',
@@ -118,7 +118,7 @@ const toRefusedFunction = ({ ssh_url }: RepositoryPlan): string => `refused() {
 
 const listCloneCommands = (plan: RepositoryPlan): string[] => [
   toRefusedFunction(plan),
-  // A clone that was killed partway is removed and started again. Nothing else is ever removed.
+  // Removes an interrupted clone and starts again. No other files are ever removed.
   'if [ -e "$dir/.git/slipway-cloning" ]; then',
   '  echo "The last clone was interrupted. Starting again."',
   '  find "$dir" -mindepth 1 -maxdepth 1 -exec rm -rf {} +',
@@ -155,8 +155,8 @@ const listCloneCommands = (plan: RepositoryPlan): string[] => [
 ];
 
 /**
- * Returns the commands that fetch and check out the plan's ref. A branch is checked out as a branch, so that the user can push to it; tags
- * and commits are checked out detached.
+ * Returns the commands that fetch and check out the plan's ref. A branch is checked out as a local branch, so that the user can push to it.
+ * Tags and commits are checked out detached.
  */
 const listCheckoutCommands = ({ ref, ref_kind, full_history }: RepositoryPlan): string[] => {
   const depth = full_history ? "" : " --depth 1";
@@ -243,4 +243,4 @@ const toAnnouncement = (step: LifecycleStep, { name }: LifecycleCommand): string
   `printf '%s\\n' ${quoteForShell(`Running ${COMMAND_NAMES[step]}${name === undefined ? "" : ` (${name})`}.`)}`;
 
 const toCommandLine = ({ run }: LifecycleCommand): string =>
-  typeof run === "string" ? `sh -c ${quoteForShell(run)}` : run.map(shellQuoteWithVariables).join(" ");
+  typeof run === "string" ? `sh -c ${quoteForShell(run)}` : run.map(quoteExceptVariables).join(" ");

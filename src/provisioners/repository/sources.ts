@@ -1,8 +1,8 @@
-// The interface to the source files of an image: the repository on its host, and features in registries. The server passes it to the
-// provisioner; an external worker does not have it.
+// The interface through which a provisioner reads the files of a repository and features in registries. The server implements it; an external
+// worker has no such interface.
 import type { RepositoryPlan } from "#schema/templates/repository.ts";
 
-/** The files of a plan's commit. Disposing removes the copy. */
+/** A copy of the files of a plan's commit. Disposing removes the copy. */
 export type RepositorySource = Disposable & {
   /** Returns a tar of a folder, by its Git ID. */
   archive(tree: string): ReadableStream<Uint8Array>;
@@ -13,13 +13,13 @@ export type RepositorySource = Disposable & {
 };
 
 export type RepositorySources = {
-  /** Opens the repository with this user's linked account. Rejects with an Error that is readable for people. */
+  /** Opens the repository with this user's linked account. Rejects with an Error with a message for the user. */
   open(plan: RepositoryPlan, owner_id: string, signal: AbortSignal): Promise<RepositorySource>;
-  /** Returns the tar of a feature by its ID, with this user's access. Rejects with an Error that is readable for people. */
+  /** Returns the tar archive of a feature, with this user's access. Rejects with an Error with a message for the user. */
   loadFeature(id: string, owner_id: string, signal: AbortSignal): Promise<Uint8Array>;
   /**
-   * Returns the token with which an engine pulls an image; undefined if the engine can sign in without one. Rejects with an Error that is
-   * readable for people if the image's registry is at an address that this user may not reach, or redirects to such an address.
+   * Returns the token with which an engine pulls an image; undefined if the engine needs no token. Rejects with an Error with a message for
+   * the user if the image's registry is at an address that this user may not access, or redirects to such an address.
    */
   fetchPullToken(image: string, owner_id: string, signal: AbortSignal): Promise<string | undefined>;
 };
