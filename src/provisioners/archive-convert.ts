@@ -1,4 +1,4 @@
-// Converts a tar archive to zip while reading it, a chunk at a time. The zip stores contents uncompressed. Used by downloads.
+// Converts a tar archive to a zip archive while reading it in chunks. The zip archive is uncompressed. Used by downloads.
 import { Zip, ZipPassThrough } from "fflate";
 import { type Archive, withArchive } from "./archive.ts";
 import type { Source } from "./archive-entry.ts";

@@ -4,7 +4,7 @@ const MAX_ENTRIES = 10_000;
 /** Maximum bytes of all entries together. */
 const MAX_INFLATED_BYTES = 512 * 1024 * 1024;
 
-/** An archive was rejected; the message is readable for users. */
+/** Thrown for a rejected archive. The message is for users. */
 export class ArchiveError extends Error {
   override readonly name = "ArchiveError";
 }
@@ -17,14 +17,14 @@ export type ArchiveEntry = {
   readonly mode: number;
   /** Returns the whole content. Throws ArchiveError if it is damaged or longer than `limit`. */
   read(limit: number): Promise<Uint8Array>;
-  /** The position of the bytes in the archive if they are stored uncompressed. */
+  /** The position of the content in the archive, if it is stored uncompressed. */
   readonly stored?: { readonly offset: number };
 };
 
 /** Random access to the archive's bytes. `read` returns fewer bytes only at the end. */
 export type Source = { readonly size: number; read(offset: number, length: number): Promise<Uint8Array> };
 
-/** Returns the normalized name, or undefined for the root folder. Throws for a name that points outside. */
+/** Returns the normalized name, or undefined for the root folder. Throws ArchiveError for a name that leads out of the archive. */
 export const toSafeName = (rawName: string): string | undefined => {
   if (rawName.length > 1024) throw new ArchiveError("a name in the archive is too long");
   const shown = JSON.stringify(rawName.slice(0, 80));

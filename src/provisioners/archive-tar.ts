@@ -2,6 +2,12 @@
 import { type ArchiveEntry, ArchiveError, createSizeLimit, type Source, toSafeName } from "./archive-entry.ts";
 
 const BLOCK_BYTES = 512;
+/** Kinds of entries, in byte 156 of a header. */
+const GNU_LONG_NAME = "L";
+const GNU_LONG_LINK = "K";
+const PAX_HEADER = "x";
+const PAX_GLOBAL_HEADER = "g";
+const FILE_KINDS = ["0", "\0", "7"];
 /** Maximum bytes of a long name or a pax header. */
 const MAX_EXTRA_BYTES = 64 * 1024;
 
@@ -9,8 +15,8 @@ const decoder = new TextDecoder("utf-8");
 
 export const readTar = async (source: Source): Promise<ArchiveEntry[]> => {
   const entries: ArchiveEntry[] = [];
-  const count = createSizeLimit();
-  let extraHeader: { path?: string; size?: number } = {};
+  const countEntry = createSizeLimit();
+  let extraHeader: ExtraHeader = {};
   let offset = 0;
   for (;;) {
     const header = await source.read(offset, BLOCK_BYTES);
@@ -18,26 +24,24 @@ export const readTar = async (source: Source): Promise<ArchiveEntry[]> => {
     if (header.length === 0 || header.every((byte) => byte === 0)) break;
     if (header.length < BLOCK_BYTES || !isChecksumValid(header)) throw new ArchiveError("the tar archive is damaged");
     const kind = String.fromCharCode(header[156] as number);
-    const size =
-      extraHeader.size !== undefined && kind !== "x" && kind !== "L" ? extraHeader.size : parseNumber(header, 124, 12);
+    const isExtraHeader = kind === GNU_LONG_NAME || kind === PAX_HEADER;
+    const size = (isExtraHeader ? undefined : extraHeader.size) ?? parseNumber(header, 124, 12);
     const start = offset + BLOCK_BYTES;
     if (start + size > source.size) throw new ArchiveError("the tar archive ends in the middle of a file");
     offset = start + Math.ceil(size / BLOCK_BYTES) * BLOCK_BYTES;
-    count(size);
-    if (kind === "L" || kind === "x") {
+    countEntry(size);
+    if (isExtraHeader) {
       if (size > MAX_EXTRA_BYTES) throw new ArchiveError("a header of the tar archive is too long");
       const extra = await source.read(start, size);
-      extraHeader = {
-        ...extraHeader,
-        ...(kind === "L" ? { path: readText(extra, 0, extra.length) } : parsePax(extra)),
-      };
+      const fields = kind === GNU_LONG_NAME ? { path: readText(extra, 0, extra.length) } : parsePax(extra);
+      extraHeader = { ...extraHeader, ...fields };
       continue;
     }
-    if (kind === "g" || kind === "K") continue;
+    if (kind === PAX_GLOBAL_HEADER || kind === GNU_LONG_LINK) continue;
     const name = toSafeName(extraHeader.path ?? readName(header));
     extraHeader = {};
-    const isFile = kind === "0" || kind === "\0" || kind === "7";
-    if (isFile && name !== undefined) entries.push(readEntry(source, name, start, size, parseNumber(header, 100, 8)));
+    if (FILE_KINDS.includes(kind) && name !== undefined)
+      entries.push(readEntry(source, name, start, size, parseNumber(header, 100, 8)));
   }
   return entries;
 };
@@ -85,9 +89,12 @@ const isChecksumValid = (header: Uint8Array): boolean => {
   return sum === parseNumber(header, 148, 8);
 };
 
-/** `<length> <key>=<value>\n` records. */
-const parsePax = (bytes: Uint8Array): { path?: string; size?: number } => {
-  const fields: { path?: string; size?: number } = {};
+/** Fields for the next entry, which replace those of its own header. */
+type ExtraHeader = { path?: string; size?: number };
+
+/** Parses records of the form `<length> <key>=<value>\n`. */
+const parsePax = (bytes: Uint8Array): ExtraHeader => {
+  const fields: ExtraHeader = {};
   for (let recordStart = 0; recordStart < bytes.length; ) {
     const space = bytes.indexOf(32, recordStart);
     const length = space < 0 ? Number.NaN : Number(decoder.decode(bytes.subarray(recordStart, space)));

@@ -1,5 +1,5 @@
 // Reads uploaded archives from disk without unpacking them: lists their entries, and reads single files up to a maximum size. Rejects
-// archives that are damaged or too large, or have too many entries or names that point outside (rules TP-5 to TP-7).
+// archives that are damaged or too large, have too many entries, or have names that lead out of the archive (rules TP-5 to TP-7).
 
 import { open } from "node:fs/promises";
 import type { ArchiveEntry, Source } from "./archive-entry.ts";
@@ -30,7 +30,7 @@ export const withArchive = async <T>(
     },
   };
   const entries = mimetype === "application/zip" ? await readZip(source) : await readTar(source);
-  // Awaited here, because the file is closed when this function ends.
+  // `await` keeps the file open until `use` has ended.
   return await use({ entries: omitReplaced(entries) }, source);
 };
 

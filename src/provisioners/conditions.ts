@@ -1,5 +1,5 @@
-// Applies the conditions of parameters: whether a parameter is shown, its options, and its default. Conditions depend only on parameters
-// further up, which the import checks, so one pass from top to bottom is enough (rules DY-1 to DY-3). Pure.
+// Applies the conditions of parameters: whether a parameter is shown, its options, and its default. The import ensures that conditions depend
+// only on earlier parameters, so one pass from the first to the last parameter is enough (rules DY-1 to DY-3). Pure.
 import type { ManifestCondition, ManifestParameter } from "#schema/templates/manifest.ts";
 
 type Values = Readonly<Record<string, string>>;
@@ -11,7 +11,7 @@ const isMet = (condition: ManifestCondition | undefined, values: Values): boolea
     return [allowed].flat().some((one) => String(one) === value);
   });
 
-/** Returns the parameter as it applies to the values above it; undefined if it is not shown. */
+/** Returns the parameter for these values of the earlier parameters; undefined if it is not shown. */
 export const applyConditions = (parameter: ManifestParameter, values: Values): ManifestParameter | undefined => {
   const { when, defaults, options, ...base } = parameter;
   if (!isMet(when, values)) return undefined;

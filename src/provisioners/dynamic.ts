@@ -28,15 +28,9 @@ const evaluateManifest = (
     const parameter = applyConditions(declared, values);
     if (!parameter) continue;
     const value = Object.hasOwn(inputs, declared.name) ? inputs[declared.name] : formatDefault(parameter);
-    const reason = value === undefined ? undefined : checkValue(parameter, value);
-    const diagnostics =
-      value === undefined
-        ? [toErrorDiagnostic("A value is required.", `The parameter ${declared.name} has no default.`, "required")]
-        : reason
-          ? [toErrorDiagnostic("The value is not valid.", reason)]
-          : [];
-    if (value !== undefined && !reason) values[declared.name] = value;
-    parameters.push(presentParameter(parameter, parameters.length, value, diagnostics));
+    const diagnostic = findValueProblem(parameter, value);
+    if (value !== undefined && !diagnostic) values[declared.name] = value;
+    parameters.push(presentParameter(parameter, parameters.length, value, diagnostic ? [diagnostic] : []));
   }
   const known = new Set((manifest.parameters ?? []).map(({ name }) => name));
   const unknown = Object.keys(inputs).filter((name) => !known.has(name));
@@ -44,6 +38,13 @@ const evaluateManifest = (
     diagnostics: unknown.map((name) => toErrorDiagnostic("There is no such parameter.", name)),
     parameters,
   };
+};
+
+const findValueProblem = (parameter: ManifestParameter, value: string | undefined): Diagnostic | undefined => {
+  if (value === undefined)
+    return toErrorDiagnostic("A value is required.", `The parameter ${parameter.name} has no default.`, "required");
+  const reason = checkValue(parameter, value);
+  return reason ? toErrorDiagnostic("The value is not valid.", reason) : undefined;
 };
 
 const toTextValue = (value: string | undefined) => ({ value: value ?? "", valid: value !== undefined });

@@ -1,36 +1,36 @@
-// The interface of provisioners that can copy a workspace's files. A copy is consistent and contains everything that a workspace keeps
-// while it is stopped. A copy is complete or does not exist, and every call may be repeated after a crash.
+// The interface of provisioners that can take snapshots of a workspace's files. A snapshot is consistent and contains everything that a
+// workspace keeps while it is stopped. A snapshot is complete or does not exist. Every call may be repeated after a crash.
 import type { SnapshotMethod } from "#schema/workspaces/snapshot.ts";
 
-/** Identifies a copy: the ID of the copied workspace, and the ID of the copy. */
+/** Identifies a snapshot. `workspace_id`: the workspace from which it was taken. */
 export type SnapshotRef = { readonly workspace_id: string; readonly snapshot_id: string };
 
 export type CaptureResult = {
   readonly method: SnapshotMethod;
-  /** The size of the copy; data shared with the workspace is counted in full. */
+  /** The size of the snapshot, including data that it shares with the workspace. */
   readonly bytes: number;
 };
 
-/** The files of a copy as one tar archive, as home backups store them. */
+/** The files of a snapshot in one tar archive, as home backups store them. */
 export type PackedFiles = {
   /** Names of Docker volumes, each a folder of the archive; empty for an archive of a home. */
   readonly volumes: readonly string[];
-  /** Ends with an error if the archive is incomplete. */
+  /** The archive. The stream ends with an error if the archive is incomplete. */
   readonly stream: AsyncIterable<Uint8Array>;
 };
 
 export interface Homes {
-  /** Returns the method that the next copy of the workspace's files would use. */
+  /** Returns the method of the workspace's next snapshot. */
   method(workspace_id: string): Promise<SnapshotMethod>;
   /**
-   * Makes the copy while all writers are paused. Returns the existing copy if it was made before. Rejects with ProvisionError, or with the
-   * signal's reason if canceled. In both cases, removes the incomplete copy and lets the workspace continue.
+   * Takes the snapshot while all processes of the workspace are paused. Returns the existing snapshot if it was already taken. Rejects with
+   * ProvisionError, or with the signal's reason. In both cases, removes the incomplete snapshot and lets the workspace continue.
    */
   capture(ref: SnapshotRef, signal: AbortSignal): Promise<CaptureResult>;
-  /** Reads the files of a copy and passes them to `use`. Rejects with ProvisionError. */
+  /** Reads the files of a snapshot and passes them to `use`. Rejects with ProvisionError. */
   pack<T>(ref: SnapshotRef, signal: AbortSignal, use: (packed: PackedFiles) => Promise<T>): Promise<T>;
-  /** Creates a copy from an archive instead of the workspace's files, which are not paused. Otherwise like `capture`. */
+  /** Like `capture`, but creates the snapshot from an archive and does not pause the workspace. */
   unpack(ref: SnapshotRef, packed: PackedFiles, signal: AbortSignal): Promise<CaptureResult>;
-  /** Removes a complete or partial copy and lets the workspace continue; succeeds if none exists. */
+  /** Removes a complete or partial snapshot and lets the workspace continue. Succeeds if none exists. */
   discard(ref: SnapshotRef): Promise<void>;
 }

@@ -1,5 +1,5 @@
-// Makes the checks of a manifest that its schema cannot express: names must differ, placeholders must exist, defaults and presets must pass
-// validation, patterns and cron expressions must compile, and some keys belong to one provisioner (rules TP-10 to TP-12).
+// Checks the rules of a manifest that its schema cannot express: names must differ, placeholders must exist, defaults and presets must pass
+// validation, patterns and cron expressions must be valid, and some keys belong to one provisioner (rules TP-10 to TP-12).
 import { findScriptCronProblem, isZone } from "#base/schedule/cron.ts";
 import type {
   Manifest,
@@ -37,21 +37,18 @@ const findAll = (manifest: Manifest): Finding[] => [
   ...checkProvisioner(manifest),
 ];
 
-/** Returns a finding for each entry whose key occurred before. */
-const findRepeated = (
-  pointers: readonly { pointer: string; key: string; shown: string }[],
-  kind: string,
-): Finding[] => {
+/** Returns a finding for each entry that has the same key as an earlier one. */
+const findRepeated = (entries: readonly { pointer: string; key: string; shown: string }[], kind: string): Finding[] => {
   const seen = new Set<string>();
-  return pointers.flatMap(({ pointer, key, shown }) => {
+  return entries.flatMap(({ pointer, key, shown }) => {
     if (seen.has(key)) return [{ pointer, reason: `there is another ${kind} named ${shown}` }];
     seen.add(key);
     return [];
   });
 };
 
-const listNames = (list: readonly { name: string }[] | undefined, at: string, key: (name: string) => string) =>
-  (list ?? []).map(({ name }, i) => ({ pointer: `${at}/${i}/name`, key: key(name), shown: name }));
+const listNames = (list: readonly { name: string }[], at: string, toKey = (name: string) => name) =>
+  list.map(({ name }, i) => ({ pointer: `${at}/${i}/name`, key: toKey(name), shown: name }));
 
 const checkParameters = ({ parameters = [] }: Manifest): Finding[] => [
   // Two names that differ only in case or hyphens would share one environment variable.
@@ -126,10 +123,7 @@ const checkPresets = ({ presets = [], parameters = [] }: Manifest): Finding[] =>
   const byName = new Map(parameters.map((parameter) => [parameter.name, parameter]));
   const defaults = presets.flatMap((preset, i) => (preset.default ? [i] : []));
   return [
-    ...findRepeated(
-      listNames(presets, "/presets", (name) => name),
-      "preset",
-    ),
+    ...findRepeated(listNames(presets, "/presets"), "preset"),
     ...defaults
       .slice(1)
       .map((i) => ({ pointer: `/presets/${i}/default`, reason: "only one preset can be the default" })),
@@ -163,10 +157,7 @@ const checkResources = (manifest: Manifest): Finding[] => {
     (resource.agents ?? []).map((agent, a) => ({ agent, at: `/resources/${r}/agents/${a}` })),
   );
   return [
-    ...findRepeated(
-      listNames(resources, "/resources", (name) => name),
-      "resource",
-    ),
+    ...findRepeated(listNames(resources, "/resources"), "resource"),
     ...resources.flatMap((resource, r) =>
       findRepeated(
         (resource.metadata ?? []).map(({ key }, i) => ({
@@ -185,7 +176,7 @@ const checkResources = (manifest: Manifest): Finding[] => {
   ];
 };
 
-/** A repository must come from a parameter's value, which the server has parsed and sanitized; text of a template is not allowed. */
+/** Only the value of a parameter may name a repository, because the server parses and sanitizes it. */
 const checkRepository = ({ parameters = [] }: Manifest, { repository }: ManifestAgent, at: string): Finding[] => {
   if (repository === undefined) return [];
   const name = parseSinglePlaceholder(repository)?.replace(/^parameters\./, "");
@@ -231,7 +222,7 @@ const checkApp = (app: NonNullable<ManifestAgent["apps"]>[number], at: string): 
     findings.push({ pointer: `${at}/command`, reason: "an app has a command or a url, not both" });
   }
   if (app.external && app.url === undefined) findings.push({ pointer: `${at}/external`, reason: "needs a url" });
-  // A page would execute such a link as a script. Links with placeholders are checked again after values are filled in.
+  // A page would execute such a link as a script. A link with placeholders is checked again after values are filled in.
   if (app.url !== undefined && isUnsafeLink(app.url)) {
     findings.push({ pointer: `${at}/url`, reason: "must not be a script" });
   }
@@ -258,28 +249,27 @@ const checkPlaceholders = (manifest: Manifest): Finding[] => {
   return findings;
 };
 
-// Checks the conditions of a manifest. They may depend only on parameters further up, and only on valid values of these. Conditional
-// defaults must pass their parameter's validation (rule DY-4).
+/** Checks that conditions name only earlier parameters and their valid values, and that conditional defaults are valid (rule DY-4). */
 const checkConditions = ({ parameters = [] }: Manifest): Finding[] =>
   parameters.flatMap((parameter, i) => {
     const earlierParameters = new Map(parameters.slice(0, i).map((one) => [one.name, one]));
     const at = `/parameters/${i}`;
     return [
-      ...checkOne(parameter.when, earlierParameters, `${at}/when`),
+      ...checkCondition(parameter.when, earlierParameters, `${at}/when`),
       ...(parameter.options ?? []).flatMap(({ when }, n) =>
-        checkOne(when, earlierParameters, `${at}/options/${n}/when`),
+        checkCondition(when, earlierParameters, `${at}/options/${n}/when`),
       ),
       ...(parameter.defaults ?? []).flatMap(({ when, value }, n) => {
         const reason = checkValue(parameter, String(value));
         return [
-          ...checkOne(when, earlierParameters, `${at}/defaults/${n}/when`),
+          ...checkCondition(when, earlierParameters, `${at}/defaults/${n}/when`),
           ...(reason ? [{ pointer: `${at}/defaults/${n}/value`, reason }] : []),
         ];
       }),
     ];
   });
 
-const checkOne = (
+const checkCondition = (
   condition: ManifestCondition | undefined,
   earlier: ReadonlyMap<string, ManifestParameter>,
   at: string,

@@ -1,10 +1,10 @@
-// Checks the keys of a manifest that belong to one provisioner, and each provisioner's requirements (rules PV-1, PV-9, TP-12).
+// Checks the keys of a manifest that belong to one provisioner, and the requirements of each provisioner (rules PV-1, PV-9, TP-12).
 import type { Manifest, ManifestContainer } from "#schema/templates/manifest.ts";
 import { findNetworkProblem } from "./docker/network-name.ts";
 import { resolveProvisioner } from "./effective.ts";
 import type { Finding } from "./finding.ts";
 
-/** Tags set by the server: a worker's required provisioner, organization and place. */
+/** Tags that the server sets (see external/tags.ts). */
 const RESERVED_TAGS: readonly string[] = ["provisioner", "organization", "place"];
 
 export const checkProvisioner = (manifest: Manifest): Finding[] => [
@@ -31,16 +31,11 @@ const checkTags = ({ tags = {} }: Manifest): Finding[] =>
 
 /** A local workspace is one process, so it has one agent. */
 const checkOneAgent = ({ resources }: Manifest): Finding[] => {
-  const paths = resources.flatMap(({ agents = [] }, i) => agents.map((_, j) => `/resources/${i}/agents/${j}`));
-  if (paths.length === 1) return [];
-  const [, secondPointer] = paths;
-  const count = paths.length === 0 ? "none" : paths.length;
-  return [
-    {
-      pointer: secondPointer ?? "/resources",
-      reason: `a local workspace has exactly one agent, this template has ${count}`,
-    },
-  ];
+  const pointers = resources.flatMap(({ agents = [] }, i) => agents.map((_, j) => `/resources/${i}/agents/${j}`));
+  if (pointers.length === 1) return [];
+  const [, secondPointer = "/resources"] = pointers;
+  const reason = `a local workspace has exactly one agent, this template has ${pointers.length || "none"}`;
+  return [{ pointer: secondPointer, reason }];
 };
 
 const checkNoContainers = ({ resources }: Manifest): Finding[] =>

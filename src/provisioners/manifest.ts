@@ -1,5 +1,5 @@
-// Parses template.yaml to a Manifest. Reports problems with line, path and reason for template authors; a returned manifest is safe
-// to build from (rules TP-8 to TP-12). Used by the import of template versions.
+// Parses template.yaml to a Manifest that is safe to build from. Reports problems to template authors with line, path and reason (rules TP-8
+// to TP-12). Used by the import of template versions.
 
 import type { TSchema } from "@sinclair/typebox";
 import { FormatRegistry } from "@sinclair/typebox";
@@ -19,12 +19,11 @@ export type ParsedManifest =
   | { readonly manifest: Manifest; readonly problems: readonly [] }
   | { readonly manifest: undefined; readonly problems: readonly Problem[] };
 
-/** Maximum number of problems reported. */
 const MAX_PROBLEMS = 20;
 
 if (!FormatRegistry.Has("uuid")) FormatRegistry.Set("uuid", isUuid);
 
-/** Parses and checks a manifest. Never throws, whatever the text contains. */
+/** Parses and checks a manifest. Never throws, even if the text is invalid. */
 export const parseManifest = (text: string): ParsedManifest => {
   let value: unknown;
   try {
@@ -91,7 +90,7 @@ const describe = (error: ValueError): string => {
   }
 };
 
-/** Describes what a schema accepts. */
+/** Describes the values that a schema accepts. */
 const describeExpected = (schema: TSchema): string => {
   if (Array.isArray(schema.anyOf)) {
     const members = schema.anyOf as TSchema[];

@@ -1,5 +1,5 @@
-// Validates values of a build's parameters and a version's variables, and determines the values that apply (facts/platform 3.2 and 9.4).
-// Pure; used by the import (defaults, presets) and by everything that creates a build.
+// Validates the values of a build's parameters and of a version's variables, and determines the values that apply (facts/platform 3.2 and
+// 9.4). Used by the import, and by all code that creates a build. Pure.
 
 import { AppError, type Validation } from "#base/errors.ts";
 import { tryParseJson } from "#base/json/read.ts";
@@ -18,15 +18,14 @@ const MAX_NUMBER_CHARS = 32;
 const MAX_OPTIONS_SHOWN = 20;
 const MAX_SHOWN_CHARS = 80;
 
-/** Returns the type of a parameter or variable; `string` by default. */
 export const getType = (parameter: { type?: ManifestParameter["type"] }): NonNullable<ManifestParameter["type"]> =>
   parameter.type ?? "string";
 
-/** Returns the default as text; undefined if none exists, so that a value is required. */
+/** Returns the default as text; undefined if there is none and a value is required. */
 export const formatDefault = (declared: { default?: string | number | boolean }): string | undefined =>
   declared.default === undefined ? undefined : String(declared.default);
 
-/** Returns the form control for a parameter. */
+/** Returns the kind of form control for a parameter. */
 export const getFormType = (parameter: ManifestParameter): string => {
   if (parameter.form_type) return parameter.form_type;
   const type = getType(parameter);
@@ -35,7 +34,7 @@ export const getFormType = (parameter: ManifestParameter): string => {
   return type === "bool" ? "checkbox" : "input";
 };
 
-/** Returns why the text is not a valid value; undefined if it is. `previous` is the value of the previous build. */
+/** Returns why the value is not valid; undefined if it is. `previous`: the value of the previous build. */
 export const checkValue = (parameter: ManifestParameter, value: string, previous?: string): string | undefined => {
   if (value.length > MAX_VALUE_CHARS) return `must be at most ${MAX_VALUE_CHARS} characters long`;
   if (value.includes("\0")) return "must not contain NUL";
@@ -79,7 +78,7 @@ const parseList = (value: string): string[] | undefined => {
 const checkOptions = (parameter: ManifestParameter, value: string): string | undefined => {
   if (!parameter.options) return undefined;
   const allowed = new Set(parameter.options.map((option) => option.value));
-  // An option may itself be a list; then the value is one of several lists.
+  // The options themselves may be lists, one of which is the value.
   const isSingle = getType(parameter) !== "list(string)" || allowed.has(value);
   const chosen = isSingle ? [value] : (parseList(value) ?? []);
   return chosen.every((one) => allowed.has(one)) ? undefined : `must be one of ${formatShortList([...allowed])}`;
@@ -99,7 +98,7 @@ const checkValidation = (parameter: ManifestParameter, value: string, previous?:
   if (!validation) return undefined;
   if (validation.regex !== undefined) {
     if (value.length > MAX_PATTERN_VALUE_CHARS) return `must be at most ${MAX_PATTERN_VALUE_CHARS} characters long`;
-    // If this server cannot read the pattern of a Terraform template, Terraform has already checked the value in its plan.
+    // Every value matches a pattern that only Terraform can read, because Terraform checks the value in its plan.
     const isMatch = matchesPattern(validation.regex, value);
     if (isMatch === undefined) return `can't be compared with ${validation.regex}: that takes too long`;
     if (!isMatch) return validation.error ?? `must match ${validation.regex}`;
@@ -116,10 +115,8 @@ const checkValidation = (parameter: ManifestParameter, value: string, previous?:
   if (max !== undefined && number > max) return formatError(`must be at most ${max}`);
   const previousNumber = parseInteger(previous);
   if (monotonic === undefined || previousNumber === undefined) return undefined;
-  const isWrongDirection = monotonic === "increasing" ? number < previousNumber : number > previousNumber;
-  return isWrongDirection
-    ? `can only ${monotonic === "increasing" ? "grow" : "shrink"}; it was ${previous}`
-    : undefined;
+  if (monotonic === "increasing") return number < previousNumber ? `can only grow; it was ${previous}` : undefined;
+  return number > previousNumber ? `can only shrink; it was ${previous}` : undefined;
 };
 
 export type ParameterValue = { readonly name: string; readonly value: string };
@@ -135,8 +132,8 @@ export type ParameterInput = {
 };
 
 /**
- * Returns all values of a build, by parameter name. A value that is not given is taken from the previous build (unless ephemeral), else
- * from the default. Throws 400 with one validation entry for each unknown, missing, repeated, immutable or invalid value.
+ * Returns all values of a build, by parameter name. If a value is not given, uses the value of the previous build (unless the parameter is
+ * ephemeral), or else the default. Throws 400 with one validation entry for each unknown, missing, repeated, immutable or invalid value.
  */
 export const resolveParameters = (input: ParameterInput): Record<string, string> =>
   withSharedEffort(() => resolve(input));
@@ -160,18 +157,23 @@ const resolve = ({ manifest, given, previous, preset }: ParameterInput): Record<
     if (!parameter) continue;
     const previousValue = previous && Object.hasOwn(previous, name) ? previous[name] : undefined;
     const value = requested.get(name) ?? (parameter.ephemeral ? undefined : previousValue) ?? formatDefault(parameter);
-    const isChangedImmutable = previousValue !== undefined && !parameter.mutable && value !== previousValue;
-    const reason =
-      value === undefined
-        ? "is required"
-        : isChangedImmutable
-          ? "cannot be changed after the workspace was created"
-          : checkValue(parameter, value, previousValue);
+    const reason = findValueProblem(parameter, value, previousValue);
     if (reason) validations.push({ field: name, detail: reason });
     else values[name] = value as string;
   }
   if (validations.length > 0) throw new AppError("invalid", "Parameter values are invalid.", { validations });
   return values;
+};
+
+const findValueProblem = (
+  parameter: ManifestParameter,
+  value: string | undefined,
+  previous: string | undefined,
+): string | undefined => {
+  if (value === undefined) return "is required";
+  if (previous !== undefined && !parameter.mutable && value !== previous)
+    return "cannot be changed after the workspace was created";
+  return checkValue(parameter, value, previous);
 };
 
 /** Returns the values of the parameters that the next build reuses. */
@@ -180,7 +182,7 @@ export const listReusedParameters = (manifest: Manifest, values: Readonly<Record
     .filter(({ name, ephemeral }) => !ephemeral && Object.hasOwn(values, name))
     .map(({ name }) => ({ name, value: values[name] as string }));
 
-/** Resolves a version's variables to complete values, the names without a value, or the error in a value. */
+/** Returns the values of a version's variables, the names of variables without a value, and the problems of invalid values. */
 export const resolveVariables = (
   variables: readonly ManifestVariable[],
   given: Readonly<Record<string, string>>,

@@ -1,5 +1,5 @@
 // Parses a regular expression and emits the steps of its automaton, which pattern.ts runs. Supports literals, `.`, classes, \d \w \s and
-// their opposites, \b, anchors, all non-lookaround groups, alternation, and * + ? {m,n} greedy or lazy.
+// their opposites, \b, anchors, groups except lookaround, alternation, and * + ? {m,n} in greedy and lazy form.
 import type { Step } from "./pattern-step.ts";
 
 const MAX_STEPS = 5_000;
@@ -266,10 +266,10 @@ const emitChoice = (options: readonly Node[], steps: Step[]): void => {
       emitNode(option, steps);
       break;
     }
-    const split = push(steps, { op: "split", a: steps.length + 1, b: 0 });
+    const split = push(steps, { op: "split", first: steps.length + 1, second: 0 });
     emitNode(option, steps);
     ends.push(push(steps, { op: "jump", to: 0 }));
-    steps[split] = { op: "split", a: split + 1, b: steps.length };
+    steps[split] = { op: "split", first: split + 1, second: steps.length };
   }
   for (const end of ends) steps[end] = { op: "jump", to: steps.length };
 };
@@ -282,16 +282,16 @@ const emitRepeat = (node: Node & { kind: "repeat" }, steps: Step[]): void => {
     if (steps.length === startCount) return;
   }
   if (node.max === Number.POSITIVE_INFINITY) {
-    const split = push(steps, { op: "split", a: steps.length + 1, b: 0 });
+    const split = push(steps, { op: "split", first: steps.length + 1, second: 0 });
     emitNode(node.part, steps);
     push(steps, { op: "jump", to: split });
-    steps[split] = { op: "split", a: split + 1, b: steps.length };
+    steps[split] = { op: "split", first: split + 1, second: steps.length };
     return;
   }
   const splits: number[] = [];
   for (let i = node.min; i < node.max; i++) {
-    splits.push(push(steps, { op: "split", a: steps.length + 1, b: 0 }));
+    splits.push(push(steps, { op: "split", first: steps.length + 1, second: 0 }));
     emitNode(node.part, steps);
   }
-  for (const split of splits) steps[split] = { op: "split", a: split + 1, b: steps.length };
+  for (const split of splits) steps[split] = { op: "split", first: split + 1, second: steps.length };
 };

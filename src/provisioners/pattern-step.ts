@@ -1,9 +1,8 @@
-// One step of a compiled pattern.
+// The steps of a pattern that is compiled to an automaton. A `split` continues at both of its targets.
 
-/** One step of the automaton: consumes a character, or continues without one. */
 export type Step =
   | { op: "char"; test: (code: number) => boolean }
-  | { op: "split"; a: number; b: number }
+  | { op: "split"; first: number; second: number }
   | { op: "jump"; to: number }
   | { op: "assert"; kind: "start" | "end" | "word" | "not_word" }
   | { op: "match" };

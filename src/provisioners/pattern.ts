@@ -1,5 +1,5 @@
-// Matches the input of users against regular expressions of template authors. JavaScript's engine backtracks, so a pattern that looks
-// harmless can hang the server. Patterns are therefore compiled to an automaton that reads each character once. Features that need
+// Matches values that users enter against regular expressions of template authors. JavaScript's engine backtracks, so a harmless-looking
+// pattern can hang the server. Patterns are therefore compiled to an automaton that reads each character once. Features that need
 // backtracking (lookaround, backreferences) are rejected, as in RE2 (rule TP-12).
 
 import { parsePattern } from "./pattern-parse.ts";
@@ -7,13 +7,13 @@ import type { Step } from "./pattern-step.ts";
 
 export type Pattern = {
   /**
-   * Returns true if the pattern occurs anywhere in the text, subject to its anchors. Takes time proportional to the text's length times the
-   * number of steps. Returns undefined if that exceeds the limit.
+   * Returns true if any part of the text matches the pattern. Takes time proportional to the text's length times the number of steps.
+   * Returns undefined if that exceeds the limit.
    */
   test(text: string): boolean | undefined;
 };
 
-/** Maximum number of automaton steps per request; about 50 ms, during which no other request runs. */
+/** Maximum number of automaton steps per request. They take about 50 ms, during which no other request runs. */
 const MAX_STEPS_PER_REQUEST = 1_500_000;
 
 type Effort = { remaining: number };
@@ -36,10 +36,10 @@ const isWordCode = (code: number | undefined): boolean =>
   code !== undefined &&
   ((code >= 48 && code <= 57) || (code >= 65 && code <= 90) || (code >= 97 && code <= 122) || code === 95);
 
-/** The cost of compiling one step, in matching steps. */
+/** The cost of compiling one step, in automaton steps. */
 const COMPILE_COST = 3;
 
-/** Throws a SyntaxError that says what is wrong or not supported. */
+/** Compiles a pattern. Throws a SyntaxError if it is invalid or not supported. */
 export const compilePattern = (source: string): Pattern => {
   const steps = parsePattern(source);
   // A pattern is compiled again for each value.
@@ -63,7 +63,7 @@ export const tryCompilePattern = (source: string): Pattern | undefined => {
   }
 };
 
-/** Returns whether a value matches a pattern; undefined if the check exceeds the effort limit. */
+/** Returns true if the value matches, or if only Go's engine can parse the pattern. Returns undefined if the effort limit is exceeded. */
 export const matchesPattern = (source: string, value: string): boolean | undefined => {
   if (sharedEffort && sharedEffort.remaining < 0) return undefined;
   const pattern = tryCompilePattern(source);
@@ -92,10 +92,10 @@ const runSteps = (steps: readonly Step[], text: readonly number[]): boolean | un
   return false;
 };
 
-/** Number of steps whose marks can be cleared in the time of one matching step. */
+/** Number of steps for which `Threads.clear` takes as long as one automaton step. */
 const STEPS_CLEARED_PER_COST = 64;
 
-/** The steps at which the automaton currently is, each of them once. */
+/** The steps at which the automaton currently is, without duplicates. */
 class Threads {
   readonly seen: Uint8Array;
   list: number[] = [];
@@ -118,22 +118,22 @@ const followStep = (
   threads: Threads,
 ): boolean => {
   const pending = [start];
-  for (let pc = pending.pop(); pc !== undefined; pc = pending.pop()) {
+  for (let stepIndex = pending.pop(); stepIndex !== undefined; stepIndex = pending.pop()) {
     effort.remaining -= 1;
-    if (threads.seen[pc] === 1) continue;
-    threads.seen[pc] = 1;
-    const step = steps[pc] as Step;
+    if (threads.seen[stepIndex] === 1) continue;
+    threads.seen[stepIndex] = 1;
+    const step = steps[stepIndex] as Step;
     if (step.op === "match") return true;
     if (step.op === "jump") pending.push(step.to);
-    else if (step.op === "split") pending.push(step.b, step.a);
+    else if (step.op === "split") pending.push(step.second, step.first);
     else if (step.op === "assert") {
-      if (assertionHolds(step.kind, text, position)) pending.push(pc + 1);
-    } else threads.list.push(pc);
+      if (isAssertionTrue(step.kind, text, position)) pending.push(stepIndex + 1);
+    } else threads.list.push(stepIndex);
   }
   return false;
 };
 
-const assertionHolds = (
+const isAssertionTrue = (
   kind: "start" | "end" | "word" | "not_word",
   text: readonly number[],
   position: number,

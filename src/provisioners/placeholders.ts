@@ -1,4 +1,4 @@
-// Handles the {{ }} placeholders in a template's texts: parameters.x, variables.x, workspace.name, workspace.id, workspace.port,
+// Finds and replaces the {{ }} placeholders in a template's texts: parameters.x, variables.x, workspace.name, workspace.id, workspace.port,
 // owner.username and owner.email. Any other name is an error. \{{ is a literal {{. Used by the manifest checks and by render.ts.
 import type { Manifest } from "#schema/templates/manifest.ts";
 
@@ -6,7 +6,7 @@ const BUILT_IN_NAMES = ["workspace.name", "workspace.id", "workspace.port", "own
 
 const PLACEHOLDER = /\\\{\{|\{\{([^{}]*)\}\}/g;
 
-/** Replaces each placeholder; `\{{` becomes `{{`. */
+/** Replaces each placeholder by its value, and `\{{` by `{{`. */
 export const fillIn = (text: string, lookUp: (name: string) => string): string =>
   text.includes("{{")
     ? text.replace(PLACEHOLDER, (match, name?: string) => (name === undefined ? match.slice(1) : lookUp(name.trim())))

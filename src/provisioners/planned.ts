@@ -1,5 +1,5 @@
-// Presents the content of a manifest to API callers before any workspace exists: parameters, variables, presets, planned resources. IDs are
-// derived from the version's ID and names, so they are stable. Pure.
+// Presents a template version's parameters, variables, presets and planned resources to API callers. IDs are derived from the version's ID and
+// from names, so they are stable. Pure.
 import { sha256 } from "#base/ids.ts";
 import type { Manifest, ManifestParameter, ManifestResource } from "#schema/templates/manifest.ts";
 import type {
@@ -12,7 +12,7 @@ import { resolvePrebuilds } from "#schema/workspaces/prebuilds.ts";
 import { formatDefault, getFormType, getType } from "./parameters.ts";
 import { toPresetId } from "./presets.ts";
 
-/** Returns a stable ID (a UUID of version 8) for an object that has only a name within a version. */
+/** Returns a stable ID (a UUID of version 8) for an object that has only a name. */
 const toPlannedId = (version_id: string, ...names: readonly string[]): string => {
   const hex = sha256([version_id, ...names].join("\0"));
   const [a, b, c, d, e] = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(13, 16), hex.slice(17, 20), hex.slice(20, 32)];
@@ -69,7 +69,7 @@ const stripMarkdown = (markdown: string): string =>
     .replace(/[*_`]{1,3}([^*_`]+)[*_`]{1,3}/g, "$1")
     .trim();
 
-/** `values`: the values given to the version. Sensitive values are not shown. */
+/** `values`: the values given to the version. Omits sensitive values. */
 export const presentVariables = (manifest: Manifest, values: Readonly<Record<string, string>>): TemplateVariable[] =>
   (manifest.variables ?? []).map((variable) => {
     const sensitive = variable.sensitive ?? false;
@@ -103,7 +103,7 @@ const listPlanned = (
 ): PlannedResource[] =>
   resources.map((resource, i) => {
     const { job_id, created_at } = version;
-    // Names are unique only in a template.yaml.
+    // Names of resources are unique in a template.yaml, but not in a Terraform template.
     const identity = manifest.provisioner === "terraform" ? [transition, String(i)] : [];
     const id = toPlannedId(version.id, "resource", resource.name, ...identity);
     return {

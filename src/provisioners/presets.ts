@@ -1,4 +1,4 @@
-// Finds presets of a template version by ID. A preset is not a row of the database, so its ID is derived from the version's ID and the
+// Finds presets of a template version by ID. Presets are not rows of the database, so their IDs are derived from the version's ID and the
 // preset's name.
 import { sha256, uuidFromBytes } from "#base/ids.ts";
 import type { Manifest, ManifestPreset } from "#schema/templates/manifest.ts";

@@ -1,5 +1,5 @@
-// The interface of provisioners. There is one provisioner for each way to run workspaces (local process, Docker, another machine). The
-// workspace actor starts a build, the provisioner runs it outside of any mailbox, and the result arrives as a message with its job.
+// The interface of provisioners. There is one provisioner for each way to run workspaces, such as local processes, Docker or external
+// workers. The workspace actor starts a build, the provisioner runs it, and the actor receives the result as a message.
 import type { Manifest, ManifestResource, ManifestVariable } from "#schema/templates/manifest.ts";
 import type { RepositoryPlan } from "#schema/templates/repository.ts";
 import type { JobTiming } from "#schema/workspaces/job.ts";
@@ -8,7 +8,7 @@ import type { TemplateArchive, TerraformWork } from "./terraform/work.ts";
 
 export type Transition = "start" | "stop" | "delete";
 
-/** The input of a provisioner. Contains secrets (agent tokens, variables): never logged. */
+/** The input of a provisioner. It contains secrets (agent tokens, variables), so it must never be logged. */
 export type ProvisionRequest = {
   readonly job_id: string;
   readonly build_id: string;
@@ -23,32 +23,31 @@ export type ProvisionRequest = {
   readonly agents: readonly { readonly name: string; readonly id: string; readonly token: string }[];
   /** The server's URL for the workspace. */
   readonly access_url: string;
-  /** The state left by the previous build; null for none. */
+  /** The state after the previous build; null for none. */
   readonly state: string | null;
   /**
-   * The workspace was prebuilt and has been claimed: its processes keep running with their existing tokens, which the server no longer
-   * knows. The tokens in `agents` are empty. Processes that have died in the meantime are restarted unchanged, or the build fails.
+   * Set if the workspace was prebuilt and has been claimed. Its processes keep running with their existing tokens, which the server no longer
+   * knows, so the tokens in `agents` are empty. Processes that have died are restarted with the same token, or the build fails.
    */
   readonly claimed?: boolean;
-  /** The caller has requested more detailed output. */
+  /** Set if the caller has requested more detailed output. */
   readonly verbose?: boolean;
-  /** The copy whose files replace the workspace's files in this build. */
+  /** The snapshot with which this build replaces the workspace's files. */
   readonly restore?: SnapshotRef;
-  /** The copy from which the workspace was last restored, as JSON of the template's snapshot module. */
+  /** The snapshot from which the workspace was last restored: the output of the template's snapshot module, as JSON. */
   readonly snapshot_value?: string;
   /** For a delete: keeps the files and their snapshots until another delete removes them. */
   readonly keeps_files?: boolean;
-  /** The build was requested by someone who may not access the workspace, so none of the owner's data is used for it or passed to it. */
+  /** Set if the caller may not access the workspace. The build then must not use the owner's data. */
   readonly no_user_data?: boolean;
   /** Only for Terraform templates: their files, and the owner's data that they may use. */
   readonly terraform?: TerraformWork;
 };
 
-/**
- * The state after a build. Provisioners that know the created resources only afterwards also return these, with the tokens of their agents.
- */
 export type ProvisionResult = {
+  /** The state to store for the next build. */
   readonly state: string | null;
+  /** The created resources with the tokens of their agents, if only the build determines them. */
   readonly made?: ProvisionedResources;
   /** Size of the files that a delete has kept. */
   readonly kept_bytes?: number;
@@ -57,14 +56,11 @@ export type ProvisionResult = {
 export type ProvisionedResources = {
   readonly resources: readonly ManifestResource[];
   readonly daily_cost: number;
-  /** Texts of agents that contain one of these secrets are stored encrypted. */
+  /** Agents' texts that contain one of these secrets must be stored encrypted. */
   readonly secrets: readonly string[];
 };
 
-/**
- * Identifies a state that is still stored on the machine that created it. `serial` grows within a `lineage`, so two states of a lineage can
- * be compared.
- */
+/** Identifies a state that is still stored on the machine that created it. Within a `lineage`, a later state has a higher `serial`. */
 export type RetainedBuild = { readonly workspace_id: string; readonly lineage: string; readonly serial: number };
 
 export type LogLevel = "trace" | "debug" | "info" | "warn" | "error";
@@ -72,23 +68,22 @@ export type LogLevel = "trace" | "debug" | "info" | "warn" | "error";
 /** Receives a provisioner's progress. Calls return immediately. */
 export interface Report {
   log(level: LogLevel, stage: string, output: string): void;
-  /** Records a finished step for the build timings; times in milliseconds since 1970. */
+  /** Records a finished step for the build timings. Times are in milliseconds since 1970. */
   timing(timing: JobTiming): void;
   /** Releases this build's slot before a long step that has its own limit. */
   yieldSlot?(): void;
 }
 
-/** Progress of a build, whose cost may be limited. */
 export interface BuildReport extends Report {
   /** Reports the build's daily cost after planning and before anything is created. Rejects if the cost is not allowed. */
   charge(daily_cost: number): Promise<void>;
 }
 
-/** Fails a build. The message is shown to people; the code is one of facts/platform 1.2 or empty. */
+/** Thrown if a build fails. The message is for people. The code is one of facts/platform 1.2, or empty. */
 export class ProvisionError extends Error {
   override readonly name = "ProvisionError";
   readonly code: string;
-  /** The state for the next build, which exists although this build failed; undefined if the state is unchanged. */
+  /** The state after the failed build; undefined if the state is unchanged. */
   readonly left: { readonly state: string | null } | undefined;
   constructor(message: string, code = "", left?: { readonly state: string | null }, options?: ErrorOptions) {
     super(message, options);
@@ -97,10 +92,10 @@ export class ProvisionError extends Error {
   }
 }
 
-/** Planning a template's parameters failed for a reason outside of the template and its values, so it can be retried. */
+/** Thrown if planning a template's parameters fails for a reason outside of the template and its values, so that it can be retried. */
 export class PlanBrokenError extends ProvisionError {}
 
-/** The worker that was running a build was lost. The build returns to the queue. */
+/** Thrown if the worker that runs a build is lost. The build returns to the queue. */
 export class WorkerLostError extends Error {
   override readonly name = "WorkerLostError";
   constructor(reason: string, worker = "that had taken it") {
@@ -108,10 +103,10 @@ export class WorkerLostError extends Error {
   }
 }
 
-/** A workspace container that ended at its memory limit. */
+/** A workspace's container that was killed at its memory limit. */
 export type ContainerKill = {
   readonly workspace_id: string;
-  /** The template resource of the container. */
+  /** The name of the container's resource in the template. */
   readonly resource: string;
   /** Milliseconds since 1970. */
   readonly killed_at: number;
@@ -120,59 +115,59 @@ export type ContainerKill = {
 /** Builds repository images before a workspace needs them. */
 export interface RepositoryImages {
   /**
-   * Builds or finds the images for a plan and resolves with their names; none if the plan names an image. `owner_id`: the user whose
-   * accounts can read the repository. Rejects with ProvisionError, or with the signal's reason.
+   * Builds or finds the images for a plan. Resolves with their names, which are none if the plan names an image. `owner_id`: the user with
+   * accounts that can read the repository. Rejects with ProvisionError, or with the signal's reason.
    */
   build(plan: RepositoryPlan, owner_id: string, report: Report, signal: AbortSignal): Promise<readonly string[]>;
   /** Removes images by name, except images that a container uses. */
   remove(names: readonly string[], signal: AbortSignal): Promise<void>;
 }
 
-/** The input for a template's snapshot module. Contains secrets: never logged. */
+/** The input for a template's snapshot module. It contains secrets, so it must never be logged. */
 export type ModuleWork = {
   readonly archive: TemplateArchive;
   /** The template's variables and their values. */
   readonly declared: readonly ManifestVariable[];
   readonly variables: Readonly<Record<string, string>>;
-  /** The resources to copy as declared by the workspace, as JSON. */
+  /** The template's output that describes the resources to copy, as JSON. */
   readonly source: string;
   /** The module's state; null for none. */
   readonly state: string | null;
 };
 
-/** Snapshots of resources that only the template can copy, such as cloud disks, made by a module in the template. */
+/** Takes snapshots of resources that only a module in the template can copy, such as cloud disks. */
 export interface SnapshotModule {
   /**
-   * Creates the copy or completes an unfinished one, and resolves with the module's state. Rejects with a ProvisionError that has the
+   * Creates the snapshot, or completes an unfinished one. Resolves with the module's state. Rejects with a ProvisionError that has the
    * remaining state in `left`.
    */
   make(ref: SnapshotRef, work: ModuleWork, signal: AbortSignal): Promise<string>;
-  /** Removes the copy. Rejects with a ProvisionError that has the remaining state in `left`. */
+  /** Removes the snapshot. Rejects with a ProvisionError that has the remaining state in `left`. */
   remove(ref: SnapshotRef, work: ModuleWork, signal: AbortSignal): Promise<void>;
-  /** Removes the state stored on this machine, once it is stored in the database or empty. */
+  /** Removes the state on this machine, because the database has it or it is empty. */
   releaseState(ref: SnapshotRef): Promise<void>;
-  /** Returns the snapshots with state on this machine, and the state; undefined if it cannot be read. */
+  /** Returns the snapshots with a state on this machine. `state` is undefined if it cannot be read. */
   listRetained(): Promise<readonly { readonly snapshot_id: string; readonly state: string | undefined }[]>;
 }
 
 export interface Provisioner {
   readonly name: Manifest["provisioner"];
-  /** Copies the files of workspaces; absent if that is not supported. */
+  /** Takes snapshots of workspaces; absent if that is not supported. */
   readonly homes?: Homes;
-  /** Snapshots by code of the template, for templates that contain some. */
+  /** Takes snapshots with a template's own module; absent if that is not supported. */
   readonly module?: SnapshotModule;
   /** Builds images of repositories; absent if workspaces have no images. */
   readonly images?: RepositoryImages;
   /**
-   * Runs one build and resolves with the state to store. Must be idempotent: after a crash of the server, the same build runs again with
-   * new tokens. Rejects with ProvisionError, which may contain the remaining state, or with the signal's reason if canceled.
+   * Runs one build. Must be idempotent, because after a crash of the server the same build runs again with new tokens. Rejects with
+   * ProvisionError, which may contain the remaining state, or with the signal's reason.
    */
   run(request: ProvisionRequest, report: BuildReport, signal: AbortSignal): Promise<ProvisionResult>;
-  /** Tells the provisioner that the result of `run` is stored, so that it can delete its own copy. Not called if storing failed. */
+  /** Tells the provisioner that the server has stored the result of `run`, so that it can delete its own copy. */
   releaseState?(request: ProvisionRequest): void;
   /**
-   * Returns the ended builds whose result the provisioner still stores, because a process died before the result was confirmed. Empty
-   * results are deleted automatically.
+   * Returns ended builds with a result that the provisioner still stores, because a process died before the server confirmed the result.
+   * Deletes empty results.
    */
   listRetained?(): Promise<readonly RetainedBuild[]>;
   /** Deletes results that the server has stored, unless they have changed since. */
@@ -180,28 +175,27 @@ export interface Provisioner {
   /** Returns the names of the resources in a state, for people who are about to discard it. */
   listRemaining?(state: string | null): string[];
   /**
-   * Checks whether a start would succeed, without creating anything: for dry runs. The request has no agents and no existing workspace.
+   * Performs a dry run: checks whether a start would succeed, without creating anything. The request has no agents and no existing workspace.
    * Returns the resources that the start would create, or undefined if the manifest already specifies them. Rejects like `run`. Absent if
    * the import already makes all checks.
    */
   plan?(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<ProvisionedResources | undefined>;
   /**
-   * Returns a message about what is missing on the machine; undefined if nothing is missing. Absent if the provisioner has no requirements.
-   * Never rejects.
+   * Returns why builds cannot run on this machine; undefined if they can. Absent if the provisioner has no requirements. Never rejects.
    */
   findProblem?(): Promise<string | undefined>;
   /** Cleans up after an earlier server process. Called once before the server accepts requests. */
   prepare?(): Promise<void>;
-  /** Called once at startup with the workspaces that should be running, so that dead ones can be restarted or given up. */
+  /** Restarts workspaces that have died. Called once at startup with the workspaces that should be running. */
   recover?(workspaces: readonly { id: string; state: string | null }[]): Promise<void>;
-  /** Returns the number of the next attempt, from 1, while the agent's process is dead and being restarted; undefined otherwise. */
+  /** Returns the number of the current or next restart attempt of a dead agent, beginning with 1; undefined if the agent is not restarted. */
   getRestartAttempt?(workspace_id: string): number | undefined;
   /**
-   * Calls `onKill` for each container that ended at its memory limit, until `stop`. May report a container twice. Absent if workspaces have
-   * no containers.
+   * Calls `onKill` for each container that was killed at its memory limit, until `stop`. May report a container twice. Absent if workspaces
+   * have no containers.
    */
   followKills?(onKill: (kill: ContainerKill) => void): void;
-  /** Kills a workspace's processes immediately and without a build, because its owner may no longer use it. Files and state are kept. */
+  /** Kills a workspace's processes immediately and without a build, because its owner may no longer use it. Keeps files and state. */
   halt?(workspace_id: string): Promise<void>;
   /** Stops all restarts, because the server is stopping. */
   stop?(): void;

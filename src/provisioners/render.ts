@@ -1,6 +1,6 @@
-// Fills in the {{ }} placeholders of a template for one build. In text that a shell reads (scripts, commands, metadata scripts), a
-// placeholder becomes a reference to an environment variable, never the value itself, so that the shell cannot execute the value as code. A
-// text that consists of a single placeholder is replaced by the value, because the value is then the script (rule TP-20).
+// Fills in the {{ }} placeholders of a template for one build. In a shell script or command, a placeholder becomes a reference to an
+// environment variable, so that the shell cannot execute the value as code. But if the whole script is a single placeholder, the value itself
+// is the script (rule TP-20).
 import type { Manifest, ManifestAgent, ManifestResource } from "#schema/templates/manifest.ts";
 import { parsePlan, REPOSITORY_FORM } from "#schema/templates/repository.ts";
 import { fillIn, listPlaceholders, parseSinglePlaceholder, toEnvironmentName } from "./placeholders.ts";
@@ -20,19 +20,20 @@ export type RenderValues = {
 export const MAX_RESOURCES_CHARS = 512 * 1024;
 
 /**
- * Returns the manifest with all texts of its resources filled in. Each agent's env gets SLIPWAY_PARAM_<NAME> for every parameter, and for
- * the variables and built-in names that its scripts use. Values that the template sets in `env` take precedence. Throws ProvisionError if
- * the inserted values are too long; a build that stops or deletes a workspace (`isStart` is false) leaves out further values instead.
+ * Returns the manifest with all texts of its resources filled in. Each agent's `env` gets a variable for every parameter, and for the variables
+ * and built-in names that its scripts use. Values that the template sets in `env` take precedence. Throws ProvisionError if the inserted values
+ * are too long. A build that stops or deletes a workspace (`isStart` is false) omits further values instead.
  */
 export const renderManifest = (manifest: Manifest, values: RenderValues, isStart = true): Manifest => {
   const countInserted = limitInserted(isStart);
   const withLinks = { ...values, parameters: addLinks(manifest, values.parameters) };
-  const texts: Texts = {
-    values: withLinks,
-    fill: (name) => countInserted(findValue(name, values)),
-    show: (name) => countInserted(findValue(name, withLinks)),
+  const lookup: Lookup = {
+    parameterNames: Object.keys(values.parameters),
+    getTextValue: (name) => countInserted(findValue(name, values)),
+    getEnvValue: (name) => countInserted(findValue(name, withLinks)),
   };
-  return { ...manifest, resources: manifest.resources.map((one) => addRepositories(renderResource(one, texts))) };
+  const resources = manifest.resources.map((resource) => addRepositories(renderResource(resource, lookup)));
+  return { ...manifest, resources };
 };
 
 /** Returns a function that counts a value before it is inserted. A template can repeat a value thousands of times. */
@@ -50,7 +51,7 @@ const limitInserted = (isStart: boolean): ((value: string) => string) => {
   };
 };
 
-/** Replaces the plans of repositories by their links, which the workspace's programs get instead. */
+/** Replaces the plan of a repository by its URL, which is useful for the workspace's programs. */
 const addLinks = ({ parameters = [] }: Manifest, values: RenderValues["parameters"]): RenderValues["parameters"] => {
   const forms = new Map(parameters.map(({ name, form_type }) => [name, form_type]));
   const entries = Object.entries(values).map(([name, value]) =>
@@ -61,7 +62,7 @@ const addLinks = ({ parameters = [] }: Manifest, values: RenderValues["parameter
 
 type GetValue = (name: string) => string;
 
-// The ports are below the ephemeral port range of operating systems.
+/** The stable ports are below the ephemeral port range of operating systems. */
 const MIN_PORT = 20_000;
 const PORT_COUNT = 10_000;
 
@@ -78,57 +79,64 @@ const findValue = (name: string, values: RenderValues): string => {
     kind === "parameters" || kind === "variables" || kind === "workspace" || kind === "owner"
       ? values[kind]
       : undefined;
-  // A parameter without a value is empty. There are no unknown names, because the import rejects them.
+  // A parameter without a value is empty. The import rejects unknown names.
   return group && Object.hasOwn(group, key) ? String(group[key]) : "";
 };
 
-/** `fill` fills in texts, `show` returns the values for the environment. */
-type Texts = { readonly values: RenderValues; readonly fill: GetValue; readonly show: GetValue };
+type Lookup = {
+  readonly parameterNames: readonly string[];
+  /** Returns the value to insert into a text. */
+  readonly getTextValue: GetValue;
+  /** Returns the value of an environment variable. */
+  readonly getEnvValue: GetValue;
+};
 
-const renderResource = (resource: ManifestResource, texts: Texts): ManifestResource => ({
-  ...fillDeep({ ...resource, agents: undefined }, texts.fill),
-  ...(resource.agents ? { agents: resource.agents.map((agent) => renderAgent(agent, texts)) } : {}),
+const renderResource = (resource: ManifestResource, lookup: Lookup): ManifestResource => ({
+  ...fillDeep({ ...resource, agents: undefined }, lookup.getTextValue),
+  ...(resource.agents ? { agents: resource.agents.map((agent) => renderAgent(agent, lookup)) } : {}),
 });
 
-const renderAgent = (agent: ManifestAgent, { values, fill, show }: Texts): ManifestAgent => {
-  const reference = toReference(agent.os ?? "linux");
-  const fillForShell = (text: string): string => {
+const renderAgent = (agent: ManifestAgent, { parameterNames, getTextValue, getEnvValue }: Lookup): ManifestAgent => {
+  const toReference = (name: string): string =>
+    agent.os === "windows" ? `\${env:${toEnvironmentName(name)}}` : `\${${toEnvironmentName(name)}}`;
+  const fillScript = (text: string): string => {
     const singleName = parseSinglePlaceholder(text);
-    return singleName === undefined ? fillIn(text, (name) => reference(toEnvironmentName(name))) : fill(singleName);
+    return singleName === undefined ? fillIn(text, toReference) : getTextValue(singleName);
   };
   const usedNames = [
     ...(agent.scripts ?? []).map(({ script }) => script),
     ...(agent.metadata ?? []).map(({ script }) => script),
     ...(agent.apps ?? []).map(({ command }) => command ?? ""),
   ].flatMap(listPlaceholders);
-  const names = new Set([...Object.keys(values.parameters).map((name) => `parameters.${name}`), ...usedNames]);
-  const env = Object.fromEntries([...names].map((name) => [toEnvironmentName(name), show(name)]));
+  const names = new Set([...parameterNames.map((name) => `parameters.${name}`), ...usedNames]);
+  const env = Object.fromEntries([...names].map((name) => [toEnvironmentName(name), getEnvValue(name)]));
   const { scripts, metadata, apps, ...otherFields } = agent;
-  const filled = fillDeep(otherFields, fill);
+  const filled = fillDeep(otherFields, getTextValue);
   return {
     ...filled,
     env: { ...env, ...filled.env },
     ...(scripts && {
-      scripts: scripts.map(({ script, ...one }) => ({ ...fillDeep(one, fill), script: fillForShell(script) })),
+      scripts: scripts.map(({ script, ...others }) => ({
+        ...fillDeep(others, getTextValue),
+        script: fillScript(script),
+      })),
     }),
     ...(metadata && {
-      metadata: metadata.map(({ script, ...one }) => ({ ...fillDeep(one, fill), script: fillForShell(script) })),
+      metadata: metadata.map(({ script, ...others }) => ({
+        ...fillDeep(others, getTextValue),
+        script: fillScript(script),
+      })),
     }),
     ...(apps && {
-      apps: apps.map(({ command, ...one }) => ({
-        ...fillDeep(one, fill),
-        ...(command === undefined ? {} : { command: fillForShell(command) }),
+      apps: apps.map(({ command, ...others }) => ({
+        ...fillDeep(others, getTextValue),
+        ...(command === undefined ? {} : { command: fillScript(command) }),
       })),
     }),
   };
 };
 
-const toReference =
-  (os: string) =>
-  (variable: string): string =>
-    os === "windows" ? `\${env:${variable}}` : `\${${variable}}`;
-
-/** Fills in every text of a plain value; keys are unchanged. Undefined members are dropped. */
+/** Fills in every string inside of a value, except keys. Drops undefined members. */
 const fillDeep = <T>(value: T, fill: GetValue): T => {
   if (typeof value === "string") return fillIn(value, fill) as T;
   if (Array.isArray(value)) return value.map((one) => fillDeep(one, fill)) as T;

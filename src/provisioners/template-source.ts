@@ -1,5 +1,5 @@
-// Reads an uploaded archive for a template version: the text of template.yaml (at the root, or in a single top folder) and the README next
-// to it. Used by the import job.
+// Reads template.yaml and the README next to it from the uploaded archive of a template version. They are at the root of the archive or in
+// its only top folder. Used by the import job.
 import { withArchive } from "./archive.ts";
 import { type ArchiveEntry, ArchiveError } from "./archive-entry.ts";
 import { MAX_YAML_BYTES } from "./yaml.ts";
@@ -9,7 +9,7 @@ const MAX_README_BYTES = 1024 * 1024;
 
 export type TemplateSource = { readonly file: string; readonly manifest: string; readonly readme: string };
 
-/** Throws ArchiveError with the reason if the file is missing or the archive is rejected. */
+/** Throws ArchiveError if there is no template.yaml, or if the archive is rejected. */
 export const readTemplateSource = (path: string, mimetype: string): Promise<TemplateSource> =>
   withArchive(path, mimetype, async ({ entries }) => {
     const folder = findTopFolder(entries);
@@ -27,14 +27,14 @@ export const readTemplateSource = (path: string, mimetype: string): Promise<Temp
     };
   });
 
-/** Returns `name/` if all entries are in one folder, else an empty string. */
+/** Returns the folder with a trailing slash if all entries are in one folder; otherwise an empty string. */
 export const findTopFolder = (entries: readonly ArchiveEntry[]): string => {
   const first = entries[0]?.name ?? "";
   const folder = first.slice(0, first.indexOf("/") + 1);
   return folder !== "" && entries.every(({ name }) => name.startsWith(folder)) ? folder : "";
 };
 
-const decodeText = (bytes: Uint8Array, name: string): string => {
+export const decodeText = (bytes: Uint8Array, name: string): string => {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {

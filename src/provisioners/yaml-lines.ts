@@ -1,11 +1,11 @@
-// Maps values of a YAML text to their lines. Bun's parser does not report positions, so this walks the block structure (mappings,
-// sequences, block scalars, whole flow values) and records the first line of each path. Used only for error messages: text that it does not
-// understand leads to a less precise line, never to a wrong value. Also finds duplicate keys, which the parser accepts.
+// Finds the lines of the values in a YAML text, for error messages. Bun's parser does not report positions, so this module reads the block
+// structure (mappings, sequences, block scalars, whole flow values) and records the first line of each path. For text that it does not
+// understand, the line is less precise. Also finds duplicate keys, which the parser accepts.
 
 export type YamlLines = {
   /** Returns the 1-based line of this JSON pointer, or of its nearest ancestor with a known line. */
   lineOf(pointer: string): number;
-  /** Duplicate keys of a mapping: pointer and line of the second occurrence. */
+  /** Keys that occur again in a mapping, with the line of the later occurrence. */
   readonly duplicates: readonly { pointer: string; line: number }[];
 };
 
@@ -18,33 +18,32 @@ const KEY =
   /^(?:("(?:[^"\\]|\\.)*"|'(?:[^']|'')*')\s*|((?:[^\s#'"[\]{},|>%@`:]|:(?=\S))(?:[^#:]|:(?=\S))*)):(?:\s+([\s\S]*))?$/;
 const BLOCK_TEXT = /^(?:[&!]\S*\s+)*[|>][-+0-9]*(?:\s+#.*)?$/;
 
-/** Parses the structure of the text. */
 export const mapYamlLines = (text: string): YamlLines => {
-  const walk = new Walk();
-  text.split(/\r?\n/).forEach((line, at) => {
-    walk.line(line, at + 1);
+  const reader = new StructureReader();
+  text.split(/\r?\n/).forEach((line, index) => {
+    reader.readLine(line, index + 1);
   });
   return {
     lineOf: (pointer) => {
       for (let rest = pointer; rest !== ""; rest = rest.slice(0, rest.lastIndexOf("/"))) {
-        const line = walk.lines.get(rest);
+        const line = reader.lines.get(rest);
         if (line !== undefined) return line;
       }
       return 1;
     },
-    duplicates: walk.duplicates,
+    duplicates: reader.duplicates,
   };
 };
 
-class Walk {
+class StructureReader {
   readonly lines = new Map<string, number>();
   readonly duplicates: { pointer: string; line: number }[] = [];
   readonly #stack: Container[] = [];
-  /** The indentation of the current block scalar; deeper lines belong to it. Undefined outside of a block scalar. */
+  /** The indentation of the current block scalar, to which all deeper lines belong. Undefined outside of a block scalar. */
   #textIndent: number | undefined;
   #flow = { depth: 0, quote: "" };
 
-  line(lineText: string, lineNumber: number): void {
+  readLine(lineText: string, lineNumber: number): void {
     const content = lineText.trimStart();
     const indent = lineText.length - content.length;
     if (this.#textIndent !== undefined) {
@@ -83,7 +82,7 @@ class Walk {
 
   #addEntry(key: string, value: string, column: number, line: number): void {
     this.#leaveTo(column);
-    // A sequence may have the same indentation as its key; the next key ends it.
+    // A sequence may have the same indentation as its key. The next key ends the sequence.
     if (this.#stack.at(-1)?.kind === "seq" && this.#stack.at(-1)?.indent === column) this.#stack.pop();
     let top = this.#stack.at(-1);
     if (top?.kind !== "map" || top.indent !== column) {

@@ -1,13 +1,13 @@
-// Parses untrusted YAML, with limits on size, alias expansion and depth, and reports the line of an error. Bun's parser does not report
-// positions, so the line is found by parsing shorter prefixes of the text, up to a limit.
+// Parses untrusted YAML with limits on size, alias expansion and depth, and reports the line of an error. Bun's parser does not report
+// positions, so the line is found by parsing shorter prefixes of the text, with a limit on the effort.
 
 /** Maximum bytes of a YAML text. */
 export const MAX_YAML_BYTES = 512 * 1024;
-/** Maximum number of values and characters after aliases are expanded, which bounds the cost of processing the document. */
+/** Maximum number of values and characters after aliases are expanded. */
 const MAX_NODES = 100_000;
 const MAX_TEXT_CHARS = 4 * 1024 * 1024;
 const MAX_DEPTH = 64;
-/** Maximum characters parsed again to find the line of an error. */
+/** Maximum characters to parse again to find the line of an error. */
 const MAX_SEARCH_CHARS = 2 * 1024 * 1024;
 
 export class YamlError extends Error {
@@ -32,7 +32,7 @@ export const parseYaml = (text: string): unknown => {
   return value;
 };
 
-/** Returns true for an error that takes the parser a long time to detect. The line of such an error is not determined. */
+/** Returns true for an error that the parser needs a long time to detect, so that finding its line would take too long. */
 const isCostly = (error: unknown): boolean =>
   error instanceof RangeError || /excessive aliasing/i.test((error as Error).message);
 
@@ -51,7 +51,7 @@ const canParse = (lines: readonly string[], count: number): boolean | "costly" =
   }
 };
 
-/** Lines before and after a position that are also tried, because a multi-line flow value parses only as a whole. */
+/** Number of prefixes that are also tried before and after a position, because a multi-line flow value parses only as a whole. */
 const SEARCH_STEPS = 8;
 
 /** Returns the line after the longest prefix that parses. */
@@ -71,11 +71,10 @@ const findMistakeLine = (text: string): number => {
     const longerValid = listRange(middle, Math.min(invalidCount, middle + SEARCH_STEPS)).find(tryPrefix);
     if (longerValid !== undefined) validCount = longerValid;
     else {
-      const shorterValid = listRange(Math.max(validCount + 1, middle - SEARCH_STEPS), middle)
-        .reverse()
-        .find(tryPrefix);
+      const shortest = Math.max(validCount + 1, middle - SEARCH_STEPS);
+      const shorterValid = listRange(shortest, middle).reverse().find(tryPrefix);
       if (shorterValid !== undefined) validCount = shorterValid;
-      invalidCount = shorterValid === undefined ? Math.max(validCount + 1, middle - SEARCH_STEPS) : shorterValid + 1;
+      invalidCount = shorterValid === undefined ? shortest : shorterValid + 1;
     }
   }
   return Math.min(validCount + 1, lines.length);

@@ -1,7 +1,6 @@
 // Recognizes a Terraform template in an upload, and reads its files before any program runs.
 import { withArchive } from "../archive.ts";
-import { ArchiveError } from "../archive-entry.ts";
-import { findTopFolder } from "../template-source.ts";
+import { decodeText, findTopFolder } from "../template-source.ts";
 import { MODULE_VARIABLES, SNAPSHOT_FOLDER, SNAPSHOT_NAME } from "./snapshot-output.ts";
 import {
   type DeclaredVariable,
@@ -85,12 +84,4 @@ const findModuleProblem = (template: readonly TemplateFile[], module: readonly T
   if (unknownVariable)
     return `The variable "${unknownVariable.name}" of ${SNAPSHOT_FOLDER} needs a default, or a variable of the same name in the template.`;
   return undefined;
-};
-
-const decodeText = (bytes: Uint8Array, name: string): string => {
-  try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-  } catch {
-    throw new ArchiveError(`${name} is not UTF-8 text`);
-  }
 };
