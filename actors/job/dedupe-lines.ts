@@ -1,19 +1,19 @@
-// Deduplicates log lines: a sender sends lines again if their commit could not be confirmed. Lines that are already stored are not stored
-// again.
+// Prevents storing log lines twice. A sender sends lines again if their commit could not be confirmed.
 import type { Store } from "#db/engine/store.ts";
 import { listJobLogs } from "#db/workspaces/jobs.ts";
 import type { JobOutput } from "./report.ts";
 
 export class OutputDeduplicator {
   readonly #store: Store;
+  /** The ID of the last message, and of its first line. */
   #last: { readonly id: string; readonly first_id: number } | undefined;
 
   constructor(store: Store) {
     this.#store = store;
   }
 
-  /** Returns the number of the first line, or "stored" when an earlier attempt has stored the lines. */
-  async numbersFor(
+  /** Reserves IDs for the lines and returns the first one. Returns "stored" if an earlier attempt has stored the lines. */
+  async reserveIds(
     job: { readonly key: number },
     { id, logs }: Pick<JobOutput, "id" | "logs">,
   ): Promise<number | "stored"> {

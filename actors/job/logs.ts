@@ -1,4 +1,4 @@
-// The log of a job: truncation at the limit, the rows to write, and the lines that followers see (rules JB-9 and JB-10).
+// Converts log lines of a job to rows, up to the limit of the log, and rows to the lines that followers see (rules JB-9 and JB-10).
 import { toRfc3339 } from "#base/clock.ts";
 import type { JobLogRow } from "#db/workspaces/jobs.ts";
 import { LOG_LEVELS, type LogLevel } from "#schema/log-level.ts";
@@ -25,8 +25,8 @@ export type NewLogLine = {
 export const countLogBytes = (output: string): number => Math.max(Buffer.byteLength(output), MIN_LINE_BYTES);
 
 /**
- * Returns the rows for as many lines as fit, numbered from `firstId`, and the job's new counters. Returns undefined when nothing changes,
- * for example when the log is full. The patch contains only logs_length, logs_overflowed and updated_at.
+ * Returns the rows for the lines that fit, with IDs from `firstId`, and the job's new counters. Returns undefined when nothing changes, for
+ * example when the log is full.
  */
 export const appendLogs = (
   job: JobState,
@@ -37,12 +37,12 @@ export const appendLogs = (
   if (job.logs_overflowed || lines.length === 0) return undefined;
   const rows: JobLogRow[] = [];
   let length = job.logs_length;
-  let overflowed = false;
+  let hasOverflowed = false;
   for (const line of lines) {
-    const output = clean(line.output);
+    const output = sanitize(line.output);
     const bytes = countLogBytes(output);
     if (length + bytes > MAX_JOB_LOG_BYTES) {
-      overflowed = true;
+      hasOverflowed = true;
       break;
     }
     length += bytes;
@@ -56,13 +56,13 @@ export const appendLogs = (
       output,
     });
   }
-  return { rows, patch: { logs_length: length, logs_overflowed: overflowed, updated_at: now } };
+  return { rows, patch: { logs_length: length, logs_overflowed: hasOverflowed, updated_at: now } };
 };
 
-// Many programs treat NUL as the end of a text.
-const clean = (output: string): string => output.toWellFormed().replaceAll("\0", "\uFFFD").slice(0, MAX_LINE_CHARS);
+/** Also replaces NUL, which many programs treat as the end of a text. */
+const sanitize = (output: string): string => output.toWellFormed().replaceAll("\0", "\uFFFD").slice(0, MAX_LINE_CHARS);
 
-/** Returns a stored line as callers and followers see it. */
+/** Returns a stored line in the form for callers and followers. */
 export const presentJobLog = (row: JobLogRow): JobLogLine => ({
   id: row.id,
   created_at: toRfc3339(row.created_at),
@@ -73,8 +73,8 @@ export const presentJobLog = (row: JobLogRow): JobLogLine => ({
 });
 
 const RULER = "=".repeat(72);
-/** Returns the log lines for a job that was given up. */
-export const reapLines = (reason: string, now: number): NewLogLine[] =>
+/** Returns the log lines about a job that was given up. */
+export const createReapLines = (reason: string, now: number): NewLogLine[] =>
   ["", RULER, reason, RULER, ""].map((output) => ({
     created_at: now,
     source: "provisioner_daemon",

@@ -1,15 +1,15 @@
-// Reports job results from outside of any mailbox, and retries while the actor or the store is overloaded. Used by the runners of builds
-// and imports. Stops waiting when the server shuts down.
+// Sends reports about jobs to their actors from outside of any mailbox, and retries while an actor or the store is overloaded, until the
+// server stops. Used by the runners of builds, imports and dry runs.
 import type { Clock } from "#base/clock.ts";
 import { retry } from "#base/retry.ts";
 import { ServerStopping } from "../runtime/job-queue.ts";
 
-/** Longer than a database is usually unavailable, so that a job's result is not lost. */
+/** A database is usually unavailable for a shorter time, so the job's result is not lost. */
 const RETRY_TIMEOUT_MS = 15 * 60_000;
 const RETRY_MS = 250;
 const MAX_RETRY_MS = 2_000;
 
-/** Returns whether the job was aborted because the server is stopping. It stays open on disk, and the next start resumes it. */
+/** Returns true if the job was aborted because the server is stopping. The job stays open on disk, and the next start resumes it. */
 export const isServerStopping = (signal: AbortSignal): boolean => signal.reason instanceof ServerStopping;
 
 /** Sends a message with retries for up to 15 minutes. Throws permanent errors immediately. */
@@ -22,12 +22,12 @@ export const askWithRetries = <T>(clock: Clock, signal: AbortSignal, ask: () => 
   );
 };
 
-/** Asks a job's owner: `here` on this node only, `anywhere` on any node. */
+/** Functions that ask a job's owner. `here`: on this node only. `anywhere`: on any node. */
 type OwnerRoutes<T> = { readonly here: () => Promise<T>; readonly anywhere: () => Promise<T> };
 
 /**
- * Asks a job's owner to begin it, with retries. For the built-in worker, asks on this node only: if the job's shard moves, the job must not
- * begin on its new node with a worker that was asked to stop.
+ * Asks a job's owner to begin the job, with retries. For the built-in worker, asks only on this node. If the job's shard moves, this worker
+ * is stopped, so the job must not begin with it on the new node.
  */
 export const beginWithRetries = <T>(
   clock: Clock,
@@ -40,7 +40,7 @@ export const beginWithRetries = <T>(
     return isBuiltIn ? here() : anywhere();
   });
 
-/** Checks properties instead of classes, because errors from other nodes are not instances of this process's classes. */
+/** Returns true for a temporary error. Checks properties, because errors from other nodes are not instances of a class here. */
 export const isRetryable = (error: unknown): boolean => {
   const { kind, reason } = error as { kind?: unknown; reason?: unknown };
   return kind === "overloaded" || TEMPORARY_REASONS.has(String(reason));

@@ -1,5 +1,5 @@
-// Collects the log lines of a running job and sends them to its owner once per turn of the event loop, so that a build that prints a
-// thousand lines costs one message. Keeps the order, sends one message at a time, and stops at the log's limit (rule JB-11).
+// Collects the log lines of a running job and sends them to its owner once per turn of the event loop, so that many lines need only one
+// message. Keeps the order, sends one message at a time, and stops at the log's limit (rule JB-11).
 import type { Clock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import { nextTurn, retry } from "#base/retry.ts";
@@ -9,7 +9,7 @@ import type { Report } from "#src/provisioners/provisioner.ts";
 import { countLogBytes, MAX_JOB_LOG_BYTES, type NewLogLine } from "./logs.ts";
 import { isRetryable } from "./report-retries.ts";
 
-/** Output to deliver. A retry has the same `id`. */
+/** Output of a job. A retry has the same `id`. */
 export type JobOutput = {
   readonly id?: string;
   readonly logs: readonly NewLogLine[];
@@ -18,7 +18,7 @@ export type JobOutput = {
 
 const RETRY_MS = 250;
 const MAX_RETRY_MS = 2_000;
-/** How long lines wait for an unavailable database, and for an owner that rejects them for other reasons. */
+/** How long lines are sent again to an unavailable owner, and to an owner that rejects them for other reasons. */
 const UNREACHABLE_RETRY_MS = 15 * 60_000;
 const REFUSED_RETRY_MS = 5_000;
 /** Maximum lines of one message, to keep commits short. */
@@ -34,7 +34,7 @@ export class JobReport implements Report {
   #bytes = 0;
   #sending: Promise<void> | undefined;
 
-  /** `send` delivers the lines to the owner. It is retried while the owner is overloaded. */
+  /** `send` sends the output to the job's owner. It is called again if it rejects. */
   constructor(clock: Clock, send: (message: JobOutput) => Promise<unknown>) {
     this.#clock = clock;
     this.#send = send;
@@ -60,7 +60,7 @@ export class JobReport implements Report {
     this.#flush();
   }
 
-  /** Resolves when all lines so far were delivered or given up. */
+  /** Resolves when all lines were delivered or given up. */
   async whenSettled(): Promise<void> {
     while (this.#sending) await this.#sending;
   }

@@ -1,5 +1,5 @@
-// The actor of one template version: the only writer of its row and of its import job. Creating a template from a version, or activating
-// the version, also goes through here, so that it cannot be archived at the same time (rules TP-13 to TP-18).
+// The actor of one template version: the only writer of its row and of its import job. It also creates a template from the version and
+// activates the version, so that the version cannot be archived at the same time (rules TP-13 to TP-18).
 import type { Clock } from "#base/clock.ts";
 import { AppError, conflict, invalidField } from "#base/errors.ts";
 import { toShard } from "#base/shards.ts";
@@ -21,7 +21,7 @@ import { schedulePrebuildCheck } from "#db/workspaces/prebuilds.ts";
 import { toJobStatus } from "#schema/workspaces/job.ts";
 import { OutputDeduplicator } from "../job/dedupe-lines.ts";
 import type { JobOutput } from "../job/report.ts";
-import { type AttemptRef, isCurrentAttempt, PENDING, reapDue } from "../job/state.ts";
+import { type AttemptRef, getReapTime, isCurrentAttempt, PENDING } from "../job/state.ts";
 import { Actor, type Outcome } from "../runtime/actor.ts";
 import type { Events } from "../runtime/events.ts";
 import { auditTemplateActivated, auditTemplateCreated, buildVersionEntries } from "./audit.ts";
@@ -64,12 +64,12 @@ export type NewTemplate = Omit<
   "active_version_id" | "provisioner" | "created_at" | "updated_at" | "deleted"
 >;
 
-/** The input for a worker; "stale" when the job no longer waits for one. */
+/** The input for a worker; "stale" if the job does not wait for a worker. */
 export type StartedImport =
   | ({ readonly file_id: string; readonly sealed_variable_values: string; readonly created_by: string } & AttemptRef)
   | "stale";
 
-/** The result of a report that may be late: "stale" is a value, not an error. */
+/** The reply to a message that may be late. A late message is not an error. */
 export type LateResult = "done" | "stale";
 
 export class TemplateVersionActor extends Actor<VersionState> {
@@ -120,10 +120,10 @@ export class TemplateVersionActor extends Actor<VersionState> {
   create(input: NewTemplateVersion): Promise<void> {
     return this.handleCreate(async () => {
       const now = this.#now();
-      const job = newJob(input, { version_id: this.id, key: await this.#deps.store.reserve("jobs", 1), now });
-      const { job_id, tags, ...rest } = input;
+      const job = createImportJob(input, { version_id: this.id, key: await this.#deps.store.reserve("jobs", 1), now });
+      const { job_id, tags: _, ...fields } = input;
       const version = {
-        ...rest,
+        ...fields,
         variable_values: {},
         id: this.id,
         part: toShard(input.template_id ?? this.id),
@@ -137,22 +137,21 @@ export class TemplateVersionActor extends Actor<VersionState> {
         writes: [
           insertJob(job),
           insertTemplateVersion({ ...version, manifest: null }),
-          setTimer(ACTOR, this.id, REAP, reapDue(job)),
+          setTimer(ACTOR, this.id, REAP, getReapTime(job)),
         ],
-        after: () =>
-          this.#deps.imports.submit({ version_id: this.id, job_id, created_at: now, tags, part: version.part }),
+        after: () => this.#submit({ version, job }),
         reply: undefined,
       };
     }).catch(throwNameConflict);
   }
 
-  /** Assigns the import to a worker. Returns "stale" when it no longer waits for one. */
+  /** Assigns the import to a worker. Returns "stale" if it does not wait for a worker. */
   startJob({ worker }: { readonly worker: { id: string; name: string } }): Promise<StartedImport> {
     return this.handle((state) => {
       const { file_id, sealed_variable_values, created_by } = state.version;
       const { attempts } = state.job;
       const reply = { file_id, sealed_variable_values, created_by, attempt: attempts + 1 };
-      // The commit of the first call is on disk but could not be confirmed, so the worker got no answer and asks again.
+      // The commit of the first call is on disk but could not be confirmed, so the worker repeats the call.
       const isRepeated = toJobStatus(state.job) === "running" && state.job.worker_id === worker.id;
       if (isRepeated) return { state, reply: { ...reply, attempt: attempts } };
       return this.#applyCommand<StartedImport>(state, { type: "start", now: this.#now(), worker }, reply, "stale");
@@ -164,13 +163,13 @@ export class TemplateVersionActor extends Actor<VersionState> {
     return this.handle<LateResult>(async (state) => {
       const { logs, attempt } = output;
       if (!isCurrentAttempt(state.job, output)) return { state, reply: "stale" };
-      const first_id = await this.#deduplicator.numbersFor(state.job, output);
+      const first_id = await this.#deduplicator.reserveIds(state.job, output);
       if (first_id === "stored") return { state, reply: "done" };
       return this.#settleReport(state, { type: "say", now: this.#now(), attempt, first_id, logs });
     });
   }
 
-  /** Stores the result of a successful import. An import that was canceled in the meantime stays canceled. */
+  /** Stores the result of a successful import. An import that was canceled stays canceled. */
   imported(result: ImportResult & AttemptRef): Promise<LateResult> {
     return this.handle((state) => this.#settleReport(state, { type: "imported", now: this.#now(), ...result }));
   }
@@ -184,14 +183,14 @@ export class TemplateVersionActor extends Actor<VersionState> {
     return this.handle((state) => this.#settleReport(state, { type: "complete", now: this.#now(), ...run }));
   }
 
-  /** Heartbeat of the worker. */
+  /** Records a heartbeat of the worker. */
   touchJob(run: AttemptRef): Promise<LateResult> {
     return this.handle((state) => this.#settleReport(state, { type: "touch", now: this.#now(), ...run }));
   }
 
   /**
-   * Resumes after a server restart, a move from another node (`moved`) or the loss of the worker (`lost` is the reason): a pending job is
-   * queued again, and a running job begins again.
+   * Queues the job again after a server restart, a move from another node (`moved`), or the loss of the worker (`lost` is the reason). A
+   * job that was running begins again.
    */
   resume({
     lost,
@@ -206,7 +205,7 @@ export class TemplateVersionActor extends Actor<VersionState> {
     });
   }
 
-  /** Handles the timer of a job that has gone silent. */
+  /** Handles the timer of the job: ends a silent job. */
   reap(_: Record<string, never>): Promise<LateResult> {
     return this.handle((state) => this.#settleReport(state, { type: "reap", now: this.#now() }));
   }
@@ -228,13 +227,7 @@ export class TemplateVersionActor extends Actor<VersionState> {
     return this.handle<void>((state) => {
       const { name = state.version.name, message = state.version.message } = patch;
       if (name === state.version.name && message === state.version.message) return { state, reply: undefined };
-      const changed = { name, message, updated_at: this.#now() };
-      return {
-        state: { ...state, version: { ...state.version, ...changed } },
-        writes: [updateTemplateVersion(this.id, changed, { expect: 1 })],
-        after: () => this.#deps.topics.publish("shown_changed", this.id, {}),
-        reply: undefined,
-      };
+      return this.#patchVersion(state, { name, message });
     }).catch(throwNameConflict);
   }
 
@@ -247,14 +240,20 @@ export class TemplateVersionActor extends Actor<VersionState> {
       if (archived && template && template.active_version_id === this.id) {
         throw new AppError("invalid", "The active version of a template cannot be archived.");
       }
-      const changed = { archived, updated_at: this.#now() };
-      return {
-        state: { ...state, version: { ...version, ...changed } },
-        writes: [updateTemplateVersion(this.id, changed, { expect: 1 })],
-        after: () => this.#deps.topics.publish("shown_changed", this.id, {}),
-        reply: undefined,
-      };
+      return this.#patchVersion(state, { archived });
     });
+  }
+
+  #patchVersion(
+    state: VersionState,
+    changes: Partial<Pick<VersionState["version"], "name" | "message" | "archived">>,
+  ): Outcome<VersionState, void> {
+    const patch = { ...changes, updated_at: this.#now() };
+    const version = { ...state.version, ...patch };
+    return {
+      ...this.#toOutcome({ ...state, version }, [updateTemplateVersion(this.id, patch, { expect: 1 })]),
+      after: () => this.#deps.topics.publish("shown_changed", this.id, {}),
+    };
   }
 
   /** Creates a template from this version. Rejects with 400 or 412 when the version is unsuitable, 409 when the name is taken. */
@@ -266,10 +265,8 @@ export class TemplateVersionActor extends Actor<VersionState> {
       }
       this.#requireUsable(state, "template_version_id");
       const now = this.#now();
-      const row = await this.#deps.store.get(findTemplateVersion({ id: this.id }));
-      const { provisioner } = JSON.parse(row?.manifest ?? "{}") as { provisioner?: string };
-      const times = { created_at: now, updated_at: now };
-      const created = { ...template, provisioner: provisioner ?? "", active_version_id: this.id, ...times };
+      const provisioner = await this.#loadProvisioner();
+      const created = { ...template, provisioner, active_version_id: this.id, created_at: now, updated_at: now };
       return this.#toOutcome({ ...state, version: { ...version, template_id: template.id, updated_at: now } }, [
         insertTemplate(created),
         auditTemplateCreated(created, now),
@@ -284,10 +281,9 @@ export class TemplateVersionActor extends Actor<VersionState> {
     return this.handle<void>(async (state) => {
       if (state.version.template_id !== template_id) throw invalidField("id", "is not a version of this template");
       this.#requireUsable(state, "id");
-      const row = await this.#deps.store.get(findTemplateVersion({ id: this.id }));
+      const provisioner = await this.#loadProvisioner();
       const template = await this.#deps.store.get(findTemplate({ id: template_id }));
-      const { provisioner } = JSON.parse(row?.manifest ?? "{}") as { provisioner?: string };
-      const patch = { active_version_id: this.id, provisioner: provisioner ?? "", updated_at: this.#now() };
+      const patch = { active_version_id: this.id, provisioner, updated_at: this.#now() };
       const prebuildCheck = schedulePrebuildCheck(template_id, patch.updated_at);
       const entries = template ? [auditTemplateActivated(template, patch)] : [];
       return {
@@ -295,6 +291,12 @@ export class TemplateVersionActor extends Actor<VersionState> {
         after: () => this.#deps.topics.publish("shown_changed", template_id, {}),
       };
     });
+  }
+
+  async #loadProvisioner(): Promise<string> {
+    const row = await this.#deps.store.get(findTemplateVersion({ id: this.id }));
+    const { provisioner = "" } = JSON.parse(row?.manifest ?? "{}") as { provisioner?: string };
+    return provisioner;
   }
 
   /** Throws if no workspace can be created from the version. */
@@ -372,7 +374,7 @@ type NewTemplateVersion = {
 };
 
 /** Returns the job in the state `pending`. */
-const newJob = (
+const createImportJob = (
   input: NewTemplateVersion,
   { version_id, key, now }: { version_id: string; key: number; now: number },
 ): JobRow => ({

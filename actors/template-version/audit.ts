@@ -1,12 +1,11 @@
-// Audit log entries of template versions, and of templates that are created from a version or get a new active version (rules AU-1,
-// AU-7). Pure; used only by the actor of a
-// version. Values of variables are not logged.
+// Builds audit log entries for template versions, and for templates that are created from a version or get a new active version (rules
+// AU-1, AU-7). They do not contain values of variables. Pure; used only by the actor of a version.
 
 import type { Statement } from "#db/engine/sql.ts";
 import { type AuditEntry, insertAudit, isAudited } from "#db/reports/audit/audit.ts";
 import type { VersionState } from "./state.ts";
 
-/** Returns the entries for a change; `before` is undefined for a new version. */
+/** Returns the entries for a change. `before`: undefined for a new version. */
 export const buildVersionEntries = (
   before: VersionState | undefined,
   { version, job }: VersionState,

@@ -1,5 +1,5 @@
-// The actor of one dry run: a job that checks whether a workspace could be created from a template version, without creating one. The only
-// writer of its job's row; the version itself is not involved (rules DR-1 to DR-4).
+// The actor of one dry run: a job that checks whether a workspace could be created from a template version, without creating one. It is the
+// only writer of the job's row, and sends no messages to the version (rules DR-1 to DR-4).
 
 import type { Clock } from "#base/clock.ts";
 import type { Encryption } from "#base/encryption.ts";
@@ -14,7 +14,7 @@ import type { ProvisionRequest } from "#src/provisioners/provisioner.ts";
 import { OutputDeduplicator } from "../job/dedupe-lines.ts";
 import { appendLogs, presentJobLog } from "../job/logs.ts";
 import type { JobOutput } from "../job/report.ts";
-import { type AttemptRef, isCurrentAttempt, type JobCommand, reapDue, transitionJob } from "../job/state.ts";
+import { type AttemptRef, getReapTime, isCurrentAttempt, type JobCommand, transitionJob } from "../job/state.ts";
 import { Actor, type Outcome } from "../runtime/actor.ts";
 import type { Events } from "../runtime/events.ts";
 import type { LateResult } from "./actor.ts";
@@ -53,14 +53,14 @@ export class DryRunActor extends Actor<JobRow> {
   readonly #deps: DryRunDeps;
   readonly #deduplicator: OutputDeduplicator;
 
-  /** `id` is the job's. */
+  /** `id`: the job's ID. */
   constructor(id: string, deps: DryRunDeps) {
     super(id, deps.store);
     this.#deps = deps;
     this.#deduplicator = new OutputDeduplicator(deps.store);
   }
 
-  /** Undefined for a job that an older version created. */
+  /** Returns undefined for a job that an older version of the server created. */
   protected toPart({ input }: JobRow): number | undefined {
     return input.part;
   }
@@ -85,17 +85,17 @@ export class DryRunActor extends Actor<JobRow> {
       const job = createDryRunJob(input, { id: this.id, key: await store.reserve("jobs", 1), now: this.#now() });
       return {
         state: job,
-        writes: [insertJob(job), setTimer(DRY_RUN, this.id, REAP, reapDue(job))],
+        writes: [insertJob(job), setTimer(DRY_RUN, this.id, REAP, getReapTime(job))],
         after: () => this.#submit(job),
         reply: undefined,
       };
     });
   }
 
-  /** Assigns the job to a worker. Returns "stale" when it no longer waits for one. */
+  /** Assigns the job to a worker. Returns "stale" if it does not wait for a worker. */
   startJob({ worker }: { readonly worker: { id: string; name: string } }): Promise<StartedDryRun> {
     return this.handle<StartedDryRun>(async (job) => {
-      // The commit of the first call is on disk but could not be confirmed, so the worker got no answer and asks again.
+      // The commit of the first call is on disk but could not be confirmed, so the worker repeats the call.
       const isRepeated = toJobStatus(job) === "running" && job.worker_id === worker.id;
       if (!isRepeated && toJobStatus(job) !== "pending") return { state: job, reply: "stale" };
       const request = await planDryRun(this.#deps, job, this.#deps.accessUrl().href);
@@ -109,7 +109,7 @@ export class DryRunActor extends Actor<JobRow> {
   say({ attempt, id, logs, timings }: JobOutput & AttemptRef): Promise<LateResult> {
     return this.handle<LateResult>(async (job) => {
       if (!isActive(job) || !isCurrentAttempt(job, { attempt })) return { state: job, reply: "stale" };
-      const first_id = await this.#deduplicator.numbersFor(job, { id, logs });
+      const first_id = await this.#deduplicator.reserveIds(job, { id, logs });
       if (first_id === "stored") return { state: job, reply: "done" };
       const added = appendLogs(job, logs, first_id, this.#now());
       const rows = added?.rows ?? [];
@@ -127,20 +127,15 @@ export class DryRunActor extends Actor<JobRow> {
     return this.#settleReport({ type: "touch", now: this.#now(), ...run });
   }
 
-  /** Ends the job, as succeeded or canceled. `resources` are the resources that a start would create, if the provisioner has a plan. */
+  /** Ends the job as succeeded or canceled. `resources`: the resources that a start would create, if the provisioner has planned them. */
   completeJob({
     resources,
     attempt,
   }: AttemptRef & { readonly resources?: readonly ManifestResource[] }): Promise<LateResult> {
     return this.handle((job) => {
       const planned = resources ? { input: { ...job.input, planned: presentPlan(job, resources) } } : {};
-      return this.#applyCommand<LateResult>(
-        job,
-        { type: "complete", now: this.#now(), attempt },
-        "done",
-        "stale",
-        planned,
-      );
+      const command = { type: "complete", now: this.#now(), attempt } as const;
+      return this.#applyCommand<LateResult>(job, command, "done", "stale", planned);
     });
   }
 
@@ -157,16 +152,12 @@ export class DryRunActor extends Actor<JobRow> {
     return this.handle<LateResult>((job) => {
       const isPending = toJobStatus(job) === "pending" && isCurrentAttempt(job, { attempt });
       if (isPending) return { state: job, after: () => this.#submit(job), reply: "done" };
-      return this.#applyCommand<LateResult>(
-        job,
-        { type: "requeue", now: this.#now(), lost, moved, attempt },
-        "done",
-        "stale",
-      );
+      const command = { type: "requeue", now: this.#now(), lost, moved, attempt } as const;
+      return this.#applyCommand<LateResult>(job, command, "done", "stale");
     });
   }
 
-  /** Handles the timer of a job that has gone silent. */
+  /** Handles the timer of the job: ends a silent job. */
   reap(_: Record<string, never>): Promise<LateResult> {
     return this.#settleReport({ type: "reap", now: this.#now() });
   }
@@ -196,17 +187,17 @@ export class DryRunActor extends Actor<JobRow> {
     if (!changed) return { state: job, reply: stale };
     const patch = { ...changed, ...extra };
     const next = { ...job, ...patch };
-    const isOver = !isActive(next);
+    const hasEnded = !isActive(next);
     return {
       state: next,
       writes: [
         updateJob(job.id, patch, { expect: 1 }),
-        isOver ? clearTimer(DRY_RUN, job.id, REAP) : setTimer(DRY_RUN, job.id, REAP, reapDue(next)),
+        hasEnded ? clearTimer(DRY_RUN, job.id, REAP) : setTimer(DRY_RUN, job.id, REAP, getReapTime(next)),
       ],
       after: () => {
-        if (isOver) this.#deps.topics.publish("job", job.id, { logs: [], done: true });
-        if (command.type === "cancel" || (command.type === "reap" && isOver)) this.#deps.runs.cancel(job.id);
-        if (command.type === "requeue" && !isOver) this.#submit(next);
+        if (hasEnded) this.#deps.topics.publish("job", job.id, { logs: [], done: true });
+        if (command.type === "cancel" || (command.type === "reap" && hasEnded)) this.#deps.runs.cancel(job.id);
+        if (command.type === "requeue" && !hasEnded) this.#submit(next);
       },
       reply,
     };

@@ -1,5 +1,5 @@
-// A dry run's job and the request for its worker: the template rendered for a workspace that is never created. Used by its actor and by
-// code that shows what such a workspace would contain.
+// Creates a dry run's job, and the request for its worker: the template with its values filled in for a workspace that is never created.
+// Used by the dry run's actor.
 
 import { toRfc3339 } from "#base/clock.ts";
 import type { Encryption } from "#base/encryption.ts";
@@ -55,15 +55,15 @@ export const createDryRunJob = (
   timings: [],
 });
 
-/** Returns the planned resources as callers see them. They are stored with the job, without anything that could be secret. */
+/** Returns the planned resources in the form for callers, without secrets. They are stored with the job. */
 export const presentPlan = (job: JobRow, resources: readonly ManifestResource[]): PlannedResource[] => {
   const manifest: Manifest = { provisioner: "terraform", resources: [...resources] };
   return presentPlannedResources(manifest, { id: job.id, job_id: job.id, created_at: toRfc3339(job.created_at) });
 };
 
 /**
- * Returns the request to start a workspace that does not exist: its ID is the job's, and it has no agents. Contains secrets, so it must
- * never be logged.
+ * Returns the request to start a workspace that does not exist. The workspace has the ID of the job and no agents. The request contains
+ * secrets, so it must never be logged.
  */
 export const planDryRun = async (
   { store, encryption }: { readonly store: Store; readonly encryption: Encryption },
@@ -85,7 +85,7 @@ export const planDryRun = async (
     transition: "start",
     workspace,
     owner,
-    // Terraform renders its own texts.
+    // Terraform fills in its own texts.
     manifest:
       manifest.provisioner === "terraform"
         ? manifest

@@ -1,11 +1,10 @@
-// Runs dry runs outside of any mailbox: takes a slot like a build, lets the provisioner plan, and reports the result. Nothing is created,
-// so a dry run can be repeated (rules DR-1 to DR-4).
+// Runs dry runs outside of any mailbox: waits for a slot, lets the provisioner plan, and reports the result. A dry run creates no
+// resources, so it can be repeated (rules DR-1 to DR-4).
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { describeTags } from "#src/provisioners/external/tags.ts";
 import {
   ProvisionError,
-  type ProvisionedResources,
   type Provisioner,
   type ProvisionRequest,
   WorkerLostError,
@@ -31,14 +30,14 @@ const STAGE = "Planning";
 
 export class DryRunRunner implements DryRuns {
   readonly #deps: Deps;
-  /** Jobs that did not complete and are being requeued. */
+  /** Jobs that are being requeued. */
   readonly #requeued = new Set<string>();
 
   constructor(deps: Deps) {
     this.#deps = deps;
   }
 
-  /** A job that no worker can take waits, and says so in its log, until a worker connects or the job is canceled or given up. */
+  /** Queues a job. If no worker can take it, it stays pending with a note in its log until a worker connects or the job ends. */
   submit({ job_id, created_at, tags, part }: Parameters<DryRuns["submit"]>[0]): void {
     const { jobs } = this.#deps;
     const isElsewhere = jobs.isElsewhere(tags);
@@ -78,7 +77,7 @@ export class DryRunRunner implements DryRuns {
     }
   }
 
-  /** Returns the provisioner that runs the job. A remote worker runs every job that the queue assigned to it. */
+  /** Returns the provisioner that runs the job, which is `external` for a remote worker. */
   #requireProvisioner({ manifest }: ProvisionRequest, worker: Worker): Provisioner {
     const name = worker.id === this.#deps.jobs.worker.id ? manifest.provisioner : "external";
     const found = this.#deps.provisioners.get(name);
@@ -104,11 +103,8 @@ export class DryRunRunner implements DryRuns {
       const { provisioner: name } = request.manifest;
       const provisioner = this.#requireProvisioner(request, worker);
       signal.throwIfAborted();
-      const planned: ProvisionedResources | undefined = await provisioner.plan?.(
-        await this.#deps.equip(request),
-        report,
-        signal,
-      );
+      const fullRequest = provisioner.plan && (await this.#deps.equip(request));
+      const planned = fullRequest && (await provisioner.plan?.(fullRequest, report, signal));
       const resources = planned?.resources ?? request.manifest.resources;
       for (const { name: resource, type = `${name}_workspace`, agents = [] } of resources) {
         const agentNames = agents.map((agent) => agent.name).join(", ");
@@ -128,12 +124,8 @@ export class DryRunRunner implements DryRuns {
         report.addLines("provisioner_daemon", "warn", "Handing over", error.message);
         await this.#requeue(job_id, { ...run, lost: error.message }, report, signal);
       } else if (isRetryable(error)) {
-        report.addLines(
-          "provisioner_daemon",
-          "warn",
-          "Waiting",
-          "The database did not answer. The dry run starts again.",
-        );
+        const message = "The database did not answer. The dry run starts again.";
+        report.addLines("provisioner_daemon", "warn", "Waiting", message);
         await this.#requeue(job_id, { ...run, moved: true }, report, signal);
       } else await this.#fail(job_id, run, error, report, signal);
     } finally {
@@ -141,7 +133,7 @@ export class DryRunRunner implements DryRuns {
     }
   }
 
-  /** Requeues the job for any worker. It fails after too many attempts. */
+  /** Requeues the job for any worker. The job fails after too many attempts. */
   async #requeue(
     job_id: string,
     reason: AttemptRef & { readonly lost?: string; readonly moved?: boolean },
@@ -158,13 +150,13 @@ export class DryRunRunner implements DryRuns {
     }
   }
 
-  async #fail(job_id: string, run: AttemptRef, reason: unknown, report: JobReport, signal: AbortSignal): Promise<void> {
-    const provisionError = reason instanceof ProvisionError ? reason : undefined;
-    if (!provisionError) log("templates").error("the dry run {job_id} failed: {error}", { job_id, error: reason });
-    const error = provisionError?.message ?? "The dry run failed because of an internal error.";
-    report.addLines("provisioner_daemon", "error", "Failed", error);
+  async #fail(job_id: string, run: AttemptRef, error: unknown, report: JobReport, signal: AbortSignal): Promise<void> {
+    const isForPeople = error instanceof ProvisionError;
+    if (!isForPeople) log("templates").error("the dry run {job_id} failed: {error}", { job_id, error });
+    const message = isForPeople ? error.message : "The dry run failed because of an internal error.";
+    report.addLines("provisioner_daemon", "error", "Failed", message);
     await report.whenSettled();
-    const failure = { ...run, error, error_code: provisionError?.code ?? "" };
+    const failure = { ...run, error: message, error_code: isForPeople ? error.code : "" };
     await askWithRetries(this.#deps.clock, signal, () => this.#deps.dryRuns().ask(job_id, "failJob", failure));
   }
 }

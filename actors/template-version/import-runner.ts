@@ -1,5 +1,5 @@
-// Runs imports outside of any mailbox: takes a slot, reads the upload, checks the manifest, and reports the result. Imports can be
-// repeated, so after a crash they begin again (rules TP-13 to TP-15).
+// Runs imports outside of any mailbox: waits for a slot, reads the upload, checks the manifest, and reports the result. An import can be
+// repeated, so it begins again after a crash (rules TP-13 to TP-15).
 import type { Clock } from "#base/clock.ts";
 import type { Encryption } from "#base/encryption.ts";
 import { log } from "#base/log.ts";
@@ -36,7 +36,7 @@ type Deps = {
 
 const HEARTBEAT_MS = 60_000;
 
-/** Why an import is requeued: its worker was lost, or the database did not answer. */
+/** Why an import is requeued. `lost`: its worker was lost. `moved`: the database did not answer. */
 type RequeueReason =
   | { readonly lost: string; readonly moved?: never }
   | { readonly moved: true; readonly lost?: never };
@@ -46,17 +46,14 @@ const isRequeueReason = (outcome: ImportResult | ImportFailure | RequeueReason):
 
 export class ImportRunner implements Imports {
   readonly #deps: Deps;
-  /** Jobs whose worker was lost, and that are being requeued. */
+  /** Jobs that are being requeued. */
   readonly #requeued = new Set<string>();
 
   constructor(deps: Deps) {
     this.#deps = deps;
   }
 
-  /**
-   * Without a worker that has these tags, the job waits, and says so in its log, until a worker connects or the job is canceled or given
-   * up.
-   */
+  /** Queues a job. If no worker can take it, it stays pending with a note in its log until a worker connects or the job ends. */
   submit({ version_id, job_id, created_at, tags, part }: Parameters<Imports["submit"]>[0]): void {
     const { jobs } = this.#deps;
     const isElsewhere = jobs.isElsewhere(tags);
@@ -94,7 +91,7 @@ export class ImportRunner implements Imports {
       if (started === "stale") return;
       await this.#work(job, started, signal);
     } catch (error) {
-      // The job stays open on disk. The next start resumes it, or its timer ends it.
+      // The job stays open on disk. The next start of the server resumes it, or its timer ends it.
       if (!isServerStopping(signal)) log("templates").error("cannot report the import of {id}: {error}", { id, error });
     }
   }
@@ -135,7 +132,7 @@ export class ImportRunner implements Imports {
     return { ...outcome, manifest: JSON.stringify(manifest) };
   }
 
-  /** Imports the upload and returns the result. Never rejects. */
+  /** Imports the upload. Never rejects. */
   async #import(
     { id, job_id, tags, worker }: Job,
     { file_id, sealed_variable_values, created_by }: Exclude<StartedImport, "stale">,
@@ -165,7 +162,7 @@ export class ImportRunner implements Imports {
     }
   }
 
-  /** Requeues the import for another worker, or ends it after losing too many. */
+  /** Requeues the import for any worker. The import fails after too many attempts. */
   async #requeue({ id, job_id }: Job, run: AttemptRef, reason: RequeueReason, signal: AbortSignal): Promise<void> {
     const report = this.#makeReport(id, run);
     if (reason.lost === undefined)
@@ -174,19 +171,18 @@ export class ImportRunner implements Imports {
     await report.whenSettled();
     this.#requeued.add(job_id);
     try {
-      await askWithRetries(this.#deps.clock, signal, () =>
-        this.#deps.versions().ask(id, "resume", { ...reason, ...run }),
-      );
+      const resume = () => this.#deps.versions().ask(id, "resume", { ...reason, ...run });
+      await askWithRetries(this.#deps.clock, signal, resume);
     } finally {
       this.#requeued.delete(job_id);
     }
   }
 }
 
-/** `id` is the version's ID. */
+/** `id`: the version's ID. */
 type Job = { readonly id: string; readonly job_id: string; readonly tags: Tags; readonly worker: Worker };
 
-/** Ignores an invalid archive here, because the regular import reports its problems. */
+/** Ignores an invalid archive, because `importTemplate` reports its problems. */
 const ignoreInvalidArchive = (error: unknown): undefined => {
   if (error instanceof ArchiveError) return undefined;
   throw error;

@@ -1,5 +1,5 @@
-// Recovery at server start: deletes incomplete uploads and resumes open imports (rules TP-4, TP-16). Nothing else uses the event loop yet,
-// so reads here need no reader Worker.
+// Recovers at server start: deletes incomplete uploads, and resumes open imports and dry runs (rules TP-4, TP-16). The reads may block the
+// event loop, because the server does not accept requests yet.
 import type { Blobs } from "#db/blobs.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { OwnRows } from "#db/own-rows.ts";
@@ -12,19 +12,23 @@ import { resumeAll } from "../runtime/resume-work.ts";
 import type { TemplateVersionActor } from "./actor.ts";
 import type { DryRunActor } from "./dry-run-actor.ts";
 
-/** Must run before uploads are accepted. `isAlone`: no other node accepts uploads at the same time. */
+/** Deletes incomplete uploads. Must run before uploads are accepted. `isAlone`: no other node accepts uploads at the same time. */
 export const recoverBlobs = async (store: Store, blobs: Blobs, isAlone: boolean): Promise<void> => {
   const rows = await store.all(listHashes());
   await blobs.recover(new Set(rows.map(({ hash }) => hash)), isAlone);
 };
 
-/** Jobs that were requested after the server began to listen are already queued and are skipped. */
+/** The queue already has jobs that were requested after the server began to listen. They are skipped. */
 type QueuedJobs = Pick<JobQueue, "ensureQueued">;
 
-type Imports = { readonly store: Store; readonly versions: Directory<TemplateVersionActor>; readonly jobs: QueuedJobs };
+type ImportDeps = {
+  readonly store: Store;
+  readonly versions: Directory<TemplateVersionActor>;
+  readonly jobs: QueuedJobs;
+};
 
 /** Resumes the open imports that this node owns, oldest first. */
-export const recoverImports = async ({ store, versions, jobs }: Imports, own: OwnRows): Promise<void> =>
+export const recoverImports = async ({ store, versions, jobs }: ImportDeps, own: OwnRows): Promise<void> =>
   resumeAll(
     await store.all(listOpenImports({}, own)),
     ({ id }) => `the import of ${id}`,
@@ -34,10 +38,10 @@ export const recoverImports = async ({ store, versions, jobs }: Imports, own: Ow
     },
   );
 
-type DryRuns = { readonly store: Store; readonly dryRuns: Directory<DryRunActor>; readonly jobs: QueuedJobs };
+type DryRunDeps = { readonly store: Store; readonly dryRuns: Directory<DryRunActor>; readonly jobs: QueuedJobs };
 
 /** Resumes the open dry runs that this node owns, oldest first. */
-export const recoverDryRuns = async ({ store, dryRuns, jobs }: DryRuns, own: OwnRows): Promise<void> =>
+export const recoverDryRuns = async ({ store, dryRuns, jobs }: DryRunDeps, own: OwnRows): Promise<void> =>
   resumeAll(
     await store.all(listOpenDryRuns({}, own)),
     ({ id }) => `dry run ${id}`,

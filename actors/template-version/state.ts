@@ -1,5 +1,5 @@
-// State transitions of a template version as a pure function: its import job changes like any job (actors/job/state.ts), and a finished
-// import adds the manifest. Late commands are `stale` (rules TP-13 to TP-16).
+// Decides the state transitions of a template version. Its import job changes like any job (actors/job/state.ts), and a successful import
+// adds the manifest. Late commands are `stale` (rules TP-13 to TP-16). Pure.
 
 import type { Statement } from "#db/engine/sql.ts";
 import { clearTimer, setTimer } from "#db/engine/timers.ts";
@@ -10,16 +10,16 @@ import { isActive, toJobStatus } from "#schema/workspaces/job.ts";
 import { appendLogs, type NewLogLine, presentJobLog } from "../job/logs.ts";
 import {
   type AttemptRef,
+  getReapTime,
   isCurrentAttempt,
   type JobCommand,
   type JobPatch,
   type JobState,
-  reapDue,
   transitionJob,
 } from "../job/state.ts";
 import type { JobLogLine } from "../runtime/events.ts";
 
-/** The state in memory: the job, and the row without its large texts and the values derived from them. */
+/** The state in memory: the job, and the row without its large texts and the columns that are derived from them. */
 export type VersionState = {
   readonly version: Omit<TemplateVersionRow, "readme" | keyof ReturnType<typeof manifestColumns>>;
   readonly job: JobState & Pick<JobRow, "tags">;
@@ -37,7 +37,7 @@ export type VersionCommand =
       readonly logs: readonly NewLogLine[];
     } & AttemptRef)
   | ({ readonly type: "imported"; readonly now: number } & ImportResult & AttemptRef)
-  /** `manifest` is set when only values of its variables are missing. */
+  /** `manifest`: set if only values of its variables are missing. */
   | ({
       readonly type: "failed";
       readonly now: number;
@@ -84,7 +84,7 @@ const fail = (state: VersionState, command: VersionCommand & { type: "failed" })
   };
 };
 
-/** Returns the writes for the job's change and its consequences. */
+/** Changes the job, and updates its timer. */
 const applyPatch = (
   state: VersionState,
   patch: JobPatch | undefined,
@@ -92,23 +92,23 @@ const applyPatch = (
 ): VersionChange | "stale" => {
   if (!patch) return "stale";
   const job = { ...state.job, ...patch };
-  const isOver = !isActive(job);
+  const hasEnded = !isActive(job);
   const { id } = state.version;
   return {
     state: { ...state, job },
     writes: [
       updateJob(job.id, patch, { expect: 1 }),
-      isOver ? clearTimer(ACTOR, id, REAP) : setTimer(ACTOR, id, REAP, reapDue(job)),
+      hasEnded ? clearTimer(ACTOR, id, REAP) : setTimer(ACTOR, id, REAP, getReapTime(job)),
     ],
-    announce: isOver ? { logs: [], done: true } : undefined,
-    // A job that was given up may still wait for a worker.
-    effect:
-      type === "cancel" || (type === "reap" && isOver)
-        ? "cancel"
-        : type === "requeue" && !isOver
-          ? "submit"
-          : undefined,
+    announce: hasEnded ? { logs: [], done: true } : undefined,
+    effect: toEffect(type, hasEnded),
   };
+};
+
+const toEffect = (type: JobCommand["type"], hasEnded: boolean): VersionChange["effect"] => {
+  // A job that was given up may still be in the queue.
+  if (type === "cancel" || (type === "reap" && hasEnded)) return "cancel";
+  return type === "requeue" && !hasEnded ? "submit" : undefined;
 };
 
 const appendOutput = (state: VersionState, command: VersionCommand & { type: "say" }): VersionChange | "stale" => {

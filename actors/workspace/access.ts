@@ -1,5 +1,5 @@
-// Reads what the workspace actor needs for decisions about access: the shared ports, who may share them, and what ends when someone loses
-// access (rule AG-28).
+// Reads the rows for the workspace actor's decisions about access: the shared ports, the people who may share them, and the port shares and
+// sub-agents to end when someone loses access (rule AG-28).
 import { listAgentsOfBuild, listRunningAgents } from "#db/agents/agents.ts";
 import { deleteSubAgent } from "#db/agents/sub-agents.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -13,7 +13,6 @@ import { editWorkspace, type WorkspaceEdit } from "./edits.ts";
 import { withExtraWrites } from "./outcome.ts";
 import { endPortShares, type PortContext, type PortSharer } from "./port-shares.ts";
 
-/** What is stored about a workspace's shared ports. */
 export type StoredPorts = Omit<PortContext, "is_allowed">;
 
 const toAclParams = ({ id, user_acl, group_acl }: WorkspaceRow) => ({
@@ -22,9 +21,7 @@ const toAclParams = ({ id, user_acl, group_acl }: WorkspaceRow) => ({
   group_acl: JSON.stringify(group_acl),
 });
 
-/**
- * Decides an edit. Also unshares ports of people who have lost access or may not share ports with their new role, and deletes sub-agents.
- */
+/** Decides an edit. Also unshares ports of people who may no longer share them. If someone has lost access, also deletes sub-agents. */
 export const decideEdit = async (
   store: Store,
   state: WorkspaceState,
@@ -35,20 +32,21 @@ export const decideEdit = async (
   if (decision.kind !== "change") return decision;
   const { access_lost_at, user_acl, group_acl } = decision.state.workspace;
   const { workspace: before } = state;
-  const hasLost = access_lost_at !== before.access_lost_at;
-  if (!hasLost && user_acl === before.user_acl && group_acl === before.group_acl) return decision;
+  const hasLostAccess = access_lost_at !== before.access_lost_at;
+  if (!hasLostAccess && user_acl === before.user_acl && group_acl === before.group_acl) return decision;
   const abandoned = await store.all(listAbandonedPortShares(toAclParams(decision.state.workspace)));
   const change = withExtraWrites(decision, endPortShares(state, abandoned, now));
-  return hasLost ? endIdleSubAgents(store, change, now) : change;
+  return hasLostAccess ? endIdleSubAgents(store, change, now) : change;
 };
 
 /**
- * Deletes sub-agents that are not connected, or whose parent is not: someone may have a copy of their token, only a connected daemon can
- * get a new one, and only the parent's daemon knows which ones it created (rule AG-28). That daemon creates them again.
+ * Deletes sub-agents unless they and their parents are connected, because the person who lost access may have a copy of their tokens (rule
+ * AG-28). Only a connected daemon can get a new token, and only its parent knows that it created it. The parent's daemon creates a deleted
+ * sub-agent again.
  */
 const endIdleSubAgents = async (store: Store, change: Change, now: number): Promise<Change> => {
   const agents = await store.all(listRunningAgents({ workspace_id: change.state.workspace.id }));
-  const connected = new Set(agents.filter((one) => agentStatus(one, now) === "connected").map(({ id }) => id));
+  const connected = new Set(agents.filter((agent) => agentStatus(agent, now) === "connected").map(({ id }) => id));
   const idle = agents.filter(
     ({ id, parent_id }) => parent_id !== null && !(connected.has(id) && connected.has(parent_id)),
   );
@@ -56,7 +54,7 @@ const endIdleSubAgents = async (store: Store, change: Change, now: number): Prom
   return { ...withExtraWrites(change, idle.flatMap(deleteSubAgent)), events: [...change.events, ...events] };
 };
 
-/** Returns whether the person may share ports now. If they lose access later, the timer of that loss ends the share. */
+/** Returns true if the person may share ports now. If they lose access later, the timer `lost_access` ends the share. */
 export const maySharePort = async (
   store: Store,
   { workspace }: WorkspaceState,

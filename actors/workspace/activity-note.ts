@@ -1,11 +1,10 @@
-// Entries about changes of a workspace's deadline and about the server's automatic actions: who changed it, when, and from which deadline
-// to which. Pure.
+// Stores notes about changes of a workspace's deadline and about the server's automatic actions. A note names who or what made the change,
+// the time, and the old and new deadline. Pure.
 import type { Statement } from "#db/engine/sql.ts";
 import { insertActivity } from "#db/workspaces/activity.ts";
 import type { ActivityReason } from "#schema/workspaces/schedule.ts";
 import type { WorkspaceState } from "./decision.ts";
 
-/** Who or what changed the times of a workspace. */
 export type Originator = {
   readonly kind: "user" | "agent" | "server";
   readonly id: string | null;
@@ -14,8 +13,8 @@ export type Originator = {
 
 export const SERVER: Originator = { kind: "server", id: null, name: "server" };
 
-/** Returns the statements that store one entry; `state` is the previous one. */
-export const note = (
+/** Returns the statements that store a note. The old deadline is the deadline of `build`. */
+export const insertNote = (
   { workspace, build }: Pick<WorkspaceState, "workspace" | "build">,
   at: number,
   entry: { reason: ActivityReason; detail: string; by?: Originator; new_deadline: number | null },

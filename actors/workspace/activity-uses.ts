@@ -1,6 +1,5 @@
-// Collects in memory which workspaces were used, and writes their last use every 60 seconds, so that traffic does not cause writes
-// (facts/platform
-// 2.7). Used by the workspace actors; flushed before the server stops.
+// Collects in memory which workspaces were used, and writes the time of their last use once a minute, so that traffic does not cause a
+// write for each use (facts/platform 2.7). Used by the workspace actors.
 import type { Clock, Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { Service } from "../runtime/service.ts";
@@ -11,8 +10,8 @@ export class Uses implements Service {
   readonly #clock: Clock;
   readonly #write: (workspace_id: string) => Promise<unknown>;
   #used = new Set<string>();
-  #writing: Promise<unknown> = Promise.resolve();
-  #ticking: Timer | undefined;
+  #lastFlush: Promise<unknown> = Promise.resolve();
+  #flushTimer: Timer | undefined;
 
   /** `write` updates the last use in the workspace's row. */
   constructor(clock: Clock, write: (workspace_id: string) => Promise<unknown>) {
@@ -25,36 +24,36 @@ export class Uses implements Service {
     this.#used.add(workspace_id);
   }
 
-  /** Returns whether the workspace was used since the last write. The caller must write it then. */
+  /** Returns true if the workspace was used since the last write. The caller must then write the use. */
   takeUsed(workspace_id: string): boolean {
     return this.#used.delete(workspace_id);
   }
 
   start(): void {
-    this.#ticking = this.#clock.every(FLUSH_INTERVAL_MS, () => void this.flush());
+    this.#flushTimer = this.#clock.every(FLUSH_INTERVAL_MS, () => void this.flush());
   }
 
-  /** Resolves when everything collected is written, including by earlier calls. A failed write is repeated with the next use. */
+  /** Resolves when all collected uses are written, including those of earlier calls. A failed write is repeated only with the next use. */
   async flush(): Promise<void> {
     const used = this.#used;
     this.#used = new Set();
-    const before = this.#writing;
+    const previousFlush = this.#lastFlush;
     const written = [...used].map((id) =>
       this.#write(id).catch((error) => {
         log("workspaces").warn("cannot record the use of workspace {id}: {error}", { id, error });
       }),
     );
-    this.#writing = Promise.all([before, ...written]);
-    await this.#writing;
+    this.#lastFlush = Promise.all([previousFlush, ...written]);
+    await this.#lastFlush;
   }
 
-  /** Writes the collected uses without waiting. The workspaces may be on any node. */
+  /** Starts writing the collected uses. Any node can write them. */
   release(): void {
     void this.flush();
   }
 
   stop(): Promise<void> {
-    this.#ticking?.cancel();
+    this.#flushTimer?.cancel();
     return this.flush();
   }
 }

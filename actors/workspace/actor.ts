@@ -1,5 +1,5 @@
-// The actor of one workspace: the only writer of its row, its builds and their jobs. Decides with state.ts, commits, announces, and starts
-// builds outside of its mailbox; their reports name the job they belong to (rules WK-1 to WK-8).
+// The actor of one workspace: the only writer of its row, its builds and their jobs. Decides with state.ts, commits, publishes events, and
+// starts builds, which run outside of its mailbox. The reports of a build name its job (rules WK-1 to WK-8).
 import { AppError, conflict } from "#base/errors.ts";
 import { failpoint } from "#base/failpoint.ts";
 import { listAgentsOfBuild } from "#db/agents/agents.ts";
@@ -22,7 +22,7 @@ import type { CaptureResult } from "#src/provisioners/homes.ts";
 import type { ProvisionedResources, ProvisionRequest } from "#src/provisioners/provisioner.ts";
 import { OutputDeduplicator } from "../job/dedupe-lines.ts";
 import type { JobOutput } from "../job/report.ts";
-import { type AttemptRef, isCurrentRun, type JobRunRef, reapDue } from "../job/state.ts";
+import { type AttemptRef, getReapTime, isCurrentRun, type JobRunRef } from "../job/state.ts";
 import { Actor, type Outcome } from "../runtime/actor.ts";
 import type { Worker } from "../runtime/job-queue.ts";
 import { decideEdit, loadPortContext, maySharePort, type StoredPorts } from "./access.ts";
@@ -63,14 +63,14 @@ type Decide<Reply> = (
   state: WorkspaceState,
 ) => Outcome<WorkspaceState, Reply> | Promise<Outcome<WorkspaceState, Reply>>;
 
-/** `beside`: additional writes for an object that is created or ends with it, such as a task. Other versions of the server send it. */
+/** `beside`: writes for an object that is created or ends in the same batch, such as a task. The name is part of the cluster's protocol. */
 type ExtraWrites = { readonly beside?: readonly Statement[] };
 export type CreateWorkspace = { readonly workspace: WorkspaceRow; readonly build: NewBuild } & ExtraWrites;
 
-/** `by_keeper`: the keeper for which the snapshot was created deletes it, because it no longer needs it. */
+/** `by_keeper`: the service for which the snapshot was created deletes it, because it no longer needs the snapshot. */
 type DeleteSnapshot = { readonly snapshot_id: string; readonly by_keeper?: boolean };
 
-/** The input for a worker; "stale" when the job no longer waits for one. */
+/** The input for a worker; "stale" if the job does not wait for a worker. */
 export type StartedJob =
   | ({ readonly request: ProvisionRequest; readonly orphan: boolean; readonly verbose: boolean } & AttemptRef)
   | "stale";
@@ -79,7 +79,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
   readonly #deps: WorkspaceDeps;
   readonly #times: TimedDecisions;
   readonly #deduplicator: OutputDeduplicator;
-  /** A job whose start could not be confirmed, and the answer that its worker is waiting for. */
+  /** The job of which the start was committed without confirmation, and the reply for its worker. */
   #unconfirmedStart: { readonly job_id: string; readonly reply: StartedJob } | undefined;
 
   constructor(id: string, deps: WorkspaceDeps) {
@@ -146,12 +146,11 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
       if (build.transition === "delete" && build.kept_ms === undefined) await this.#requireNotForked();
       const fullBuild = await withSnapshotValue(this.#deps, this.id, build);
       const decision = transition(current, { type: "build", now: this.#deps.clock.now(), build: fullBuild });
-      const complete = decision.kind === "change" ? withExtraWrites(decision, extraWrites) : decision;
-      return toSettledOutcome(this.#deps, current, complete, undefined, undefined);
+      return toSettledOutcome(this.#deps, current, withExtraWrites(decision, extraWrites), undefined, undefined);
     });
   }
 
-  /** Gives a prebuild to an owner; "stale" when it is not available. Rejects with 409 when the owner has a workspace of that name. */
+  /** Gives a prebuild to an owner. Returns "stale" if it is not available. Rejects with 409 when the owner has a workspace of that name. */
   claim({ beside: extraWrites = [], ...claim }: Claim & ExtraWrites): Promise<LateResult> {
     return this.handle<LateResult>(async (state) => {
       const { store, clock, accessUrl } = this.#deps;
@@ -162,28 +161,24 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
       const tokenHashes = new Map(agents.flatMap(({ name, token_hash }) => (token_hash ? [[name, token_hash]] : [])));
       const planInput = { kept: tokenHashes, parameters: claim.build.parameters };
       const { rows, agent_ids } = await planBuild(this.#deps, change.state, now, accessUrl().href, planInput);
-      const next = {
-        ...change,
-        state: { ...change.state, agent_ids },
-        writes: [...change.writes, ...rows, ...extraWrites],
-      };
-      return toSettledOutcome<LateResult>(this.#deps, state, next, "done", "stale");
+      const withAgents = { ...change, state: { ...change.state, agent_ids } };
+      return this.#settleDecision(state, withExtraWrites(withAgents, [...rows, ...extraWrites]));
     }).catch(throwNameTaken);
   }
 
-  /** Assigns the job to a worker, returns its request, and creates the rows of the resources it will create. */
+  /** Assigns the job to a worker. Returns the request for it, and stores the rows of the resources that the worker will create. */
   startJob(args: { readonly job_id: string; readonly worker: Worker }): Promise<StartedJob> {
     let reply: StartedJob = "stale";
     const started = this.handle<StartedJob>(async (state) => {
       const { id, worker_id } = state.job;
-      // The commit of the first call is on disk but could not be confirmed, so the worker asks again.
+      // The commit of the first call is on disk but could not be confirmed, so the worker repeats the call.
       const isRepeated = id === this.#unconfirmedStart?.job_id && isActive(state.job) && worker_id === args.worker.id;
       if (isRepeated && this.#unconfirmedStart) return { state, reply: this.#unconfirmedStart.reply };
       if (id !== args.job_id || toJobStatus(state.job) !== "pending") return { state, reply: "stale" };
       const { store, clock, accessUrl } = this.#deps;
       const now = clock.now();
       const { workspace, build } = state;
-      // A claim has already created its agents, and the running programs have their tokens.
+      // A claim has already created its agents, and the running daemons have their tokens.
       const existing = (await isClaim(store, workspace, build))
         ? { made: await store.all(listAgentsOfBuild({ build_id: build.id })) }
         : {};
@@ -212,21 +207,14 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
   say({ job_id, attempt, id, logs, timings }: JobOutput & JobRunRef): Promise<LateResult> {
     return this.handle<LateResult>(async (state) => {
       if (!isCurrentRun(state.job, { job_id, attempt })) return { state, reply: "stale" };
-      const first_id = await this.#deduplicator.numbersFor(state.job, { id, logs });
+      const first_id = await this.#deduplicator.reserveIds(state.job, { id, logs });
       if (first_id === "stored") return { state, reply: "done" };
-      return this.#settleReport(state, {
-        type: "say",
-        now: this.#deps.clock.now(),
-        job_id,
-        attempt,
-        first_id,
-        logs,
-        timings,
-      });
+      const now = this.#deps.clock.now();
+      return this.#settleReport(state, { type: "say", now, job_id, attempt, first_id, logs, timings });
     });
   }
 
-  /** Sets the build's daily cost as determined by a provisioner that plans resources. Throws ProvisionError when it exceeds the quota. */
+  /** Sets the build's daily cost, which its provisioner has planned. Throws ProvisionError when it exceeds the quota. */
   chargeJob({ daily_cost, ...run }: JobRunRef & { readonly daily_cost: number }): Promise<LateResult> {
     return this.handle(async (state) => {
       if (!isCurrentRun(state.job, run)) return { state, reply: "stale" };
@@ -235,51 +223,51 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     });
   }
 
-  /** Heartbeat of the worker. */
+  /** Records a heartbeat of the worker. */
   touchJob(run: JobRunRef): Promise<LateResult> {
     return this.handle((state) => this.#settleReport(state, { type: "touch", now: this.#deps.clock.now(), ...run }));
   }
 
-  /** Completes the job. `state` is the input for the next build, `made` are the resources that are known only after the build. */
+  /** Completes the job. */
   completeJob(
     args: JobRunRef & {
+      /** The state for the next build. */
       readonly state: string | null;
-      /** The build was canceled, and its remaining state is unknown. */
+      /** True if the build was canceled and its worker has not reported the state. */
       readonly unheard?: boolean;
+      /** The created resources, if only the build determines them. */
       readonly made?: ProvisionedResources;
       readonly kept_bytes?: number;
     },
   ): Promise<LateResult> {
     return this.handle(async (state) => {
-      const isOurs = isCurrentRun(state.job, args);
-      const now = this.#deps.clock.now();
-      const rows = args.made && isOurs ? await buildCreatedRows(this.#deps, state, args.made, now) : undefined;
-      const rules = await loadRules(this.#deps.store, state.workspace);
-      const claimed = await isClaim(this.#deps.store, state.workspace, state.build);
-      const { job_id, attempt, state: provisionerState, unheard = false } = args;
-      const created = rows ? { made: rows } : {};
-      const snapshot = isOurs ? await planStopSnapshot(this.#deps.store, state) : {};
-      const run = { job_id, attempt };
-      const removals =
-        isOurs && state.build.kept_ms !== null ? await trimTrash(this.#deps.store, state.workspace, now) : [];
-      const isDeleted = isOurs && state.build.transition === "delete" && state.build.kept_ms === null;
-      const made_snapshots = isDeleted ? await listMadeSnapshots(this.#deps.store, this.id) : [];
-      const keptBytes = args.kept_bytes === undefined ? {} : { kept_bytes: args.kept_bytes };
-      const result = {
-        ...run,
-        state: provisionerState,
-        unheard,
-        ...created,
+      const { store, clock } = this.#deps;
+      const { made, ...result } = args;
+      const { workspace, build } = state;
+      const isCurrent = isCurrentRun(state.job, args);
+      const now = clock.now();
+      const rows = made && isCurrent ? await buildCreatedRows(this.#deps, state, made, now) : undefined;
+      const rules = await loadRules(store, workspace);
+      const claimed = await isClaim(store, workspace, build);
+      const snapshot = isCurrent ? await planStopSnapshot(store, state) : {};
+      const removals = isCurrent && build.kept_ms !== null ? await trimTrash(store, workspace, now) : [];
+      const isDeleted = isCurrent && build.transition === "delete" && build.kept_ms === null;
+      const made_snapshots = isDeleted ? await listMadeSnapshots(store, this.id) : [];
+      const decision = transition(state, {
+        type: "complete",
+        now,
+        ...result,
+        ...(rows ? { made: rows } : {}),
         ...snapshot,
-        ...keptBytes,
         made_snapshots,
-      };
-      const decision = transition(state, { type: "complete", now, ...result, rules, claimed });
-      return this.#settleDecision(state, decision.kind === "change" ? withExtraWrites(decision, removals) : decision);
+        rules,
+        claimed,
+      });
+      return this.#settleDecision(state, withExtraWrites(decision, removals));
     });
   }
 
-  /** Fails the job. `left`: state that remains despite the failure, for the next build. */
+  /** Fails the job. `left`: the state after the failure, for the next build. */
   failJob(
     args: JobRunRef & {
       readonly error: string;
@@ -291,7 +279,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
   }
 
   /**
-   * Replaces the state that a build left. Rejects with 409 if the state is not `before`, or while the workspace has an active build,
+   * Replaces the state after a build. Rejects with 409 if the current state is not `before`, or while the workspace has an active build,
    * which may be using the state.
    */
   putBuildState(args: {
@@ -307,8 +295,8 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
         throw conflict("The state has changed. Reload it and try again.");
       const patch = { state: args.state, updated_at: this.#deps.clock.now() };
       const writes = [updateBuild(build_id, patch, { expect: 1 }), auditState(state, build_id, patch.updated_at)];
-      if (!isLatest) return { state, writes: writes, reply: undefined };
-      // The new state says which resources exist, so builds need not wait for a particular worker.
+      if (!isLatest) return { state, writes, reply: undefined };
+      // The new state is complete, so the next build does not have to wait for the worker with the old state.
       const tags = unbindTagsFromWorker(state.tags);
       return {
         state: { ...state, tags, build: { ...state.build, ...patch } },
@@ -360,10 +348,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
       const input = { transition: "delete", reason: "autodelete", initiator_id: workspace.owner_id } as const;
       const planned = await this.#deps.automatic.plan(workspace, build, { ...input, permanent: true });
       const decision = transition(state, { type: "build", now, build: planned });
-      return this.#settleDecision(
-        state,
-        decision.kind === "change" ? withExtraWrites(decision, [retryTimer]) : decision,
-      );
+      return this.#settleDecision(state, withExtraWrites(decision, [retryTimer]));
     });
   }
 
@@ -382,8 +367,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     return this.handle(async (state) => {
       const existing = await this.#deps.store.all(listSnapshots({ workspace_id: this.id }));
       const decision = beginSnapshot(state, snapshot, existing, this.#deps.clock.now());
-      const complete = decision.kind === "change" ? withExtraWrites(decision, rows) : decision;
-      return toSettledOutcome(this.#deps, state, complete, undefined, undefined);
+      return toSettledOutcome(this.#deps, state, withExtraWrites(decision, rows), undefined, undefined);
     });
   }
 
@@ -398,7 +382,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     return this.#withSnapshot(snapshot_id, (state, row, now) => completeCapture(state, row, captured, now));
   }
 
-  /** Fails a snapshot whose files could not be copied. `sealed_state` identifies the files that could not be deleted. */
+  /** Fails a snapshot of which the files could not be copied. `sealed_state` identifies the files that could not be deleted. */
   snapshotFailed({
     snapshot_id,
     error,
@@ -412,8 +396,8 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
   }
 
   /**
-   * Begins to delete a snapshot; "stale" when that is in progress. Rejects with 404, and with 409 while it is being created or restored, or
-   * a fork or home backup needs it.
+   * Begins to delete a snapshot. Returns "stale" if the deletion is in progress. Rejects with 404, and with 409 while the snapshot is being
+   * created or restored, or a fork or home backup needs it.
    */
   deleteSnapshot({ snapshot_id, by_keeper = false }: DeleteSnapshot): Promise<LateResult> {
     return this.#withSnapshot(snapshot_id, async (state, row, now) => {
@@ -468,16 +452,13 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     return this.handle(async (state) => {
       failpoint("access_lost");
       const { store, clock } = this.#deps;
-      // Read before the shared ports, so that the timer stays due if someone else loses access in the meantime.
+      // The timer is read before the shared ports, so that it stays due if someone else loses access at the same time.
       const dueAt = (await store.get(findActorTimer("workspace", this.id, LOST_ACCESS)))?.due;
       if (dueAt === undefined) return { state, reply: "stale" };
-      const clearance = moveTimer("workspace", this.id, LOST_ACCESS, { due: undefined, seen: dueAt });
-      if (state.workspace.deleted) return { state, writes: [clearance], reply: "stale" };
+      const clearing = moveTimer("workspace", this.id, LOST_ACCESS, { due: undefined, seen: dueAt });
+      if (state.workspace.deleted) return { state, writes: [clearing], reply: "stale" };
       const decision = await decideEdit(store, state, { type: "lose_access" }, clock.now());
-      return this.#settleDecision(
-        state,
-        decision.kind === "change" ? withExtraWrites(decision, [clearance]) : decision,
-      );
+      return this.#settleDecision(state, withExtraWrites(decision, [clearing]));
     });
   }
 
@@ -496,7 +477,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
 
   /** Applies the template's lowered share level to the shared ports. */
   lowerPorts(_: Record<string, never>): Promise<LateResult> {
-    return this.#decideWithPorts((state, ports) => lowerPorts(state, ports));
+    return this.#decideWithPorts(lowerPorts);
   }
 
   #decideWithPorts(
@@ -512,7 +493,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     return toSettledOutcome<LateResult>(this.#deps, state, decision, "done", "stale");
   }
 
-  /** Requeues or ends a job without a worker: the server has restarted, another node ran it (`moved`), or its worker was lost. */
+  /** Requeues or ends a job without a worker. The server has restarted, another node ran the job (`moved`), or its worker was lost. */
   requeueJob(args: JobRunRef & { readonly lost?: string; readonly moved?: boolean }): Promise<LateResult> {
     return this.handle((state) => this.#settleReport(state, { type: "requeue", now: this.#deps.clock.now(), ...args }));
   }
@@ -521,7 +502,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
   reap(_: Record<string, never>): Promise<LateResult> {
     return this.handle(async (state) => {
       const now = this.#deps.clock.now();
-      const due = isActive(state.job) && now >= reapDue(state.job);
+      const due = isActive(state.job) && now >= getReapTime(state.job);
       const first_id = due ? await this.#deps.store.reserve("job_logs", 5) : 0;
       return this.#settleReport(state, { type: "reap", now, first_id });
     });
@@ -567,7 +548,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     return this.handle((state) => this.#times.setDormant(state, args));
   }
 
-  /** Records activity. Cheap: most reports write nothing. */
+  /** Records activity. Most reports cause no write. */
   recordActivity(report: ActivityReport): Promise<LateResult> {
     return this.handle((state) => this.#times.recordActivity(state, report));
   }

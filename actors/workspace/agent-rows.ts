@@ -1,5 +1,5 @@
-// Builds the rows of the resources and agents that a start build creates from its rendered template. Pure; used by plan.ts. Plaintext
-// tokens are returned once, for the worker; only their digests are stored.
+// Builds the rows of the resources and agents that a build creates. Returns the agents' tokens in plaintext for the worker, and stores only
+// their digests. Pure; used by plan.ts.
 import type { Encryption } from "#base/encryption.ts";
 import { sha256 } from "#base/ids.ts";
 import { BuildSecrets, mapValues, sealSecretTexts, type TextChange } from "#base/secrets/template-secrets.ts";
@@ -19,8 +19,8 @@ import type { Dotfiles } from "#schema/users/dotfiles.ts";
 import { ProvisionError } from "#src/provisioners/provisioner.ts";
 import { MAX_RESOURCES_CHARS } from "#src/provisioners/render.ts";
 
-/** Timeout in seconds, after which a start continues without dotfiles. */
-const TIMEOUT_SECONDS = 300;
+/** After this time, a start continues without dotfiles. */
+const DOTFILES_TIMEOUT_SECONDS = 300;
 
 /** Runs `slipway dotfiles` of the agent's own binary, so that there is only one implementation. */
 const toDotfilesScript = ({ url, branch, install_command }: Dotfiles): ManifestScript => {
@@ -35,7 +35,7 @@ const toDotfilesScript = ({ url, branch, install_command }: Dotfiles): ManifestS
     // Git must not wait for the owner to link an account, because that would block the other start scripts.
     script: `SLIPWAY_GIT_NO_WAIT=1 exec "$CODER_SCRIPT_BIN_DIR/slipway" dotfiles ${options.join(" ")} ${quoteForShell(url)}\n`,
     run_on_start: true,
-    timeout: TIMEOUT_SECONDS,
+    timeout: DOTFILES_TIMEOUT_SECONDS,
   };
 };
 
@@ -46,16 +46,16 @@ export type AgentRowsInput = {
   readonly workspace_id: string;
   readonly build_id: string;
   readonly job_id: string;
-  /** The first of the reserved keys: one per agent, and one per script (`countScripts`). */
+  /** The first of the reserved keys for agents, and the first for log sources, of which each script needs one (`countScripts`). */
   readonly agent_key: number;
   readonly source_key: number;
-  /** The system of agents that do not specify theirs. */
+  /** The system of agents for which the template names none. */
   readonly machine: { readonly os: string; readonly arch: string };
   readonly uuid: () => string;
-  /** Digests of the tokens of running programs by agent name, which the new agents take over (rule PB-8). */
+  /** Digests of the running daemons' tokens by agent name. The new agents take over these tokens (rule PB-8). */
   readonly kept?: ReadonlyMap<string, string>;
   readonly encryption: Encryption;
-  /** Values of sensitive variables, and secrets of the owner. Fields that contain one are stored encrypted, or not at all (rule TP-33). */
+  /** Values of sensitive variables, and secrets of the owner. Texts that contain one are stored encrypted or masked (rule TP-33). */
   readonly secrets: readonly string[];
   /** Whether agents get none of the owner's data, regardless of the template. */
   readonly no_user_data: boolean;
@@ -78,8 +78,8 @@ const CONNECTION_TIMEOUT_SECONDS = 120;
 const METADATA_TIMEOUT_SECONDS = 10;
 
 /**
- * Returns the rows. The first statements delete the rows of an earlier attempt, so that a build can begin again. Throws ProvisionError if
- * the resources of a start are too large, because lists of workspaces read them.
+ * Returns the rows. The first statements delete the rows of an earlier attempt of the build. Throws ProvisionError if the resources of a
+ * start are too large, because every list of workspaces reads them.
  */
 export const buildAgentRows = (input: AgentRowsInput): CreatedAgents => {
   const keys = { agent: input.agent_key, source: input.source_key };
@@ -98,7 +98,7 @@ export const buildAgentRows = (input: AgentRowsInput): CreatedAgents => {
       const created = { name: agent.name, id: input.uuid(), token: (agent.token ?? input.uuid()).toLowerCase() };
       agents.push(created);
       const keysAndOrder = { resource_id: id, key: keys.agent++, display_order: displayOrder++ };
-      // A token set by the template always belongs to the newest agent.
+      // Only the newest agent may have a token that is kept or that the template sets.
       const tokenHash = input.kept?.get(agent.name);
       if (tokenHash ?? agent.token) rows.push(releaseToken(tokenHash ?? sha256(created.token)));
       const isPrivate = agent.repository !== undefined && parsePlan(agent.repository) !== undefined;
@@ -112,7 +112,7 @@ export const buildAgentRows = (input: AgentRowsInput): CreatedAgents => {
   return { rows, agents, daily_cost: sumDailyCost(input.manifest) };
 };
 
-/** Members with texts that only the agent gets: they are encrypted instead of masked. Those of the container are not stored. */
+/** Members that only the agent gets. Their texts are encrypted instead of masked, except those of `docker`, which are not stored. */
 const AGENT_TEXTS: ReadonlySet<string> = new Set(["env", "script", "token", "docker"]);
 
 /** Masks the secrets in all texts that people see. */
@@ -130,7 +130,7 @@ const hideSecrets = <T>(value: T, secrets: BuildSecrets): T => {
 type AgentScript = ManifestScript & { readonly is_dotfiles?: boolean };
 type OwnerInput = Pick<AgentRowsInput, "dotfiles" | "no_user_data">;
 
-/** Returns the template's scripts, after the one that installs the owner's dotfiles if the agent may have them. */
+/** Returns the template's scripts. If the agent may have the owner's data, a script that installs the owner's dotfiles comes first. */
 const listScripts = (
   { scripts = [], api_key_scope = "all" }: ManifestAgent,
   { dotfiles, no_user_data }: OwnerInput,
@@ -185,7 +185,7 @@ const toAgentRow = (
     build_id,
     name: agent.name,
     token_hash: kept?.get(agent.name) ?? sha256(token),
-    // A token that the template's provisioner created may be the token of earlier builds.
+    // The age of a token that the provisioner has created is unknown, because it may be a token of an earlier build.
     token_made_at: agent.token === undefined ? now : null,
     instance_id: agent.instance_id ?? "",
     api_key_scope: no_user_data ? "no_user_data" : (agent.api_key_scope ?? "all"),
@@ -207,7 +207,7 @@ const toAgentRow = (
     updated_at: now,
   });
 
-/** Returns the scripts with a log source each, apps and metadata. */
+/** Returns the rows of the agent's scripts with their log sources, and of its apps and metadata. */
 const toAgentItems = (
   agent: ManifestAgent,
   agent_id: string,
@@ -251,7 +251,7 @@ const toAgentItems = (
   }));
   return [
     ...(sources.length > 0 ? [insertLogSource(sources), insertAgentScript(scripts)] : []),
-    // Some apps keep their IDs across builds, so the apps of earlier builds are deleted first.
+    // An app that keeps its ID across builds must be deleted before it is inserted again.
     ...(agent.apps ?? []).flatMap((app) => (app.id === undefined ? [] : [releaseApp({ id: app.id, workspace_id })])),
     ...(agent.apps?.length ? [insertAgentApp(toAppRows(agent.apps, agent_id, uuid))] : []),
     ...(metadata.length > 0 ? [insertAgentMetadata(metadata)] : []),

@@ -1,6 +1,6 @@
-// Shuts down a workspace's agents gracefully before its provisioner removes their resources: asks each daemon to exit, which runs its stop
-// scripts and reports, and waits for a limited time until it has disconnected (rules WK-26, WK-27). Agents without a Slipway daemon are
-// shut down by their provisioner and stay signed in until then.
+// Shuts down a workspace's agents gracefully before its provisioner removes their resources. Asks each daemon to run its stop scripts and
+// exit, and waits for a limited time until it has disconnected (rules WK-26, WK-27). Agents without a Slipway daemon stay signed in until
+// their provisioner ends them.
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { Topics } from "#base/topics.ts";
@@ -20,17 +20,17 @@ export type AgentShutdownDeps = {
   readonly agentHttp: AgentHttp;
 };
 
-/** Time that a daemon needs in addition to its scripts, to end leftover processes and deliver the output. */
+/** The time that a daemon may take after its scripts, to end leftover processes and deliver the output. */
 const SHUTDOWN_GRACE_MS = 10_000;
-/** Timeout of a stop script without its own (src/daemon/scripts/scripts.ts). */
+/** The timeout of a stop script for which the template sets none (src/daemon/scripts/scripts.ts). */
 const DEFAULT_SCRIPT_TIMEOUT_MS = 20_000;
-/** Maximum time that stop scripts may delay a build, whatever their timeouts. */
+/** Maximum time that stop scripts may delay a build, even if their timeouts are longer. */
 const MAX_SHUTDOWN_MS = 5 * 60_000;
 /** A daemon confirms a shutdown request immediately. */
 const ANSWER_TIMEOUT_MS = 10_000;
 const STAGE = "Shutting down";
 
-/** Resolves when every agent has disconnected or does not have to be awaited, or when the signal aborts. Never rejects. */
+/** Resolves when every agent has disconnected or taken too long, or when the signal aborts. Never rejects. */
 export const shutDownAgents = async (
   deps: AgentShutdownDeps,
   workspace_id: string,
@@ -38,7 +38,7 @@ export const shutDownAgents = async (
   signal: AbortSignal,
 ): Promise<void> => {
   const agents = await deps.store.all(listRunningAgents({ workspace_id }));
-  // Nested agents end with their parents.
+  // Sub-agents end with their parents.
   const roots = agents.filter(({ parent_id }) => parent_id === null);
   await Promise.all(roots.map((agent) => shutDownAgent(deps, agent, report, signal)));
 };
@@ -46,7 +46,7 @@ export const shutDownAgents = async (
 const shutDownAgent = async (deps: AgentShutdownDeps, agent: AgentRow, report: Report, signal: AbortSignal) => {
   const { clock, store, topics } = deps;
   if (agentStatus(agent, clock.now()) !== "connected") return;
-  // A daemon that was asked to shut down before a server restart is still reconnecting.
+  // After a restart of the server, a daemon that was asked to shut down may still be reconnecting.
   if (!deps.dialer.isDaemon(agent.id) && agent.lifecycle_state !== "shutting_down") return;
   const started_at = clock.now();
   const disconnected = new AbortController();
@@ -75,7 +75,7 @@ const shutDownAgent = async (deps: AgentShutdownDeps, agent: AgentRow, report: R
   }
 };
 
-/** Returns the milliseconds that the agent may take: its longest stop script plus overhead. */
+/** Returns the milliseconds that the agent may take to shut down. */
 const loadLimit = async (store: Store, agent_id: string): Promise<number> => {
   const scripts = await store.all(listAgentScripts({ agent_id }));
   const stopScripts = scripts.filter(({ run_on_stop }) => run_on_stop);
@@ -86,14 +86,14 @@ const loadLimit = async (store: Store, agent_id: string): Promise<number> => {
   return Math.min(MAX_SHUTDOWN_MS, longestMs) + SHUTDOWN_GRACE_MS;
 };
 
-/** Returns false when the daemon cannot be asked, so the provisioner must end it. */
+/** Asks the daemon to exit. Returns false if it does not accept the request, so that the provisioner must end it. */
 const requestExit = async ({ agentHttp, clock }: AgentShutdownDeps, agent_id: string, signal: AbortSignal) => {
   const timeout = new AbortController();
   const timer = clock.after(ANSWER_TIMEOUT_MS, () => timeout.abort());
   try {
     const path = "/api/v0/shutdown";
-    const eitherSignal = AbortSignal.any([timeout.signal, signal]);
-    const response = await agentHttp.request(agent_id, { method: "POST", path, signal: eitherSignal });
+    const anySignal = AbortSignal.any([timeout.signal, signal]);
+    const response = await agentHttp.request(agent_id, { method: "POST", path, signal: anySignal });
     await response.discard();
     return response.status < 300;
   } catch (error) {
@@ -104,17 +104,17 @@ const requestExit = async ({ agentHttp, clock }: AgentShutdownDeps, agent_id: st
   }
 };
 
-/** Returns true when `fired` aborts first; false after `ms` milliseconds or when `cancel` aborts. */
-const abortsWithin = (clock: Clock, ms: number, fired: AbortSignal, cancel: AbortSignal): Promise<boolean> =>
+/** Resolves with true when `awaited` aborts, or with false after `ms` milliseconds or when `cancel` aborts. */
+const abortsWithin = (clock: Clock, ms: number, awaited: AbortSignal, cancel: AbortSignal): Promise<boolean> =>
   new Promise((resolve) => {
     const finish = (): void => {
       timer.cancel();
-      fired.removeEventListener("abort", finish);
+      awaited.removeEventListener("abort", finish);
       cancel.removeEventListener("abort", finish);
-      resolve(fired.aborted);
+      resolve(awaited.aborted);
     };
     const timer = clock.after(ms, finish);
-    fired.addEventListener("abort", finish);
+    awaited.addEventListener("abort", finish);
     cancel.addEventListener("abort", finish);
-    if (fired.aborted || cancel.aborted) finish();
+    if (awaited.aborted || cancel.aborted) finish();
   });

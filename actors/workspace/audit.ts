@@ -1,5 +1,5 @@
-// Audit log entries of a workspace and its builds, derived from the states before and after a message, so that no entry can be forgotten
-// (rules AU-1, AU-7). Pure; used only by the workspace actor.
+// Builds audit log entries for a workspace and its builds. They are derived from the states before and after a message, so that no message
+// can omit one (rules AU-1, AU-7). Pure; used only by the workspace actor.
 
 import { getCurrentOrigin } from "#base/origin.ts";
 import type { Statement } from "#db/engine/sql.ts";
@@ -9,7 +9,7 @@ import type { Decision, WorkspaceState } from "./decision.ts";
 /** Reasons of builds that the server starts automatically. */
 const AUTOMATIC = new Set(["autostart", "autostop", "task_auto_pause", "dormancy", "autodelete"]);
 
-/** Milliseconds since 1970. `before` is undefined for a new workspace. */
+/** `before`: undefined for a new workspace. `now`: milliseconds since 1970. */
 export const buildWorkspaceEntries = (
   before: WorkspaceState | undefined,
   after: WorkspaceState,
@@ -18,18 +18,17 @@ export const buildWorkspaceEntries = (
   const { workspace, build, job } = after;
   const previous = before?.workspace;
   const isNewBuild = before?.build.id !== build.id;
-  const isCancelled = !isNewBuild && before?.job.canceled_at === null && job.canceled_at !== null;
+  const isNewlyCanceled = !isNewBuild && before?.job.canceled_at === null && job.canceled_at !== null;
   const isDeletion = previous?.deleted === false && workspace.deleted;
-  // Derived columns are logged only together with the changes that cause them.
+  // Changes of derived columns are not logged, because the changes that cause them are.
   const derived = { next_start_at: workspace.next_start_at, deleting_at: workspace.deleting_at };
   const isChanged =
     previous !== undefined &&
     !isDeletion &&
     previous !== workspace &&
     isAudited("workspace", { ...previous, ...derived }, workspace);
-  if (previous && !isNewBuild && !isCancelled && !isDeletion && !isChanged) return [];
-  const requested =
-    getCurrentOrigin() === undefined && !AUTOMATIC.has(build.reason) ? { user_id: build.initiator_id } : {};
+  if (previous && !isNewBuild && !isNewlyCanceled && !isDeletion && !isChanged) return [];
+  const actor = getCurrentOrigin() === undefined && !AUTOMATIC.has(build.reason) ? { user_id: build.initiator_id } : {};
   const common = { now, organization_id: workspace.organization_id, workspace_id: workspace.id };
   const base = { ...common, resource_type: "workspace", resource_id: workspace.id, target: workspace.name } as const;
   const buildBase = {
@@ -46,17 +45,17 @@ export const buildWorkspaceEntries = (
     },
   };
   return [
-    ...(previous ? [] : [{ ...base, ...requested, action: "create", after: workspace } as const]),
-    ...(isDeletion ? [{ ...base, ...requested, action: "delete", before: workspace } as const] : []),
+    ...(previous ? [] : [{ ...base, ...actor, action: "create", after: workspace } as const]),
+    ...(isDeletion ? [{ ...base, ...actor, action: "delete", before: workspace } as const] : []),
     ...(isChanged ? [{ ...base, action: "write", before: previous, after: workspace } as const] : []),
     ...(isNewBuild
-      ? [{ ...buildBase, ...requested, action: build.transition, before: before?.build, after: build } as const]
+      ? [{ ...buildBase, ...actor, action: build.transition, before: before?.build, after: build } as const]
       : []),
-    ...(isCancelled ? [{ ...buildBase, action: "write", before: before?.job, after: job } as const] : []),
+    ...(isNewlyCanceled ? [{ ...buildBase, action: "write", before: before?.job, after: job } as const] : []),
   ];
 };
 
-/** Logs a deadline change only if a person requested it, not if activity caused it. */
+/** Adds an audit log entry to a person's change of the deadline. Changes because of activity are not logged. */
 export const auditExtension = ({ workspace, build }: WorkspaceState, decision: Decision, now: number): Decision => {
   if (decision.kind !== "change") return decision;
   const entry = insertAudit({
@@ -73,7 +72,7 @@ export const auditExtension = ({ workspace, build }: WorkspaceState, decision: D
   return { ...decision, writes: [...decision.writes, entry] };
 };
 
-/** The state may contain secrets, so only the fact that it was replaced is logged. */
+/** Returns the audit log entry for a replaced state, without the state, which may contain secrets. */
 export const auditState = ({ workspace }: WorkspaceState, build_id: string, now: number): Statement =>
   insertAudit({
     now,

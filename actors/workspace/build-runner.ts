@@ -1,5 +1,5 @@
-// Runs builds outside of any mailbox: takes a slot, gets the request from the workspace, runs the provisioner, and reports the result.
-// Every report has the job's ID and attempt, so that a late one has no effect (rule WK-7).
+// Runs builds outside of any mailbox: waits for a slot, gets the request from the workspace, runs the provisioner, and reports the result.
+// Every report has the job's ID and attempt, so that a late report has no effect (rule WK-7).
 import type { Clock } from "#base/clock.ts";
 import type { Encryption } from "#base/encryption.ts";
 import { failpoint } from "#base/failpoint.ts";
@@ -28,7 +28,7 @@ import type { StartedJob, WorkspaceActor } from "./actor.ts";
 import type { Builds, SubmittedBuild } from "./effects.ts";
 import type { LateResult } from "./outcome.ts";
 
-// The report of a build: the job's output, and the build's cost.
+/** Reports the output and the cost of a build to its workspace. */
 class WorkspaceBuildReport extends JobReport implements BuildReport {
   readonly #charge: (daily_cost: number) => Promise<unknown>;
 
@@ -41,8 +41,8 @@ class WorkspaceBuildReport extends JobReport implements BuildReport {
     readonly yieldSlot: () => void,
   ) {
     super(clock, (text) => workspaces.ask(workspace_id, "say", { ...run, ...text }));
-    const sendReport = (daily_cost: number) => workspaces.ask(workspace_id, "chargeJob", { ...run, daily_cost });
-    this.#charge = (daily_cost) => askWithRetries(clock, signal, () => sendReport(daily_cost));
+    const sendCost = (daily_cost: number) => workspaces.ask(workspace_id, "chargeJob", { ...run, daily_cost });
+    this.#charge = (daily_cost) => askWithRetries(clock, signal, () => sendCost(daily_cost));
   }
 
   async charge(daily_cost: number): Promise<void> {
@@ -59,7 +59,7 @@ type Deps = {
   readonly jobs: JobQueue;
   readonly provisioners: Provisioners;
   readonly workspaces: () => Directory<WorkspaceActor>;
-  /** Encrypts the state for the next build if it contains secrets. */
+  /** Encrypts the state for the next build. */
   readonly encryption: Encryption;
   /** Adds the data that Terraform templates need to the request. Called outside of any mailbox. */
   readonly equip: (request: ProvisionRequest, signal: AbortSignal) => Promise<ProvisionRequest>;
@@ -67,10 +67,10 @@ type Deps = {
   readonly shutDownAgents: (build: WorkedBuild, report: Report, signal: AbortSignal) => Promise<void>;
 };
 
-/** What remains after a build that did not succeed, and the worker that ran it. */
+/** A build that did not succeed, its worker, and its remaining state. */
 type UnfinishedBuild = { readonly request: ProvisionRequest; readonly worker: Worker; readonly state: string | null };
 
-/** Explains to the owner why their variables are missing. */
+/** Tells the owner why their variables are missing. */
 const WITHHELD_NOTICE =
   "This build was requested, or its schedule was set, by someone without access to the workspace, so it gets none of the owner's secrets, accounts or keys. They are available after the owner starts it from its page or with `slipway start`.";
 const HEARTBEAT_MS = 60_000;
@@ -80,7 +80,7 @@ type ClaimedJob = { readonly job_id: string; readonly worker: Worker; readonly y
 
 export class BuildRunner implements Builds {
   readonly #deps: Deps;
-  /** Jobs whose worker was lost, and that are being requeued. */
+  /** Jobs that are being requeued, because their workers were lost. */
   readonly #requeued = new Set<string>();
   /** Throttles queueing of many jobs. */
   readonly #throttle = new TurnThrottle();
@@ -89,16 +89,16 @@ export class BuildRunner implements Builds {
     this.#deps = deps;
   }
 
-  /** A job that no worker can take stays pending, and says so in its log, until a worker connects or the job is canceled or given up. */
+  /** Queues a job. If no worker can take it, it stays pending with a note in its log until a worker connects or the job ends. */
   submit({ workspace_id, job_id, created_at, tags, urgency, part }: SubmittedBuild): void {
     const { clock, jobs } = this.#deps;
     if (!jobs.isElsewhere(tags)) {
-      // A job that is being requeued is still held by its previous run.
+      // The queue still has a job that is being requeued, because its previous run has not ended.
       if (jobs.has(job_id) && !this.#requeued.delete(job_id)) return;
       if (jobs.workersFor(tags).length === 0) this.#reportWaiting(workspace_id, job_id, tags);
     }
-    const beganAt = clock.now();
-    const reason = getCurrentSpan();
+    const submittedAt = clock.now();
+    const submittingSpan = getCurrentSpan();
     jobs.submit({
       of: { kind: "build", id: workspace_id },
       id: job_id,
@@ -113,10 +113,10 @@ export class BuildRunner implements Builds {
           "slipway.worker.built_in": worker.id === jobs.worker.id,
         };
         return runInDetachedSpan(
-          () => ({ name: "build", began: beganAt, attributes }),
-          reason,
+          () => ({ name: "build", began: submittedAt, attributes }),
+          submittingSpan,
           () => {
-            beginSpan({ name: "queue", began: beganAt })?.end();
+            beginSpan({ name: "queue", began: submittedAt })?.end();
             return this.#runJob(workspace_id, { job_id, worker, yieldSlot }, signal);
           },
         );
@@ -143,7 +143,7 @@ export class BuildRunner implements Builds {
       const started = await runInNewSpan(() => ({ name: "plan" }), plan);
       if (started !== "stale") await this.#runBuild({ ...started, ...claimed }, workspace_id, signal);
     } catch (error) {
-      // The job stays open on disk. The next start resumes it, or the reaper ends it.
+      // The job stays open on disk. The next start of the server resumes it, or the timer `reap` ends it.
       if (!isServerStopping(signal))
         log("builds").error("cannot report the result of job {job_id}: {error}", { job_id, error });
     }
@@ -166,18 +166,11 @@ export class BuildRunner implements Builds {
   }
 
   async #runBuild(
-    {
-      request: requested,
-      orphan,
-      verbose,
-      attempt,
-      job_id,
-      worker,
-      yieldSlot,
-    }: Exclude<StartedJob, "stale"> & ClaimedJob,
+    started: Exclude<StartedJob, "stale"> & ClaimedJob,
     workspace_id: string,
     signal: AbortSignal,
   ): Promise<void> {
+    const { request: requested, orphan, verbose, attempt, job_id, worker, yieldSlot } = started;
     const { clock, equip } = this.#deps;
     const run = { job_id, attempt };
     const workspaces = this.#deps.workspaces();
@@ -188,7 +181,7 @@ export class BuildRunner implements Builds {
       "slipway.job.attempt": attempt,
     });
     let request = verbose ? { ...requested, verbose } : requested;
-    /** The state that remains even if the report fails. */
+    /** The state after the build, even if reporting it fails. */
     let left: { readonly state: string | null } | undefined;
     const report = new WorkspaceBuildReport(clock, workspaces, workspace_id, run, signal, yieldSlot);
     const heartbeat = clock.every(HEARTBEAT_MS, () => {
@@ -212,13 +205,10 @@ export class BuildRunner implements Builds {
           () => ({ name: "equip" }),
           () => equip(request, signal),
         );
-      // Forgetting resources needs no worker.
+      const apply = () => this.#requireProvisioner(request, worker).run(request, report, signal);
       const { state, made, kept_bytes }: ProvisionResult = orphan
         ? { state: null }
-        : await runInNewSpan(
-            () => ({ name: "apply" }),
-            () => this.#requireProvisioner(request, worker).run(request, report, signal),
-          );
+        : await runInNewSpan(() => ({ name: "apply" }), apply);
       left = { state };
       failpoint("build_pushed");
       await report.whenSettled();
@@ -231,45 +221,44 @@ export class BuildRunner implements Builds {
       const complete = () => workspaces.ask(workspace_id, "completeJob", args);
       this.#forgetState(request, worker, await askWithRetries(clock, signal, complete));
     } catch (error) {
-      if (isServerStopping(signal)) return;
-      if (error instanceof WorkerLostError && !signal.aborted) {
-        report.addLines("provisioner_daemon", "warn", "Handing over", error.message);
-        await report.whenSettled();
-        await this.#requeue(workspace_id, { ...run, lost: error.message }, signal);
-        return;
-      }
-      if (isRetryable(error) && !signal.aborted) {
-        report.addLines(
-          "provisioner_daemon",
-          "warn",
-          "Waiting",
-          "The database did not answer. The build starts again.",
-        );
-        await report.whenSettled();
-        await this.#requeue(workspace_id, { ...run, moved: true }, signal);
-        return;
-      }
-      if (!signal.aborted) report.addLines("provisioner_daemon", "error", "Failed", formatFailure(error));
-      await report.whenSettled();
-      if (error instanceof ProvisionError) left ??= error.left;
-      const unfinished = { request, worker, state: left ? left.state : request.state };
-      if (signal.aborted) await this.#completeCanceled(run, unfinished, left === undefined, signal);
-      else await this.#fail(workspace_id, run, error, signal, left && unfinished);
+      if (!isServerStopping(signal)) await this.#handleFailure(run, { request, worker, left }, error, report, signal);
     } finally {
       heartbeat.cancel();
     }
   }
 
-  /** Lists the resources that remain, because forgetting a workspace deletes none. */
+  /** Requeues the job if it may succeed elsewhere or later. Otherwise ends it as canceled or failed. */
+  async #handleFailure(
+    run: JobRunRef,
+    { request, worker, left: finalState }: Omit<UnfinishedBuild, "state"> & Pick<ProvisionError, "left">,
+    error: unknown,
+    report: JobReport,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const workspace_id = request.workspace.id;
+    const requeue = async (stage: string, message: string, reason: { lost: string } | { moved: true }) => {
+      report.addLines("provisioner_daemon", "warn", stage, message);
+      await report.whenSettled();
+      await this.#requeue(workspace_id, { ...run, ...reason }, signal);
+    };
+    if (error instanceof WorkerLostError && !signal.aborted)
+      return requeue("Handing over", error.message, { lost: error.message });
+    if (isRetryable(error) && !signal.aborted)
+      return requeue("Waiting", "The database did not answer. The build starts again.", { moved: true });
+    if (!signal.aborted) report.addLines("provisioner_daemon", "error", "Failed", formatFailure(error));
+    await report.whenSettled();
+    const left = finalState ?? (error instanceof ProvisionError ? error.left : undefined);
+    const unfinished = { request, worker, state: left ? left.state : request.state };
+    if (signal.aborted) await this.#completeCanceled(run, unfinished, left === undefined, signal);
+    else await this.#fail(workspace_id, run, error, signal, left && unfinished);
+  }
+
+  /** Lists the workspace's resources in the log, because a delete with `orphan` does not remove them. */
   #reportRemaining({ manifest, state }: ProvisionRequest, report: JobReport): void {
     const resources = this.#deps.provisioners.get(manifest.provisioner)?.listRemaining?.(state) ?? [];
     for (const resource of resources) {
-      report.addLines(
-        "provisioner_daemon",
-        "warn",
-        "Forgetting",
-        `${resource} is not removed and is no longer managed.`,
-      );
+      const message = `${resource} is not removed and is no longer managed.`;
+      report.addLines("provisioner_daemon", "warn", "Forgetting", message);
     }
   }
 
@@ -277,9 +266,9 @@ export class BuildRunner implements Builds {
     return sealState(this.#deps.encryption, { workspace_id: workspace.id, provisioner }, state);
   }
 
-  /** Lets the provisioner discard its copy of the state once the state is on disk. A late report has stored nothing. */
-  #forgetState(request: ProvisionRequest, worker: Worker, answer: LateResult): void {
-    if (answer !== "done") return;
+  /** Lets the provisioner discard its copy of the state, unless the report was late and the state is not stored. */
+  #forgetState(request: ProvisionRequest, worker: Worker, reply: LateResult): void {
+    if (reply !== "done") return;
     failpoint("build_done");
     this.#requireProvisioner(request, worker).releaseState?.(request);
   }
@@ -293,15 +282,14 @@ export class BuildRunner implements Builds {
     const { job_id } = args;
     this.#requeued.add(job_id);
     try {
-      await askWithRetries(this.#deps.clock, signal, () =>
-        this.#deps.workspaces().ask(workspace_id, "requeueJob", args),
-      );
+      const sendReport = () => this.#deps.workspaces().ask(workspace_id, "requeueJob", args);
+      await askWithRetries(this.#deps.clock, signal, sendReport);
     } finally {
       this.#requeued.delete(job_id);
     }
   }
 
-  /** Returns the provisioner that runs the job. A remote worker runs every job that the queue assigned to it. */
+  /** Returns the provisioner that runs the job, which is `external` for a remote worker. */
   #requireProvisioner({ manifest }: ProvisionRequest, worker: Worker): Provisioner {
     const name = worker.id === this.#deps.jobs.worker.id ? manifest.provisioner : "external";
     const found = this.#deps.provisioners.get(name);
@@ -318,9 +306,9 @@ export class BuildRunner implements Builds {
     getCurrentSpan()?.set({ "slipway.build.outcome": "canceled" });
     const args = { ...run, state: this.#seal(request, state), unheard };
     const sendReport = () => this.#deps.workspaces().ask(request.workspace.id, "completeJob", args);
-    const answer = await askWithRetries(this.#deps.clock, signal, sendReport);
-    // A worker that has not reported the state keeps its copy.
-    if (!unheard) this.#forgetState(request, worker, answer);
+    const reply = await askWithRetries(this.#deps.clock, signal, sendReport);
+    // A worker that has not reported the state must keep its copy.
+    if (!unheard) this.#forgetState(request, worker, reply);
   }
 
   async #fail(
@@ -337,12 +325,12 @@ export class BuildRunner implements Builds {
     const leftState = left ? { left: { state: this.#seal(left.request, left.state) } } : {};
     const args = { ...run, error: formatFailure(error), error_code, ...leftState };
     const sendReport = () => this.#deps.workspaces().ask(workspace_id, "failJob", args);
-    const answer = await askWithRetries(this.#deps.clock, signal, sendReport);
-    if (left) this.#forgetState(left.request, left.worker, answer);
+    const reply = await askWithRetries(this.#deps.clock, signal, sendReport);
+    if (left) this.#forgetState(left.request, left.worker, reply);
   }
 }
 
-/** Returns details for verbose logs, without values, because some are secret. */
+/** Returns lines for verbose logs. They contain no values, because some are secret. */
 const formatDetails = ({ manifest, transition, build_number, parameters, state }: ProvisionRequest): string[] => [
   `Build ${build_number}, ${transition}, by the provisioner ${manifest.provisioner}.`,
   `Parameters: ${Object.keys(parameters).join(", ") || "none"}.`,
@@ -350,6 +338,6 @@ const formatDetails = ({ manifest, transition, build_number, parameters, state }
   state === null ? "The previous build left no state." : `The previous build left ${state.length} characters of state.`,
 ];
 
-/** Returns the error for people. Only messages of provisioners are meant for them. */
+/** Returns the message for people. Messages of other errors than ProvisionError are not for them. */
 const formatFailure = (error: unknown): string =>
   error instanceof ProvisionError ? error.message : "The build failed because of an internal error.";

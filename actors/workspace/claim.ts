@@ -1,5 +1,5 @@
 // Claims a prebuild for an owner in one batch: changes the owner, the name and the times, adds the build of the claim, and moves the tokens
-// of running programs to that build's agents (facts/platform 2.8, rules PB-7 to PB-9).
+// of the running daemons to that build's agents (facts/platform 2.8, rules PB-7 to PB-9).
 
 import type { Store } from "#db/engine/store.ts";
 import { guardUser } from "#db/users/users.ts";
@@ -23,7 +23,7 @@ export type Claim = Pick<
   readonly build: NewBuild;
 };
 
-/** Returns the change of a claim, or undefined when the prebuild does not match or is no longer available. */
+/** Returns the change of a claim. Returns undefined if the prebuild does not match or is not available. */
 export const toClaimChange = (
   state: WorkspaceState,
   { build, ...ownerFields }: Claim,
@@ -37,7 +37,7 @@ export const toClaimChange = (
   if (template_version_preset_id !== build.template_version_preset_id) return undefined;
   const { user_acl, group_acl } = workspace;
   const wasShared = Object.keys(user_acl).length + Object.keys(group_acl).length > 0;
-  // Earlier versions let owners share a prebuild (rule AG-28).
+  // Earlier versions allowed sharing a prebuild (rule AG-28).
   const access_lost_at = wasShared ? toLossTime(state, now) : workspace.access_lost_at;
   const cleared = { favorite: false, user_acl: {}, group_acl: {}, access_lost_at };
   const patch = { ...ownerFields, ...cleared, last_used_at: now, updated_at: now };
@@ -48,14 +48,14 @@ export const toClaimChange = (
     ...decision,
     // The new owner must still exist (rule ID-26).
     writes: [guardUser({ id: owner_id }), claimPrebuildRow({ id: workspace.id, owner_id, name }), ...decision.writes],
-    // Template administrators could access the prebuild. Their open streams are checked again.
+    // Template administrators could access the prebuild, so their open streams are checked again.
     events: [...decision.events, { topic: "access_changed" }],
   };
 };
 
 type ClaimCandidate = Pick<BuildRow, "workspace_id" | "build_number" | "initiator_id" | "transition">;
 
-/** Returns whether this build claimed a prebuild: the first build that the keeper did not request. */
+/** Returns true if this build claimed a prebuild. It is then the first build that was not requested by the prebuilds user. */
 export const isClaim = async (
   store: Pick<Store, "get">,
   workspace: Pick<WorkspaceRow, "owner_id">,

@@ -1,4 +1,4 @@
-// The types of a workspace's messages and decisions, used by state.ts and the actor.
+// The types of a workspace's state, commands and decisions, used by state.ts and the actor.
 import type { AppError } from "#base/errors.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import type { PlannedBuild } from "#db/schema/workspaces.ts";
@@ -18,35 +18,36 @@ export type WorkspaceState = {
   readonly job: JobState;
   /** Tags that a worker must have to take the job. */
   readonly tags: Readonly<Record<string, string>>;
-  /** Stage timings of the job so far. */
+  /** Timings of the job's steps so far. */
   readonly timings: JobRow["timings"];
-  /** Signed-in agents: those of the latest build, or the ones that an open stop or delete build will end. */
+  /** Signed-in agents: the agents of the latest build, or the agents that an open stop or delete build will end. */
   readonly agent_ids: readonly string[];
-  /** The snapshot being created; no build begins or ends until it is done. */
+  /** The snapshot that is being created. No build begins until it is complete. */
   readonly capturing: SnapshotWork | null;
 };
 
-/** Everything that a new build consists of. The sender chooses IDs and keys. */
+/** A new build. The sender of the message chooses its IDs and keys. */
 export type NewBuild = PlannedBuild & {
-  /** Begins after this build has succeeded. */
+  /** The build that begins after this one has succeeded. */
   readonly followed_by?: PlannedBuild;
 };
 
-/** A snapshot whose files must be created or deleted, and the provisioner that does it. */
+/** A snapshot of which the files must be created or deleted. */
 export type SnapshotWork = {
   readonly snapshot_id: string;
   readonly provisioner: string;
-  /** The home backup that contains its files; null: the workspace. */
+  /** The home backup from which the files are copied; null for the workspace. */
   readonly home_backup_id: string | null;
 };
 
-/** The snapshot to create at the end of a stop, and older ones to delete for it. */
-export type StopSnapshot = Omit<SnapshotWork, "home_backup_id"> & { readonly former: readonly SnapshotRow[] };
+/** The snapshot to create at the end of a stop, and the older snapshots that it replaces. */
+export type StopSnapshot = Omit<SnapshotWork, "home_backup_id"> & { readonly outdated: readonly SnapshotRow[] };
 
 export type WorkspaceCommand =
   | { readonly type: "build"; readonly now: number; readonly build: NewBuild }
   /**
-   * A worker takes the build. `rows` describe the resources it will create, written now so that a fast daemon is recognized immediately.
+   * A worker takes the build. `rows` describe the resources that it will create. They are stored before, so that the server recognizes a
+   * daemon that connects early.
    */
   | {
       readonly type: "start";
@@ -61,11 +62,11 @@ export type WorkspaceCommand =
       readonly agent_ids: readonly string[];
       readonly daily_cost: number;
     }
-  /** `first_id` is the first of the reserved numbers, one per line. */
+  /** `first_id`: the first of the IDs that are reserved for the log lines. */
   | ({ readonly type: "say"; readonly now: number; readonly job_id: string; readonly first_id: number } & JobOutput &
       AttemptRef)
   | ({ readonly type: "touch"; readonly now: number; readonly job_id: string } & AttemptRef)
-  /** Sets the build's daily cost; `guards` reject the batch if the cost exceeds the quota. */
+  /** Sets the build's daily cost. `guards` reject the batch if the cost exceeds the quota. */
   | ({
       readonly type: "charge";
       readonly now: number;
@@ -74,15 +75,15 @@ export type WorkspaceCommand =
       readonly guards: readonly Statement[];
     } & AttemptRef)
   | { readonly type: "cancel"; readonly now: number; readonly job_id: string }
-  /** `rules`: the template's rules for deadlines; absent if it has none. */
+  /** `rules`: the template's rules for deadlines. */
   | ({
       readonly type: "complete";
       readonly now: number;
       readonly job_id: string;
       readonly state: string | null;
-      /** The build was canceled, and its remaining state is unknown. */
+      /** True if the build was canceled and its worker has not reported the state. */
       readonly unheard?: boolean;
-      /** Rows of the resources and agents that are known only after the build. */
+      /** Rows of the resources and agents, if only the build determines them. */
       readonly made?: {
         readonly rows: readonly Statement[];
         readonly agent_ids: readonly string[];
@@ -104,10 +105,10 @@ export type WorkspaceCommand =
       readonly job_id: string;
       readonly error: string;
       readonly error_code: string;
-      /** State that remains despite the failure; absent: unchanged. */
+      /** The state after the failure; absent if it is unchanged. */
       readonly left?: { readonly state: string | null };
     } & AttemptRef)
-  /** The owner's favorite mark; `stale` when unchanged. */
+  /** Sets or clears the owner's favorite mark. */
   | { readonly type: "favor"; readonly favorite: boolean }
   | ({
       readonly type: "requeue";
@@ -116,7 +117,7 @@ export type WorkspaceCommand =
       readonly lost?: string;
       readonly moved?: boolean;
     } & AttemptRef)
-  /** `first_id`: five reserved numbers for the log lines that give the reason. */
+  /** Ends a silent job. `first_id`: the first of five IDs that are reserved for the log lines with the reason. */
   | { readonly type: "reap"; readonly now: number; readonly first_id: number };
 
 export type WorkspaceEvent =

@@ -1,5 +1,5 @@
-// Changes of a workspace without a build: its name, automatic updates, shares. Pure; used only by the workspace actor. An unchanged value
-// is `stale`; a deleted workspace rejects changes.
+// Changes a workspace without a build: its name, automatic updates and shares. An unchanged value is `stale`. A deleted workspace rejects
+// changes. Pure; used only by the workspace actor.
 import { AppError, conflict } from "#base/errors.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { guardSharing } from "#db/workspaces/sharing.ts";
@@ -12,7 +12,7 @@ import { toVisibleChange } from "./state.ts";
 /** Maximum users and groups that a workspace is shared with. */
 const MAX_SHARES = 500;
 
-/** Maps an ID to its new role; an empty string removes it. */
+/** New roles by ID of the user or group. An empty role removes the share. */
 export type RoleChanges = Readonly<Record<string, WorkspaceRole | "">>;
 
 export type WorkspaceEdit =
@@ -22,17 +22,17 @@ export type WorkspaceEdit =
       readonly type: "share";
       readonly user_roles: RoleChanges;
       readonly group_roles: RoleChanges;
-      /** The username of the person who shares it. */
+      /** The username of the person who shares the workspace. */
       readonly by: string;
     }
   | { readonly type: "leave"; readonly user_id: string }
   | { readonly type: "unshare" }
-  /** Someone lost access without a change of the shares: their account, membership or group ended. */
+  /** Someone has lost access without a change of the shares, because their account, membership or group ended. */
   | { readonly type: "lose_access" };
 
 const STALE: Decision = { kind: "stale" };
 
-/** `now` in milliseconds since 1970. */
+/** Decides an edit. `now`: milliseconds since 1970. */
 export const editWorkspace = (state: WorkspaceState, edit: WorkspaceEdit, now: number): Decision => {
   const { workspace } = state;
   if (workspace.deleted) return { kind: "refused", error: new AppError("gone", "The workspace has been deleted.") };
@@ -46,7 +46,7 @@ export const editWorkspace = (state: WorkspaceState, edit: WorkspaceEdit, now: n
         ? STALE
         : toVisibleChange(state, { workspace: { automatic_updates: edit.automatic_updates, updated_at: now } }, []);
     case "share": {
-      // A person who could enter it would keep a copy of its agent's token when someone claims it.
+      // A person with access could copy the agent's token and still use it after someone else has claimed the prebuild.
       if (isUnclaimed(workspace) && isAdding(edit)) {
         return { kind: "refused", error: conflict("A prebuilt workspace can be shared only after it is claimed.") };
       }
@@ -83,8 +83,8 @@ const mergeRoles = (acl: Acl, changes: RoleChanges): Acl => {
 };
 
 /**
- * Changes the shares. Ends the streams of people who lost access (rule SH-6), removes their notifications about the share, and makes
- * copies of the agents' tokens invalid that they may have (rule AG-28).
+ * Changes the shares. Ends the streams of people who have lost access (rule SH-6), removes their notifications about the share, and
+ * invalidates the agents' tokens that they may have copied (rule AG-28).
  */
 const withAcl = (
   state: WorkspaceState,
@@ -111,9 +111,9 @@ const withAcl = (
 const isSame = (a: Acl, b: Acl): boolean =>
   Object.keys(a).length === Object.keys(b).length && Object.entries(a).every(([id, role]) => b[id] === role);
 
-/** Returns whether someone was removed from the list. A lower role still gives access to the workspace. */
+/** Returns true if someone was removed. Someone with a lower role still has access to the workspace. */
 const hasRemoved = (before: Acl, after: Acl): boolean => Object.keys(before).some((id) => !(id in after));
 
-/** Returns a time that is later than every earlier loss, even if the clock was set back. */
+/** Returns the time of a loss of access, which is later than every earlier loss even if the clock was set back. */
 export const toLossTime = ({ workspace }: WorkspaceState, now: number): number =>
   Math.max(now, (workspace.access_lost_at ?? 0) + 1);

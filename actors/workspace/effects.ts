@@ -1,5 +1,5 @@
-// Interfaces for the effects of the workspace actor and for automatic builds, so that the actor does not depend on the runner of builds
-// or on how builds are planned.
+// The interfaces through which the workspace actor starts builds and snapshots and plans automatic builds, so that it does not depend on
+// their implementations.
 import type { BuildRow } from "#db/workspaces/builds.ts";
 import type { WorkspaceRow } from "#db/workspaces/workspaces.ts";
 import type { SnapshotRef } from "#src/provisioners/homes.ts";
@@ -21,10 +21,10 @@ export interface Snapshots {
 }
 
 export type SubmittedSnapshot = SnapshotRef & {
-  /** The workspace's owner. Copies of the same person run one at a time. */
+  /** The workspace's owner. Snapshots of the same owner run one at a time. */
   readonly owner_id: string;
   readonly provisioner: string;
-  /** The home backup that contains the files; null: the workspace. */
+  /** The home backup from which the files are copied; null for the workspace. */
   readonly home_backup_id: string | null;
   /** The workspace's `part`. */
   readonly part: number;
@@ -43,15 +43,15 @@ export type SubmittedBuild = {
 /** Plans builds that the server starts automatically (src/domain/builds/automatic.ts). */
 export interface AutomaticBuilds {
   /**
-   * Returns the build after `last`; only reads the store. Throws AppError when it is not possible, for example because a parameter is
+   * Returns the build after `last`. Only reads the store. Throws AppError if no build is possible, for example because a parameter is
    * missing.
    */
   plan(workspace: WorkspaceRow, last: BuildRow, input: BuildInput): Promise<NewBuild>;
-  /** Returns whether any worker could take a job with these tags. */
+  /** Returns true if any worker could take a job with these tags. */
   hasWorker(tags: NewBuild["tags"]): boolean;
 }
 
 export type BuildInput = Pick<NewBuild, "transition" | "reason" | "initiator_id"> & {
-  /** A delete that bypasses the trash. */
+  /** Set for a delete that bypasses the trash. */
   readonly permanent?: boolean;
 };

@@ -1,4 +1,4 @@
-// Reads what the workspace actor keeps in memory: the workspace, its latest build with the job, and what runs of it.
+// Loads the state that the workspace actor keeps in memory: the workspace, its latest build with the job, and its running agents.
 import type { Store } from "#db/engine/store.ts";
 import { findBuild } from "#db/workspaces/builds.ts";
 import { findJob } from "#db/workspaces/jobs.ts";

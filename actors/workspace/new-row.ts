@@ -1,4 +1,4 @@
-// Builds the row of a new workspace. Used for workspaces of people, forks and prebuilds.
+// Builds the row of a new workspace, fork or prebuild.
 import { toShard } from "#base/shards.ts";
 import type { WorkspaceRow } from "#db/workspaces/workspaces.ts";
 
@@ -14,10 +14,7 @@ type Settings = Pick<
   | "task_id"
 >;
 
-/**
- * Returns a row without usage and shares. `latest_build_id` is its first build. `home_id` decides the workspace's shard, which never
- * changes.
- */
+/** Returns the row. `latest_build_id`: the first build. `home_id`: the ID that determines the workspace's shard, which never changes. */
 export const createWorkspaceRow = (
   settings: Settings,
   { id, latest_build_id, now }: Pick<WorkspaceRow, "id" | "latest_build_id"> & { readonly now: number },

@@ -1,5 +1,5 @@
-// Notifications for a workspace's owner, derived from the states before and after a message, so that no notification can be forgotten
-// (rule NO-3), and for the people with whom the workspace is shared (rule NO-14). Pure; used only by the workspace actor.
+// Builds notifications for a workspace's owner, which are derived from the states before and after a message, so that no message can omit
+// one (rule NO-3), and for the people with whom the workspace is shared (rule NO-14). Pure; used only by the workspace actor.
 import { toRfc3339 } from "#base/clock.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { insertNotification, type Notice, retractNotice } from "#db/notifications/notifications.ts";
@@ -10,7 +10,7 @@ import type { WorkspaceState } from "./decision.ts";
 
 type Draft = Pick<Notice, "kind" | "values" | "dedupe"> & { readonly path?: string };
 
-/** Milliseconds since 1970. `before` is undefined for a new workspace. */
+/** `before`: undefined for a new workspace. `now`: milliseconds since 1970. */
 export const buildWorkspaceNotices = (
   before: WorkspaceState | undefined,
   { workspace, build, job }: WorkspaceState,
@@ -42,10 +42,10 @@ export const buildWorkspaceNotices = (
     drafts.push({ kind: "workspace_deleted", values, dedupe: `deleted:${workspace.id}`, path: "/workspaces" });
   }
   const common = { now, user_id: workspace.owner_id, targets: [workspace.id], path: `/workspaces/${workspace.id}` };
-  return drafts.map((one) => insertNotification({ ...common, ...one }));
+  return drafts.map((draft) => insertNotification({ ...common, ...draft }));
 };
 
-/** Returns whether a build that restores a snapshot has just succeeded. Its follow-up build begins in the same message. */
+/** Returns true if a build that restores a snapshot has just succeeded. A follow-up build may have begun in the same message. */
 const hasRestored = (before: WorkspaceState, { build, job }: Pick<WorkspaceState, "build" | "job">): boolean => {
   if (before.build.restored_snapshot_id === null || before.job.completed_at !== null) return false;
   // A fork starts with files of another workspace, which is not a restore.
@@ -53,7 +53,7 @@ const hasRestored = (before: WorkspaceState, { build, job }: Pick<WorkspaceState
   return before.build.id === build.id ? toJobStatus(job) === "succeeded" : before.build.followed_by?.id === build.id;
 };
 
-/** Returns why the workspace was deleted; empty when its owner did it. */
+/** Returns why the workspace was deleted; empty if its owner deleted it. */
 const describeDeletion = ({ reason, initiator_id }: WorkspaceState["build"], owner_id: string): string => {
   if (reason === "autodelete") return "The server deleted it because it was dormant for too long.";
   return initiator_id === owner_id ? "" : "An administrator deleted it. The audit log says who did.";
@@ -84,7 +84,7 @@ export const buildShareNotices = (
       }),
     );
 
-/** Removes the notifications of users who are no longer in `user_acl`: their link would lead nowhere. */
+/** Removes the notifications of users who are no longer in `user_acl`, because their link does not work anymore. */
 export const retractShareNotices = (workspace: SharedWorkspace, user_acl: Acl): readonly Statement[] =>
   Object.keys(workspace.user_acl)
     .filter((user_id) => user_acl[user_id] === undefined)

@@ -11,17 +11,17 @@ import type { WorkspaceDeps } from "./deps.ts";
 
 type Deps = Pick<WorkspaceDeps, "topics" | "builds" | "snapshots">;
 
-/** The result of a message that may be late: "stale" is a value, not an error. */
+/** The reply to a message that may be late. A late message is not an error. */
 export type LateResult = "done" | "stale";
 
 export const toOutcome = <Reply>(deps: Deps, change: Change, reply: Reply): Outcome<WorkspaceState, Reply> => ({
   state: change.state,
   writes: change.writes,
-  after: () => announce(deps, change),
+  after: () => publish(deps, change),
   reply,
 });
 
-/** Throws if the change is rejected; returns `stale` when nothing changes. */
+/** Converts a decision to an outcome. Throws the error of a refused decision. Replies with `stale` if nothing changes. */
 export const toSettledOutcome = <Reply>(
   deps: Deps,
   state: WorkspaceState,
@@ -33,7 +33,7 @@ export const toSettledOutcome = <Reply>(
   return decision.kind === "stale" ? { state, reply: stale } : toOutcome(deps, decision, reply);
 };
 
-const announce = ({ topics, builds, snapshots }: Deps, { state, events, effects }: Change): void => {
+const publish = ({ topics, builds, snapshots }: Deps, { state, events, effects }: Change): void => {
   const { id, owner_id, part } = state.workspace;
   for (const event of events) {
     if (event.topic === "job") topics.publish("job", event.job_id, { logs: event.logs, done: event.done });
@@ -87,13 +87,11 @@ export const announceReload = (
 export const toUrgency = ({ initiator_id }: { readonly initiator_id: string }): Urgency =>
   initiator_id === PREBUILDS_USER_ID ? "background" : "person";
 
-/** Adds the caller's own statements to a change. */
-export const withExtraWrites = (change: Change, extraWrites: readonly Statement[]): Change => ({
-  ...change,
-  writes: [...change.writes, ...extraWrites],
-});
+/** Adds statements to a change. Returns other decisions unchanged. */
+export const withExtraWrites = <D extends Decision>(decision: D, extraWrites: readonly Statement[]): D =>
+  decision.kind === "change" ? ({ ...decision, writes: [...decision.writes, ...extraWrites] } as D) : decision;
 
-/** Rejects the second of two workspaces of one owner with the same name. */
+/** Throws 409 for a commit that failed because the owner already has a workspace of this name. Throws other errors unchanged. */
 export const throwNameTaken = (error: unknown): never => {
   const constraint = (error as { constraint?: unknown }).constraint;
   if (constraint !== "workspaces_name") throw error;

@@ -1,6 +1,5 @@
-// Plans a build: the worker's request, and the rows of the resources that the build will create. Only reads the store, and runs inside
-// the workspace's
-// message, so that nothing about the workspace can change at the same time.
+// Plans a build: the worker's request, and the rows of the resources that the build will create. Only reads the store. Runs inside a
+// message of the workspace, so that the workspace cannot change at the same time.
 import { arch, platform } from "node:os";
 import type { Encryption } from "#base/encryption.ts";
 import { uuid } from "#base/ids.ts";
@@ -17,31 +16,30 @@ import type { Manifest, ManifestVariable } from "#schema/templates/manifest.ts";
 import { resolveVariables } from "#src/provisioners/parameters.ts";
 import type { ProvisionedResources, ProvisionRequest } from "#src/provisioners/provisioner.ts";
 import { renderManifest } from "#src/provisioners/render.ts";
-import { buildAgentRows, countScripts, sumDailyCost } from "./agent-rows.ts";
+import { type AgentRowsInput, buildAgentRows, type CreatedAgents, countScripts, sumDailyCost } from "./agent-rows.ts";
 import type { WorkspaceState } from "./decision.ts";
 
 export type Plan = {
-  /** Contains secrets: never log it. */
+  /** Contains secrets, so it must never be logged. */
   readonly request: ProvisionRequest;
   readonly rows: readonly Statement[];
   readonly agent_ids: readonly string[];
-  /** Undefined if the cost is known only after the build. */
+  /** Undefined if only the build determines the cost. */
   readonly daily_cost: number | undefined;
 };
 
 type PlanInput = {
-  /** Values of a build that is not stored yet. */
+  /** Parameters of a build that is not stored yet. */
   readonly parameters?: readonly { readonly name: string; readonly value: string }[];
-  /** For a claim: digests of the tokens of running programs by agent name (rule PB-8). */
+  /** For a claim: digests of the running daemons' tokens by agent name (rule PB-8). */
   readonly kept?: ReadonlyMap<string, string>;
-  /** Agents that the claim created in the batch that changed the owner. */
+  /** The agents that a claim has already created. */
   readonly made?: readonly { readonly id: string; readonly name: string }[];
 };
 
-/** Dependencies of planning. */
 export type PlanDeps = { readonly store: Store; readonly encryption: Encryption };
 
-/** Returns the plan of the latest build. Every call creates new agents and tokens, except for a claim. */
+/** Returns the plan of the latest build. Every call for a start creates new agents and tokens, unless a claim has created them. */
 export const planBuild = async (
   { store, encryption }: PlanDeps,
   { workspace, build }: WorkspaceState,
@@ -58,31 +56,22 @@ export const planBuild = async (
   const declared = openDefaults(encryption, version.id, source.variables ?? []);
   const variables = resolveVariables(declared, openVariables(encryption, version)).values;
   const { id, name } = workspace;
-  // Terraform renders its own texts, and only its state lists the agents.
-  const createsAgentsLater = source.provisioner === "terraform";
-  const manifest = createsAgentsLater
+  // Terraform fills in its own texts, and only its state contains the agents.
+  const isTerraform = source.provisioner === "terraform";
+  const manifest = isTerraform
     ? source
     : renderManifest(source, { parameters, variables, workspace: { id, name }, owner }, build.transition === "start");
-  const starts = build.transition === "start" && !input.made && !createsAgentsLater;
-  const agents = (input.made ?? []).map((one) => ({ id: one.id, name: one.name, token: "" }));
   const ownerInput = await loadOwnerInput(store, workspace, build);
-  const created = starts
-    ? buildAgentRows({
-        ...(input.kept ? { kept: input.kept } : {}),
-        manifest,
-        now,
-        workspace_id: id,
-        build_id: build.id,
-        job_id: build.job_id,
-        agent_key: await store.reserve("agents", countAgents(manifest) || 1),
-        source_key: await store.reserve("log_sources", countScripts(manifest, ownerInput) || 1),
-        machine: getDefaultSystem(),
-        uuid,
-        encryption,
-        secrets: listSecrets(source.variables ?? [], variables),
-        ...ownerInput,
-      })
-    : { rows: [], agents, daily_cost: createsAgentsLater ? undefined : input.made ? sumDailyCost(manifest) : 0 };
+  let created: Omit<CreatedAgents, "daily_cost"> & Pick<Plan, "daily_cost">;
+  if (isTerraform || input.made || build.transition !== "start") {
+    const agents = (input.made ?? []).map((agent) => ({ id: agent.id, name: agent.name, token: "" }));
+    const manifestCost = input.made ? sumDailyCost(manifest) : 0;
+    created = { rows: [], agents, daily_cost: isTerraform ? undefined : manifestCost };
+  } else {
+    const secrets = listSecrets(source.variables ?? [], variables);
+    const options = { ...ownerInput, secrets, ...(input.kept ? { kept: input.kept } : {}) };
+    created = await reserveAndBuildRows({ store, encryption }, build, manifest, now, options);
+  }
   return {
     request: {
       job_id: build.job_id,
@@ -123,36 +112,47 @@ const readSnapshotValue = (
 
 const listSecrets = (declared: readonly ManifestVariable[], values: Readonly<Record<string, string>>): string[] =>
   declared.flatMap(({ name, sensitive }) => (sensitive ? [values[name] ?? ""] : []));
-/** Returns the rows of the resources that a provisioner created, if it knows its agents only after the build. */
+
+/** Returns the rows of the resources that a provisioner has created, for provisioners that know their agents only after the build. */
 export const buildCreatedRows = async (
-  { store, encryption }: PlanDeps,
+  deps: PlanDeps,
   { workspace, build }: Pick<WorkspaceState, "workspace" | "build">,
   created: ProvisionedResources,
   now: number,
 ): Promise<Pick<Plan, "rows" | "agent_ids"> & { readonly daily_cost: number }> => {
   const manifest: Manifest = { provisioner: "terraform", resources: [...created.resources] };
-  const ownerInput = await loadOwnerInput(store, workspace, build);
-  const { rows, agents } = buildAgentRows({
-    manifest,
-    now,
-    workspace_id: workspace.id,
-    build_id: build.id,
-    job_id: build.job_id,
-    transition: build.transition === "stop" ? "stop" : "start",
-    agent_key: await store.reserve("agents", countAgents(manifest) || 1),
-    source_key: await store.reserve("log_sources", countScripts(manifest, ownerInput) || 1),
-    machine: getDefaultSystem(),
-    uuid,
-    encryption,
-    secrets: created.secrets,
-    ...ownerInput,
-  });
+  const ownerInput = await loadOwnerInput(deps.store, workspace, build);
+  const transition = build.transition === "stop" ? "stop" : "start";
+  const options = { ...ownerInput, secrets: created.secrets, transition } as const;
+  const { rows, agents } = await reserveAndBuildRows(deps, build, manifest, now, options);
   return { rows, agent_ids: agents.map(({ id }) => id), daily_cost: created.daily_cost };
 };
 
+/** Reserves the keys of the agents and their log sources, and returns the rows. */
+const reserveAndBuildRows = async (
+  { store, encryption }: PlanDeps,
+  { id: build_id, workspace_id, job_id }: BuildRow,
+  manifest: Manifest,
+  now: number,
+  options: Pick<AgentRowsInput, "secrets" | "kept" | "transition" | "no_user_data" | "dotfiles">,
+): Promise<CreatedAgents> =>
+  buildAgentRows({
+    ...options,
+    manifest,
+    now,
+    workspace_id,
+    build_id,
+    job_id,
+    agent_key: await store.reserve("agents", countAgents(manifest) || 1),
+    source_key: await store.reserve("log_sources", countScripts(manifest, options) || 1),
+    machine: getDefaultSystem(),
+    uuid,
+    encryption,
+  });
+
 const countAgents = (manifest: Manifest): number => manifest.resources.flatMap(({ agents }) => agents ?? []).length;
 
-/** Returns the owner's data for the agents. */
+/** Loads the owner's data for the agents. */
 const loadOwnerInput = async (
   store: Store,
   { owner_id, template_id }: WorkspaceState["workspace"],
@@ -162,7 +162,7 @@ const loadOwnerInput = async (
   dotfiles: no_user_data ? undefined : await store.get(findDotfilesToInstall({ owner_id, template_id })),
 });
 
-/** Default system of agents. */
+/** Returns the system of agents for which the template names none: the system of this machine. */
 const getDefaultSystem = (): { os: string; arch: string } => ({
   os: platform() === "win32" ? "windows" : platform(),
   arch: arch() === "x64" ? "amd64" : arch(),

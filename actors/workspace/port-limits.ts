@@ -1,12 +1,12 @@
-// Lowers shared ports when a template lowers its maximum share level, by messaging each affected workspace. A crash in between is harmless,
-// because reads apply the maximum anyway (db/workspaces/port-shares.ts), and the next start handles the remaining workspaces (rule SH-12).
+// Lowers the port shares of all workspaces of a template that has lowered its maximum share level (rule SH-12). A crash does no harm,
+// because reads apply the maximum anyway (db/workspaces/port-shares.ts), and the next start of the server handles the remaining workspaces.
 import { log } from "#base/log.ts";
 import type { Store } from "#db/engine/store.ts";
 import { listWorkspacesAboveLevel } from "#db/workspaces/port-shares.ts";
 import type { Directory } from "../runtime/directory.ts";
 import type { WorkspaceActor } from "./actor.ts";
 
-/** Handles one template, or all at startup. Resolves when every workspace has answered. */
+/** Handles one template, or all templates at startup. Resolves when every workspace has answered. */
 export const lowerPortShares = async (
   store: Store,
   workspaces: Directory<WorkspaceActor>,

@@ -1,6 +1,5 @@
-// Decides about shared ports of a workspace as pure functions. Used only by the workspace actor, which reads the data for them. A guard
-// on the
-// template's maximum prevents a share from exceeding a maximum that is lowered at the same time.
+// Decides about shared ports of a workspace. A guard prevents a share from exceeding the template's maximum if the maximum is lowered at
+// the same time. Pure; used only by the workspace actor, which reads the data.
 import { AppError, conflict, forbidden, invalidField, notFound } from "#base/errors.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { insertNotification } from "#db/notifications/notifications.ts";
@@ -17,9 +16,8 @@ export type PortContext = {
   readonly maxLevel: ShareLevel;
   /** Names of the latest build's agents. */
   readonly agents: readonly string[];
-  /** The stored shares. */
   readonly shares: readonly PortShareRow[];
-  /** Whether the sharer may share ports now: they may have lost access since the request was checked. */
+  /** Whether the person may share ports now. They may have lost access after the request was checked. */
   readonly is_allowed: boolean;
   /** Milliseconds since 1970. */
   readonly now: number;
@@ -28,7 +26,7 @@ export type PortContext = {
 /** `by` is null for the workspace's owner. */
 export type PortSharer = { readonly by: { readonly id: string; readonly username: string } | null };
 
-/** Shares a port, or changes its share (rules SH-8 and SH-9). The owner is notified when someone else makes it public. */
+/** Shares a port, or changes its share (rules SH-8 and SH-9). Notifies the owner when someone else makes a port public. */
 export const sharePort = (
   state: WorkspaceState,
   share: UpsertPortShare & PortSharer,
@@ -56,7 +54,7 @@ export const sharePort = (
   return toInvisibleChange(state, [guard, savePortShare(row), auditPort(state, before, share, now), ...notices]);
 };
 
-/** Returns statements that unshare these ports, because the people who shared them may not share ports any longer. */
+/** Returns statements that unshare these ports, because the people who shared them may no longer share ports. */
 export const endPortShares = (state: WorkspaceState, shares: readonly PortShareRow[], now: number): Statement[] =>
   shares.flatMap((share) => [
     deletePortShare({ workspace_id: share.workspace_id, agent_name: share.agent_name, port: share.port }),
@@ -79,7 +77,7 @@ const buildPublicPortNotice = (
     dedupe: `workspace_port_public:${id}:${agent_name}:${port}:${now}`,
   });
 
-/** Rejects with 404 when the port is not shared. */
+/** Unshares a port. Refuses with 404 if the port is not shared. */
 export const unsharePort = (
   state: WorkspaceState,
   port: Pick<PortShareRow, "agent_name" | "port">,
@@ -87,12 +85,7 @@ export const unsharePort = (
 ): Decision => {
   const before = shares.find(isSamePort(port));
   if (!before) return { kind: "refused", error: notFound() };
-  const { agent_name, port: number } = port;
-  const entry = auditPort(state, before, undefined, now);
-  return toInvisibleChange(state, [
-    deletePortShare({ workspace_id: state.workspace.id, agent_name, port: number }),
-    entry,
-  ]);
+  return toInvisibleChange(state, endPortShares(state, [before], now));
 };
 
 /** Lowers port shares above the template's maximum (rule SH-12). */
@@ -100,17 +93,17 @@ export const lowerPorts = (
   state: WorkspaceState,
   { maxLevel, shares, now }: Pick<PortContext, "maxLevel" | "shares" | "now">,
 ): Decision => {
-  const above = shares.filter(({ share_level }) => isMoreOpen(share_level, maxLevel));
-  // Apps of nested agents are limited when they are read, so only their open streams are checked again.
-  if (above.length === 0) return toInvisibleChange(state, []);
-  const lowered = above.map((share) => ({ ...share, share_level: maxLevel }));
-  const entry = lowered.map((share, i) => auditPort(state, above[i], share, now));
-  return toInvisibleChange(state, [savePortShare(lowered), ...entry]);
+  const tooOpen = shares.filter(({ share_level }) => isMoreOpen(share_level, maxLevel));
+  // Apps of sub-agents are limited when they are read, so only their open streams are checked again.
+  if (tooOpen.length === 0) return toInvisibleChange(state, []);
+  const lowered = tooOpen.map((share) => ({ ...share, share_level: maxLevel }));
+  const auditEntries = lowered.map((share, index) => auditPort(state, tooOpen[index], share, now));
+  return toInvisibleChange(state, [savePortShare(lowered), ...auditEntries]);
 };
 
 type Share = Pick<PortShareRow, "agent_name" | "port" | "protocol" | "share_level">;
 
-/** Returns the audit log entry for a port (rule AU-7). */
+/** Returns the audit log entry for a changed port share (rule AU-7). */
 const auditPort = (
   { workspace }: WorkspaceState,
   before: Share | undefined,
@@ -136,7 +129,7 @@ const isSamePort =
   (other: PortShareRow): boolean =>
     other.agent_name === agent_name && other.port === port;
 
-/** Changes nothing that watchers see, but checks open streams of shared ports again. */
+/** Returns a change that watchers do not see, after which open streams of shared ports are checked again. */
 const toInvisibleChange = (state: WorkspaceState, writes: Statement[]): Change => ({
   kind: "change",
   state,

@@ -1,5 +1,5 @@
-// Checks a build's daily cost against the owner's quota: the sum of their groups' allowances (rule GR-7). Organizations without any
-// allowance and prebuilds are unlimited.
+// Checks a build's daily cost against the owner's quota, which is the sum of the allowances of the owner's groups (rule GR-7). Prebuilds,
+// and organizations without any allowance, have no limit.
 import type { Statement } from "#db/engine/sql.ts";
 import type { Store } from "#db/engine/store.ts";
 import { findAnyAllowance, sumAllowance } from "#db/users/groups.ts";
@@ -10,7 +10,7 @@ import type { WorkspaceState } from "./decision.ts";
 
 type StoreReader = Pick<Store, "get">;
 
-/** Returns the consumed and the allowed credits per day; `budget` -1 means unlimited. */
+/** Returns the consumed and the allowed credits per day. A `budget` of -1 means no limit. */
 export const computeQuota = async (
   store: StoreReader,
   owner: { readonly organization_id: string; readonly owner_id: string },

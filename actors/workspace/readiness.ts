@@ -1,4 +1,4 @@
-// Decides whether a workspace is ready for use, for example for prompts that wait for it.
+// Determines whether a workspace is ready for use, for example for prompts that wait for it.
 import { listAgentsOfBuild } from "#db/agents/agents.ts";
 import type { Store } from "#db/engine/store.ts";
 import { findWorkspace } from "#db/workspaces/workspaces.ts";
@@ -7,7 +7,7 @@ import { agentStatus } from "../agent/status.ts";
 /** States of agents that have not finished their start scripts. */
 const STARTING_STATES: ReadonlySet<string> = new Set(["created", "starting"]);
 
-/** Returns whether the first agent is connected and has finished its start scripts, successfully or not. */
+/** Returns true if the first agent is connected and has finished its start scripts, even if a script has failed. */
 export const isWorkspaceReady = async (
   store: Pick<Store, "get" | "all">,
   workspace_id: string,

@@ -1,5 +1,5 @@
-// Recovery at server start: every open build continues or fails with a reason (rule WK-15), and provisioners restart workspaces that died
-// while the server was down.
+// Recovers at server start: continues every open build or fails it with a reason (rule WK-15), and lets provisioners restart workspaces
+// that died while the server was down.
 import type { Store } from "#db/engine/store.ts";
 import type { OwnRows } from "#db/own-rows.ts";
 import { listOpenBuilds, listRunning } from "#db/workspaces/builds.ts";
@@ -13,17 +13,17 @@ import type { Snapshots } from "./effects.ts";
 
 const PAGE_SIZE = 1_000;
 
-type Builds = {
+type RecoveryDeps = {
   readonly store: Store;
   readonly workspaces: Directory<WorkspaceActor>;
   readonly jobs: Pick<JobQueue, "ensureQueued">;
 };
 
 /**
- * Requeues or ends every open build one by one, so that the oldest gets the first slot (WK-16). Jobs that were requested after the server
- * began to listen are already queued and are skipped.
+ * Requeues or ends every open build one by one, so that the oldest build gets the first slot (rule WK-16). Skips jobs that are already
+ * queued, because they were requested after the server began to listen.
  */
-export const recoverBuilds = async ({ store, workspaces, jobs }: Builds, own: OwnRows): Promise<void> => {
+export const recoverBuilds = async ({ store, workspaces, jobs }: RecoveryDeps, own: OwnRows): Promise<void> => {
   const open = await store.all(listOpenBuilds({}, own));
   await resumeAll(
     open,
@@ -40,15 +40,15 @@ export const recoverSnapshots = async (
   { store, snapshots }: { readonly store: Store; readonly snapshots: Snapshots },
   own: OwnRows,
 ): Promise<void> => {
-  for (const { id, status, ...rest } of await store.all(listOpenSnapshots({}, own))) {
-    const work = { ...rest, snapshot_id: id };
+  for (const { id, status, ...others } of await store.all(listOpenSnapshots({}, own))) {
+    const work = { ...others, snapshot_id: id };
     if (status === "creating") snapshots.capture(work);
     else if (status === "deleting") snapshots.discard(work);
     else snapshots.clean(work);
   }
 };
 
-/** Tells each provisioner that implements it which of its workspaces should be running. */
+/** Tells provisioners which of their workspaces should be running, so that they can restart those that have died. */
 export const recoverWorkspaces = async (store: Store, provisioners: Provisioners): Promise<void> => {
   for (const provisioner of provisioners.values()) {
     if (!provisioner.recover) continue;

@@ -1,12 +1,12 @@
-// People's changes to a workspace's times: time to live, autostart, extension, dormancy and waking (facts/platform 2.6, 2.7 and 3.4). Pure;
-// used only by the workspace actor. An unchanged value is `stale`.
+// Decides about people's changes to a workspace's times: time to live, autostart, extension, dormancy and waking (facts/platform 2.6, 2.7
+// and 3.4). An unchanged value is `stale`. Pure; used only by the workspace actor.
 import { toRfc3339 } from "#base/clock.ts";
 import { AppError, conflict, invalidField } from "#base/errors.ts";
 import { findScheduleProblem } from "#base/schedule/cron.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { updateWorkspace, type WorkspaceRow } from "#db/workspaces/workspaces.ts";
 import { findTtlProblem } from "#schema/workspaces/schedule.ts";
-import { note, type Originator } from "./activity-note.ts";
+import { insertNote, type Originator } from "./activity-note.ts";
 import { findExtendProblem, isRunning } from "./deadline.ts";
 import type { Decision, NewBuild, WorkspaceState } from "./decision.ts";
 import { isDormant, toDormancyPatch } from "./dormancy.ts";
@@ -16,16 +16,13 @@ import { toVisibleChange, transition } from "./state.ts";
 const STALE: Decision = { kind: "stale" };
 const toRefusal = (error: AppError): Decision => ({ kind: "refused", error });
 
-/** Returns why the workspace's times cannot be changed at all. */
-const findLock = ({ workspace }: WorkspaceState): AppError | undefined => {
+/** Returns why the workspace's times cannot be changed. */
+const findEditProblem = ({ workspace }: WorkspaceState): AppError | undefined => {
   if (workspace.deleted) return new AppError("gone", "The workspace has been deleted.");
   return isUnclaimed(workspace) ? conflict("A prebuilt workspace has no schedule until it is claimed.") : undefined;
 };
 
-/**
- * Sets the time to live, which takes effect at the next start. Null also removes the current deadline, as far as the template allows
- * (rule TI-7). `ttl_ms` is a multiple of a minute.
- */
+/** Sets the time to live for the next start. Null also removes the current deadline, as far as the template allows (rule TI-7). */
 export const withTtl = (
   state: WorkspaceState,
   rules: ScheduleRules,
@@ -33,7 +30,7 @@ export const withTtl = (
   now: number,
 ): Decision => {
   const { workspace, build } = state;
-  const problem = findLock(state);
+  const problem = findEditProblem(state);
   if (problem) return toRefusal(problem);
   if (!rules.allow_user_autostop) {
     return toRefusal(new AppError("invalid", "The template does not allow its workspaces to change autostop."));
@@ -49,11 +46,11 @@ export const withTtl = (
   return toVisibleChange(
     state,
     { workspace: { ttl_ms, updated_at: now }, build: { deadline, updated_at: now } },
-    note(state, now, { reason: "ttl_off", detail, by, new_deadline: deadline }),
+    insertNote(state, now, { reason: "ttl_off", detail, by, new_deadline: deadline }),
   );
 };
 
-/** `schedule` null: no autostart. `no_user_data`: set by someone without access to the workspace. */
+/** Sets the autostart schedule; null disables autostart. `no_user_data`: true if the caller has no access to the workspace. */
 export const withAutostart = (
   state: WorkspaceState,
   rules: ScheduleRules,
@@ -61,7 +58,7 @@ export const withAutostart = (
   now: number,
   no_user_data = false,
 ): Decision => {
-  const problem = findLock(state);
+  const problem = findEditProblem(state);
   if (problem) return toRefusal(problem);
   if (!rules.allow_user_autostart) {
     return toRefusal(new AppError("invalid", "The template does not allow autostart."));
@@ -87,23 +84,23 @@ export const extendDeadline = (
   if (problem) return toRefusal(problem);
   if (deadline === state.build.deadline) return STALE;
   const detail = `Its deadline was set to ${toRfc3339(deadline)}.`;
-  const entry = note(state, now, { reason: "extend", detail, by, new_deadline: deadline });
+  const entry = insertNote(state, now, { reason: "extend", detail, by, new_deadline: deadline });
   return toVisibleChange(state, { build: { deadline, updated_at: now } }, entry);
 };
 
-/** Makes the workspace dormant, with a stop if something may be running (rule TI-25), or wakes it. */
+/** Makes the workspace dormant, or wakes it. `stop`: the build that stops a workspace that may be running (rule TI-25). */
 export const withDormancy = (
   state: WorkspaceState,
   { dormant, by, stop }: { dormant: boolean; by: Originator; stop?: NewBuild | undefined },
   now: number,
 ): Decision => {
-  const problem = findLock(state);
+  const problem = findEditProblem(state);
   if (problem) return toRefusal(problem);
   if (isDormant(state.workspace) === dormant) return STALE;
   const detail = dormant ? "It was made dormant." : "It was woken.";
   const { deadline } = state.build;
   const reason = dormant ? ("dormancy" as const) : ("wake" as const);
-  const entry = note(state, now, { reason, detail, by, new_deadline: stop ? null : deadline });
+  const entry = insertNote(state, now, { reason, detail, by, new_deadline: stop ? null : deadline });
   return withBuild(state, toDormancyPatch(dormant, now), stop, entry, now);
 };
 

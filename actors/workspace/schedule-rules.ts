@@ -1,4 +1,4 @@
-// Loads the rules of the template and the owner for a workspace's times, for the pure functions in this folder.
+// Loads the rules of a workspace's template and owner for its times. The pure functions in this folder use them.
 
 import type { Store } from "#db/engine/store.ts";
 import type { ScheduleRules } from "#db/workspaces/schedule-rules.ts";
@@ -26,7 +26,6 @@ export const DEFAULT_RULES: ScheduleRules = {
   quiet_hours_schedule: "",
 };
 
-/** Loads the current rules; reads the store by key. */
 export const loadRules = async (
   store: Pick<Store, "get">,
   { template_id, owner_id }: Pick<WorkspaceRow, "template_id" | "owner_id">,
@@ -36,5 +35,5 @@ export const loadRules = async (
   return rules;
 };
 
-/** Returns whether the workspace is an unclaimed prebuild, which has no schedule until it is claimed (facts/platform 2.7). */
+/** Returns true for an unclaimed prebuild, which has no schedule (facts/platform 2.7). */
 export const isUnclaimed = ({ owner_id }: Pick<WorkspaceRow, "owner_id">): boolean => owner_id === PREBUILDS_USER_ID;

@@ -1,5 +1,5 @@
-// Schedules the server's automatic actions on a workspace: stop, start, make dormant, delete (facts/platform 2.7, "Periodic runner"). Pure.
-// The actor keeps one timer for the earliest action and decides again when it fires (rules TI-14 to TI-24).
+// Schedules the server's automatic actions on a workspace: stop, start, make dormant, delete (facts/platform 2.7, "Periodic runner"). The
+// actor keeps one timer for the earliest action and decides again when the timer is due (rules TI-14 to TI-24). Pure.
 import { toRfc3339 } from "#base/clock.ts";
 import { toWeekday } from "#base/schedule/cron.ts";
 import type { WorkspaceRow } from "#db/workspaces/workspaces.ts";
@@ -10,7 +10,7 @@ import type { NewBuild, WorkspaceState } from "./decision.ts";
 import { isDormant, mayBeRunning, toDeletionTime } from "./dormancy.ts";
 import { isUnclaimed, type ScheduleRules } from "./schedule-rules.ts";
 
-/** Delay after a failed delete before the next one. */
+/** Delay after a failed delete before the next attempt. */
 export const DELETE_PAUSE_MS = 24 * 3_600_000;
 
 export type Action = {
@@ -18,21 +18,21 @@ export type Action = {
     ("autostop" | "owner_suspended" | "autostart" | "failure" | "dormancy" | "autodelete");
   /** When the action becomes due, in milliseconds since 1970. */
   readonly at: number;
-  readonly what: "stop" | "start" | "make_dormant" | "delete";
+  readonly operation: "stop" | "start" | "make_dormant" | "delete";
   /** The reason of the action's build. */
   readonly reason: "autostop" | "task_auto_pause" | "autostart" | "dormancy" | "autodelete";
-  /** The reason as text for people. */
-  readonly why: string;
+  /** The reason for people. */
+  readonly detail: string;
 };
 
 type ScheduledState = Pick<WorkspaceState, "workspace" | "build" | "job" | "capturing">;
 
-/** Returns all future automatic actions, in the order in which they are checked. Returns none during a build or a snapshot. */
+/** Returns all current and future automatic actions, in order of priority. Returns none during a build or a snapshot. */
 export const planActions = (state: ScheduledState, rules: ScheduleRules): Action[] => {
   const { workspace, job, capturing } = state;
   if (workspace.deleted || capturing !== null || isActive(job) || isUnclaimed(workspace)) return [];
   return [findAutostop, findSuspendedStop, findAutostart, findFailureStop, findDormancy, findAutodelete].flatMap(
-    (one) => one(state, rules) ?? [],
+    (find) => find(state, rules) ?? [],
   );
 };
 
@@ -43,33 +43,39 @@ export const findDueAction = (state: ScheduledState, rules: ScheduleRules, now: 
 /** Returns the earliest action. */
 export const findNextAction = (state: ScheduledState, rules: ScheduleRules): Action | undefined => {
   const [first, ...others] = planActions(state, rules);
-  return first && others.reduce((best, one) => (one.at < best.at ? one : best), first);
+  return first && others.reduce((earliest, action) => (action.at < earliest.at ? action : earliest), first);
 };
 
-type Rule = (state: ScheduledState, rules: ScheduleRules) => Action | undefined;
+type FindAction = (state: ScheduledState, rules: ScheduleRules) => Action | undefined;
 
-const findAutostop: Rule = (state) => {
+const findAutostop: FindAction = (state) => {
   const { workspace, build } = state;
   if (build.deadline === null || !isRunning(state) || isDormant(workspace)) return undefined;
-  const why = build.deadline === build.max_deadline ? "Its template requires a stop." : "It reached its deadline.";
+  const detail = build.deadline === build.max_deadline ? "Its template requires a stop." : "It reached its deadline.";
   const reason = workspace.task_id === null ? "autostop" : "task_auto_pause";
-  return { kind: "autostop", what: "stop", reason, at: build.deadline, why };
+  return { kind: "autostop", operation: "stop", reason, at: build.deadline, detail };
 };
 
-const findSuspendedStop: Rule = (state, rules) => {
+const findSuspendedStop: FindAction = (state, rules) => {
   if (rules.owner_status !== "suspended" || !mayBeRunning(state) || isDormant(state.workspace)) return undefined;
   if (toJobStatus(state.job) === "failed") return undefined;
   const at = state.job.completed_at ?? state.build.created_at;
-  return { kind: "owner_suspended", what: "stop", reason: "autostop", at, why: "Its owner is suspended." };
+  return { kind: "owner_suspended", operation: "stop", reason: "autostop", at, detail: "Its owner is suspended." };
 };
 
-const findAutostart: Rule = (state, rules) => {
+const findAutostart: FindAction = (state, rules) => {
   const { next_start_at } = state.workspace;
   if (next_start_at === null || !canAutostart(state, rules, next_start_at)) return undefined;
-  return { kind: "autostart", what: "start", reason: "autostart", at: next_start_at, why: "Its schedule starts it." };
+  return {
+    kind: "autostart",
+    operation: "start",
+    reason: "autostart",
+    at: next_start_at,
+    detail: "Its schedule starts it.",
+  };
 };
 
-/** Returns whether autostart is possible at this time, without checking whether the time has come. */
+/** Returns true if the workspace may be started automatically at this time of its schedule. */
 const canAutostart = ({ workspace, build, job }: ScheduledState, rules: ScheduleRules, at: number): boolean =>
   workspace.autostart_schedule !== null &&
   rules.allow_user_autostart &&
@@ -79,34 +85,34 @@ const canAutostart = ({ workspace, build, job }: ScheduledState, rules: Schedule
   !isDormant(workspace) &&
   rules.autostart_requirement_days.includes(toWeekday(workspace.autostart_schedule, at));
 
-const findFailureStop: Rule = ({ build, job }, { failure_ttl_ms }) => {
+const findFailureStop: FindAction = ({ build, job }, { failure_ttl_ms }) => {
   if (failure_ttl_ms <= 0 || build.transition !== "start" || toJobStatus(job) !== "failed") return undefined;
   const at = (job.completed_at ?? job.updated_at) + failure_ttl_ms;
-  return { kind: "failure", what: "stop", reason: "autostop", at, why: "Its last start has failed." };
+  return { kind: "failure", operation: "stop", reason: "autostop", at, detail: "Its last start has failed." };
 };
 
-const findDormancy: Rule = (state, { time_til_dormant_ms }) => {
+const findDormancy: FindAction = (state, { time_til_dormant_ms }) => {
   const { workspace } = state;
   const base = { kind: "dormancy", reason: "dormancy" } as const;
   if (isDormant(workspace)) {
     if (!mayBeRunning(state)) return undefined;
-    return { ...base, what: "stop", at: workspace.dormant_at ?? 0, why: "It is dormant." };
+    return { ...base, operation: "stop", at: workspace.dormant_at ?? 0, detail: "It is dormant." };
   }
   if (time_til_dormant_ms <= 0) return undefined;
   const at = workspace.last_used_at + time_til_dormant_ms;
-  const why = `It has not been used since ${toRfc3339(workspace.last_used_at)}.`;
-  return { ...base, what: "make_dormant", at, why };
+  const detail = `It has not been used since ${toRfc3339(workspace.last_used_at)}.`;
+  return { ...base, operation: "make_dormant", at, detail };
 };
 
-const findAutodelete: Rule = ({ workspace, build, job }, rules) => {
+const findAutodelete: FindAction = ({ workspace, build, job }, rules) => {
   const at = toDeletionTime(workspace, rules);
   if (at === null) return undefined;
   const retryAt = build.transition === "delete" ? (job.completed_at ?? job.updated_at) + DELETE_PAUSE_MS : 0;
-  const why = `It has been dormant since ${toRfc3339(workspace.dormant_at ?? 0)}.`;
-  return { kind: "autodelete", what: "delete", reason: "autodelete", at: Math.max(at, retryAt), why };
+  const detail = `It has been dormant since ${toRfc3339(workspace.dormant_at ?? 0)}.`;
+  return { kind: "autodelete", operation: "delete", reason: "autodelete", at: Math.max(at, retryAt), detail };
 };
 
-/** Returns the derived columns that change. `before` is undefined for a new workspace. */
+/** Returns the changes of the columns that are derived from the state. `before`: undefined for a new workspace. */
 export const deriveTimes = (
   before: ScheduledState | undefined,
   state: ScheduledState,
@@ -134,41 +140,34 @@ const deriveNextStart = (
   if (!rules.allow_user_autostart) return null;
   const storedStart = workspace.next_start_at;
   const isSame = before?.build.id === build.id && before.workspace.autostart_schedule === autostart_schedule;
-  // The time passed while a build was active or the server was down, so the autostart is still due (facts/platform 2.7).
+  // If the time has passed while a build was active or the server was down, the autostart is still due (facts/platform 2.7).
   const isStillDue =
     storedStart !== null && storedStart <= now && isSame && (isActive(job) || canAutostart(state, rules, storedStart));
   return isStillDue ? storedStart : (findNextAutostart(workspace, rules, now) ?? null);
 };
 
-/** Returns whether anything has changed from which the times are derived. */
+/** Returns true if anything has changed from which the times of the actions are derived. */
 export const touchesTimes = (before: ScheduledState | undefined, after: ScheduledState): boolean =>
   before === undefined || toFingerprint(before) !== toFingerprint(after);
 
-const toFingerprint = ({ workspace, build, job, capturing }: ScheduledState): string =>
-  [
-    ...[workspace.autostart_schedule, workspace.ttl_ms, workspace.dormant_at, workspace.deleted, workspace.owner_id],
-    ...[
-      workspace.last_used_at,
-      workspace.next_start_at,
-      build.id,
-      build.deadline,
-      job.completed_at,
-      job.error,
-      capturing?.snapshot_id,
-    ],
-  ].join(" ");
+const toFingerprint = ({ workspace, build, job, capturing }: ScheduledState): string => {
+  const { autostart_schedule, ttl_ms, dormant_at, deleted, owner_id, last_used_at, next_start_at } = workspace;
+  const workspaceValues = [autostart_schedule, ttl_ms, dormant_at, deleted, owner_id, last_used_at, next_start_at];
+  const otherValues = [build.id, build.deadline, job.completed_at, job.error, capturing?.snapshot_id];
+  return [...workspaceValues, ...otherValues].join(" ");
+};
 
-/** Returns when the workspace's timer is due: the earliest time at which there may be something to do; undefined for never. */
+/** Returns when the workspace's timer is due: the earliest time of an action or of an autostart; undefined for never. */
 export const nextCheckTime = (state: ScheduledState, rules: ScheduleRules): number | undefined => {
   const { deleted, next_start_at } = state.workspace;
   const times = planActions(state, rules).map(({ at }) => at);
-  // Included even if autostart is not allowed at that time, because the next time must then be displayed.
+  // Even if no autostart is allowed at that time, the displayed time of the next start must then be updated.
   if (next_start_at !== null && !deleted && !isActive(state.job)) times.push(next_start_at);
   return times.length > 0 ? Math.min(...times) : undefined;
 };
 
-/** Returns the transition of an action's build. Making a workspace dormant needs a build only if something may be running. */
+/** Returns the transition of an action's build; undefined if the action needs no build. */
 export const toTransition = (action: Action, state: ScheduledState): NewBuild["transition"] | undefined => {
-  if (action.what === "make_dormant") return mayBeRunning(state) ? "stop" : undefined;
-  return action.what;
+  if (action.operation === "make_dormant") return mayBeRunning(state) ? "stop" : undefined;
+  return action.operation;
 };

@@ -1,12 +1,12 @@
-// Revokes the shares of all workspaces in an organization that disables sharing (rule SH-12). After a crash, the next start handles the
-// remaining workspaces.
+// Revokes the shares of all workspaces in an organization that has disabled sharing (rule SH-12). After a crash, the next start of the
+// server handles the remaining workspaces.
 import { log } from "#base/log.ts";
 import type { Store } from "#db/engine/store.ts";
 import { listForbiddenSharing } from "#db/workspaces/sharing.ts";
 import type { Directory } from "../runtime/directory.ts";
 import type { WorkspaceActor } from "./actor.ts";
 
-/** Handles one organization, or all at startup. Resolves when every workspace has answered. */
+/** Handles one organization, or all organizations at startup. Resolves when every workspace has answered. */
 export const revokeForbiddenShares = async (
   store: Store,
   workspaces: Directory<WorkspaceActor>,

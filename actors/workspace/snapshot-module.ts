@@ -1,6 +1,5 @@
-// Snapshots that a module of the template creates: sets the variable for a build that restores one, and lists the ones to delete with
-// their workspace.
-// Only reads the store; called inside the workspace's message.
+// Handles snapshots that a module of the template has created: sets the variable for a build that restores one, and lists those to delete
+// with their workspace. Only reads the store. Called inside a message of the workspace.
 import type { Store } from "#db/engine/store.ts";
 import { openModuleState, sealSnapshotValue } from "#db/workspaces/snapshot-state.ts";
 import { findSnapshot, listSnapshots, type SnapshotRow } from "#db/workspaces/snapshots.ts";

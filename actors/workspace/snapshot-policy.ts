@@ -1,6 +1,5 @@
-// Applies the template's snapshot policy to a stop: decides whether the stop ends with a snapshot, and which old snapshots to delete.
-// Only reads the store;
-// called inside the workspace's message.
+// Applies the template's snapshot policy to a stop: decides whether the stop ends with a snapshot, and which older snapshots to delete.
+// Only reads the store. Called inside a message of the workspace.
 import { uuid } from "#base/ids.ts";
 import type { Store } from "#db/engine/store.ts";
 import { findTemplateEvenDeleted } from "#db/templates/templates.ts";
@@ -27,5 +26,5 @@ export const planStopSnapshot = async (store: Store, state: WorkspaceState): Pro
   const outdated = selectOutdated(existing, keep, restoring);
   const remainingCount = countKept(existing) - outdated.length;
   if (remainingCount >= MAX_SNAPSHOTS) return {};
-  return { snapshot: { snapshot_id: uuid(), provisioner: job.provisioner, former: outdated } };
+  return { snapshot: { snapshot_id: uuid(), provisioner: job.provisioner, outdated } };
 };

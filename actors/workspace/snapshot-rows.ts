@@ -1,7 +1,7 @@
-// Writes and effects when snapshots begin or end, with a table of status transitions. Pure; used by the decisions about snapshots
-// (snapshots.ts) and about the end of a stop (state.ts).
+// Builds the writes and effects for snapshots that begin or are deleted, and contains the table of status transitions. Pure; used by the
+// decisions about snapshots (snapshots.ts) and about the end of a stop (state.ts).
 import type { Statement } from "#db/engine/sql.ts";
-import { type AuditEntry, insertAudit } from "#db/reports/audit/audit.ts";
+import { insertAudit } from "#db/reports/audit/audit.ts";
 import { insertSnapshot, type SnapshotRow, updateSnapshot } from "#db/workspaces/snapshots.ts";
 import { isTemporary, type SnapshotReason, type SnapshotStatus } from "#schema/workspaces/snapshot.ts";
 import type { Change, SnapshotWork, StopSnapshot, WorkspaceEffect, WorkspaceState } from "./decision.ts";
@@ -10,7 +10,7 @@ export const SNAPSHOT_IN_PROGRESS = "A snapshot of the workspace is being create
 
 export type Move = "captured" | "failed" | "delete" | "deleted";
 
-/** Status transitions. Missing entries change nothing. `gone`: the row is deleted. */
+/** Status transitions. Other moves change nothing. `gone`: the row is deleted. */
 const STATUS_TRANSITIONS: Readonly<Record<SnapshotStatus, Partial<Record<Move, SnapshotStatus | "gone">>>> = {
   creating: { captured: "ready", failed: "failed" },
   ready: { delete: "deleting" },
@@ -28,7 +28,7 @@ export type NewSnapshot = {
   readonly reason: SnapshotReason;
   readonly created_by: string;
   readonly provisioner: string;
-  /** The home backup that contains its files. */
+  /** The home backup from which the files are copied. */
   readonly home_backup_id?: string;
 };
 
@@ -42,7 +42,6 @@ export const findCapturing = (snapshots: readonly SnapshotRow[]): SnapshotWork |
   return row ? { snapshot_id: row.id, provisioner: row.provisioner, home_backup_id: row.home_backup_id } : null;
 };
 
-/** Additional writes and effects of a change. */
 type ChangePart = Pick<Change, "writes" | "effects">;
 
 /** Begins a snapshot. */
@@ -72,31 +71,34 @@ export const startSnapshot = (
 };
 
 /** Begins to delete a snapshot: first its files, and then its row. */
-export const deleting = (state: WorkspaceState, row: SnapshotRow, now: number): ChangePart => ({
+export const startDeletion = (state: WorkspaceState, row: SnapshotRow, now: number): ChangePart => ({
   writes: [
     updateSnapshot(row.id, { status: "deleting", updated_at: now }, { expect: 1 }),
     ...auditSnapshot(state, row, "delete", now),
   ],
-  effects: [discard(row)],
+  effects: [toDiscardEffect(row)],
 });
 
 /** Returns the effect that deletes the snapshot's files. */
-export const discard = ({ id, provisioner }: SnapshotRow): WorkspaceEffect => ({
+export const toDiscardEffect = ({ id, provisioner }: SnapshotRow): WorkspaceEffect => ({
   do: "discard",
   snapshot_id: id,
   provisioner,
   home_backup_id: null,
 });
 
-/** Combines the end of a stop and the beginning of its template's snapshot into one change. */
+/** Adds the beginning of the template's snapshot to the end of a stop. */
 export const withSnapshotOnStop = (
   change: Change,
-  { snapshot_id, provisioner, former }: StopSnapshot,
+  { snapshot_id, provisioner, outdated }: StopSnapshot,
   now: number,
 ): Change => {
   const { owner_id } = change.state.workspace;
   const options = { id: snapshot_id, name: "", reason: "stop", created_by: owner_id, provisioner } as const;
-  const parts = [startSnapshot(change.state, options, now), ...former.map((row) => deleting(change.state, row, now))];
+  const parts = [
+    startSnapshot(change.state, options, now),
+    ...outdated.map((row) => startDeletion(change.state, row, now)),
+  ];
   return {
     ...change,
     state: { ...change.state, capturing: { snapshot_id, provisioner, home_backup_id: null } },
@@ -105,7 +107,7 @@ export const withSnapshotOnStop = (
   };
 };
 
-/** Returns the snapshots on stop to delete so that `keep` remain after adding one. */
+/** Returns the policy's snapshots to delete, so that `keep` remain after one is added. */
 export const selectOutdated = (
   snapshots: readonly SnapshotRow[],
   keep: number,
@@ -116,26 +118,24 @@ export const selectOutdated = (
     .slice(Math.max(keep - 1, 0))
     .filter(({ id }) => !restoring.includes(id));
 
-/** Snapshots for home backups are created and deleted every day, so only the backups are logged. */
-const auditSnapshot = (...entry: Parameters<typeof describeSnapshot>): Statement[] =>
-  entry[1].reason === "backup" ? [] : [insertAudit(describeSnapshot(...entry))];
-
-const describeSnapshot = (
+const auditSnapshot = (
   { workspace }: WorkspaceState,
-  row: Pick<SnapshotRow, "id" | "name" | "reason">,
+  { id, name, reason }: Pick<SnapshotRow, "id" | "name" | "reason">,
   action: "create" | "delete",
   now: number,
-): AuditEntry => {
-  const facts = { name: row.name, reason: row.reason };
-  return {
+): Statement[] => {
+  // Snapshots for home backups are created and deleted every day, so only the backups are logged.
+  if (reason === "backup") return [];
+  const entry = insertAudit({
     now,
     action,
     resource_type: "workspace_snapshot",
-    resource_id: row.id,
-    target: row.name || workspace.name,
+    resource_id: id,
+    target: name || workspace.name,
     organization_id: workspace.organization_id,
     workspace_id: workspace.id,
-    ...(action === "create" ? { after: facts } : { before: facts }),
+    ...(action === "create" ? { after: { name, reason } } : { before: { name, reason } }),
     additional: { workspace_name: workspace.name, workspace_id: workspace.id },
-  };
+  });
+  return [entry];
 };

@@ -1,6 +1,6 @@
-// Creates and deletes the files of snapshots outside of any mailbox, and reports to the workspace. Each person has one copy at a time, so
-// that no one waits for another person's backlog. Interrupted work is still pending on disk, and the next start repeats it (recovery.ts).
-// Failed deletions, for example because an engine does not answer, are retried until they succeed.
+// Creates and deletes the files of snapshots outside of any mailbox, and reports to the workspace. Works on one snapshot of each owner at a
+// time, so that no owner waits for the many snapshots of another. After a restart, recovery.ts submits interrupted work again. A failed
+// deletion, for example because an engine does not answer, is retried until it succeeds.
 import type { Clock, Timer } from "#base/clock.ts";
 import { failpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
@@ -20,7 +20,7 @@ type Deps = {
   readonly clock: Clock;
   readonly provisioners: Provisioners;
   readonly workspaces: () => Directory<WorkspaceActor>;
-  /** Creates a copy of a home backup's files in these homes. Rejects with ProvisionError. */
+  /** Creates a snapshot from the files of a home backup. Rejects with ProvisionError. */
   readonly fetch: (
     homes: Homes,
     ref: SnapshotRef,
@@ -32,13 +32,13 @@ type Deps = {
 
 /** Loads the input of a template's module for a snapshot. Both functions reject with ProvisionError. */
 export type ModuleLoads = {
-  /** Also returns how to store the resulting state. */
+  /** `seal` encrypts the resulting state. */
   readonly load: (ref: SnapshotRef) => Promise<{ readonly work: ModuleWork; readonly seal: (state: string) => string }>;
-  /** Returns undefined if the module has created nothing. */
+  /** Loads the input for a deletion; undefined if the module has created nothing. */
   readonly loadMade: (ref: SnapshotRef) => Promise<ModuleWork | undefined>;
 };
 
-/** Creating the snapshot failed, and part of it could not be deleted. */
+/** Thrown if the creation of a snapshot failed and a part of it could not be deleted. */
 class PartlyCreatedError extends ProvisionError {
   readonly sealed_state: string;
   constructor(message: string, sealed_state: string) {
@@ -47,24 +47,23 @@ class PartlyCreatedError extends ProvisionError {
   }
 }
 
-/** Suffix of the error of a failed snapshot that could not be deleted. */
 const LEFTOVER_HINT = "The partial copy could not be removed. Delete the snapshot to try again.";
 
 type Removal = "discard" | "clean";
 type Task = SubmittedSnapshot & {
   readonly kind: "capture" | Removal;
-  /** Aborts when this server stops, or the workspace moves to another node. */
-  readonly end: AbortController;
+  /** Aborts when this server stops, or when the workspace moves to another node. */
+  readonly stopper: AbortController;
   readonly run: () => Promise<void>;
 };
 
-/** Maximum concurrent copies. A copy uses the disk's full speed, so more of them would only be slower. */
+/** Maximum concurrent copies. More copies would only be slower, because a single copy already uses the disk's full speed. */
 const MAX_CONCURRENT = 2;
-/** The workspace is paused during a copy. Slower copies are given up. */
+/** A copy that takes longer fails, because the workspace is paused during it. */
 const CAPTURE_TIMEOUT_MS = 30 * 60_000;
-/** A backup is downloaded while the workspace keeps running. */
+/** The workspace keeps running while a backup is downloaded. */
 const FETCH_TIMEOUT_MS = 12 * 3_600_000;
-/** Initial delay for retrying a deletion; doubled up to the maximum. */
+/** Delay before the first retry of a deletion. It doubles up to the maximum. */
 const RETRY_MS = 1_000;
 const MAX_RETRY_MS = 60_000;
 
@@ -81,28 +80,26 @@ export class SnapshotRunner implements Snapshots {
     this.#deps = deps;
   }
 
-  /** Creates the files of a snapshot. */
   capture(submitted: SubmittedSnapshot): void {
-    this.#submit("capture", submitted, (end) => this.#capture(submitted, end));
+    this.#submit("capture", submitted, (stopSignal) => this.#capture(submitted, stopSignal));
   }
 
-  /** Deletes the files of a snapshot. */
   discard(submitted: SubmittedSnapshot): void {
     this.#remove("discard", submitted, 0);
   }
 
-  /** Deletes the remains of a failed snapshot and unpauses the workspace. */
+  /** Also unpauses the workspace. */
   clean(submitted: SubmittedSnapshot): void {
     this.#remove("clean", submitted, 0);
   }
 
-  /** Stops running work. The next start repeats it. */
+  /** Stops running work. The next start of the server repeats it. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     await this.release(() => true);
   }
 
-  /** Stops running work on leaving rows, which other nodes repeat. Resolves when no such work is running here. */
+  /** Stops work on rows that move to other nodes, which repeat it. Resolves when no such work is running here. */
   async release(isLeaving: IsLeaving): Promise<void> {
     for (const [timer, { part }] of this.#retries) {
       if (!isLeaving(part)) continue;
@@ -112,23 +109,23 @@ export class SnapshotRunner implements Snapshots {
     const staying = this.#waiting.filter(({ part }) => !isLeaving(part));
     this.#waiting.splice(0, this.#waiting.length, ...staying);
     const leaving = [...this.#running].filter(([{ part }]) => isLeaving(part));
-    for (const [{ end }] of leaving) end.abort(new ServerStopping());
+    for (const [{ stopper }] of leaving) stopper.abort(new ServerStopping());
     await Promise.all(leaving.map(([, done]) => done));
   }
 
-  #submit(kind: Task["kind"], submitted: SubmittedSnapshot, run: (end: AbortSignal) => Promise<void>): void {
+  #submit(kind: Task["kind"], submitted: SubmittedSnapshot, run: (stopSignal: AbortSignal) => Promise<void>): void {
     if (this.#isStopped) return;
     const isSame = (other: Task): boolean =>
-      other.kind === kind && other.snapshot_id === submitted.snapshot_id && !other.end.signal.aborted;
+      other.kind === kind && other.snapshot_id === submitted.snapshot_id && !other.stopper.signal.aborted;
     if ([...this.#waiting, ...this.#running.keys()].some(isSame)) return;
-    const end = new AbortController();
-    this.#waiting.push({ ...submitted, kind, end, run: () => run(end.signal) });
+    const stopper = new AbortController();
+    this.#waiting.push({ ...submitted, kind, stopper, run: () => run(stopper.signal) });
     this.#startNext();
   }
 
   /**
-   * Runs one task per person, and therefore per workspace: deleting a snapshot unpauses the workspace, which must stay paused while another
-   * snapshot is created.
+   * Runs one task per owner, and therefore per workspace. Otherwise, deleting one snapshot would unpause the workspace while another
+   * snapshot is being created.
    */
   #startNext(): void {
     while (this.#running.size < MAX_CONCURRENT) {
@@ -145,7 +142,7 @@ export class SnapshotRunner implements Snapshots {
     }
   }
 
-  async #capture(submitted: SubmittedSnapshot, end: AbortSignal): Promise<void> {
+  async #capture(submitted: SubmittedSnapshot, stopSignal: AbortSignal): Promise<void> {
     const { clock, fetch } = this.#deps;
     const { workspace_id, snapshot_id, provisioner, home_backup_id } = submitted;
     const ref = { workspace_id, snapshot_id };
@@ -154,15 +151,15 @@ export class SnapshotRunner implements Snapshots {
     const timer = clock.after(home_backup_id === null ? CAPTURE_TIMEOUT_MS : FETCH_TIMEOUT_MS, () =>
       timeout.abort(timeoutError),
     );
-    const signal = AbortSignal.any([end, timeout.signal]);
+    const signal = AbortSignal.any([stopSignal, timeout.signal]);
     try {
       const module = this.#findModule(provisioner);
-      if (module) return await this.#captureByModule(module, ref, { signal, end });
+      if (module) return await this.#captureByModule(module, ref, { signal, stopSignal });
       const homes = this.#requireHomes(provisioner);
       const created = await (home_backup_id === null
         ? homes.capture(ref, signal)
         : fetch(homes, ref, home_backup_id, signal));
-      await this.#report(end, () => this.#ask(workspace_id, "snapshotCaptured", { snapshot_id, ...created }));
+      await this.#report(stopSignal, () => this.#ask(workspace_id, "snapshotCaptured", { snapshot_id, ...created }));
     } catch (error) {
       if (isServerStopping(signal)) return;
       const message = error instanceof ProvisionError ? error.message : "The copy failed because of an internal error.";
@@ -170,11 +167,11 @@ export class SnapshotRunner implements Snapshots {
         log("snapshots").error("{snapshot_id} failed: {error}", { snapshot_id, error });
       const leftState = error instanceof PartlyCreatedError ? { sealed_state: error.sealed_state } : {};
       const failure = { snapshot_id, error: message, ...leftState };
-      const reply = await this.#report(end, () => this.#ask(workspace_id, "snapshotFailed", failure));
+      const reply = await this.#report(stopSignal, () => this.#ask(workspace_id, "snapshotFailed", failure));
       const module = this.#findModule(provisioner);
       if (module && reply === "done") await module.releaseState(ref);
       // The cause of the failure may also have prevented the deletion of the copy, or left the workspace paused.
-      if (!module && !end.aborted) this.#removeLater("clean", submitted, 0);
+      if (!module && !stopSignal.aborted) this.#removeLater("clean", submitted, 0);
     } finally {
       timer.cancel();
     }
@@ -183,53 +180,53 @@ export class SnapshotRunner implements Snapshots {
   async #captureByModule(
     module: SnapshotModule,
     ref: SnapshotRef,
-    { signal, end }: { readonly signal: AbortSignal; readonly end: AbortSignal },
+    { signal, stopSignal }: { readonly signal: AbortSignal; readonly stopSignal: AbortSignal },
   ): Promise<void> {
     const { workspace_id, snapshot_id } = ref;
     const { work, seal } = await this.#deps.module.load(ref);
     const state = await module.make(ref, work, signal).catch(async (error) => {
-      if (end.aborted || !(error instanceof ProvisionError)) throw error;
-      const leftState = await removePartial(module, ref, { ...work, state: error.left?.state ?? null }, end);
+      if (stopSignal.aborted || !(error instanceof ProvisionError)) throw error;
+      const leftState = await removePartial(module, ref, { ...work, state: error.left?.state ?? null }, stopSignal);
       throw leftState === null ? error : new PartlyCreatedError(`${error.message} ${LEFTOVER_HINT}`, seal(leftState));
     });
     const created = { snapshot_id, method: "module", bytes: 0, sealed_state: seal(state) } as const;
-    const reply = await this.#report(end, () => this.#ask(workspace_id, "snapshotCaptured", created));
+    const reply = await this.#report(stopSignal, () => this.#ask(workspace_id, "snapshotCaptured", created));
     failpoint("module_stored");
-    // Another node was faster and its result is stored, so this one is deleted.
-    if (reply === "stale" && work.state === null) await module.remove(ref, { ...work, state }, end);
+    // The workspace has stored the result of another node, so this snapshot is deleted.
+    if (reply === "stale" && work.state === null) await module.remove(ref, { ...work, state }, stopSignal);
     if (reply !== undefined) await module.releaseState(ref);
   }
 
   #remove(kind: Removal, submitted: SubmittedSnapshot, failures: number): void {
-    this.#submit(kind, submitted, (end) => this.#tryRemoving(kind, submitted, { failures, end }));
+    this.#submit(kind, submitted, (stopSignal) => this.#tryRemoving(kind, submitted, { failures, stopSignal }));
   }
 
   async #tryRemoving(
     kind: Removal,
     submitted: SubmittedSnapshot,
-    { failures, end }: { readonly failures: number; readonly end: AbortSignal },
+    { failures, stopSignal }: { readonly failures: number; readonly stopSignal: AbortSignal },
   ): Promise<void> {
     const { provisioner, workspace_id, snapshot_id } = submitted;
     try {
-      await this.#discardNow(kind, provisioner, { workspace_id, snapshot_id }, end);
+      await this.#discardNow(kind, provisioner, { workspace_id, snapshot_id }, stopSignal);
     } catch (error) {
       if (failures === 0)
         log("snapshots").warn("cannot delete the files of {snapshot_id} yet: {error}", { snapshot_id, error });
-      if (!end.aborted) this.#removeLater(kind, submitted, failures + 1);
+      if (!stopSignal.aborted) this.#removeLater(kind, submitted, failures + 1);
       return;
     }
     if (kind === "clean") return;
     failpoint("snapshot_discarded");
-    await this.#report(end, () => this.#ask(workspace_id, "snapshotDropped", { snapshot_id }));
+    await this.#report(stopSignal, () => this.#ask(workspace_id, "snapshotDropped", { snapshot_id }));
   }
 
-  async #discardNow(kind: Removal, provisioner: string, ref: SnapshotRef, end: AbortSignal): Promise<void> {
+  async #discardNow(kind: Removal, provisioner: string, ref: SnapshotRef, stopSignal: AbortSignal): Promise<void> {
     const module = this.#findModule(provisioner);
     if (!module) return this.#requireHomes(provisioner).discard(ref);
-    // A module's remains were already deleted when it failed, or are deleted with the snapshot.
+    // The parts that a failed module has created are already deleted, or are deleted with the snapshot.
     if (kind === "clean") return;
     const work = await this.#deps.module.loadMade(ref);
-    if (work) await module.remove(ref, work, end);
+    if (work) await module.remove(ref, work, stopSignal);
     failpoint("module_removed");
     await module.releaseState(ref);
   }
@@ -255,29 +252,30 @@ export class SnapshotRunner implements Snapshots {
 
   #ask: Directory<WorkspaceActor>["ask"] = (...message) => this.#deps.workspaces().ask(...message);
 
-  /** Reports to the workspace, with retries. Returns undefined if the report fails; the next start repeats the work. */
-  async #report(end: AbortSignal, ask: () => Promise<LateResult>): Promise<LateResult | undefined> {
+  /** Reports to the workspace, with retries. If that fails, returns undefined, and the next start of the server repeats the work. */
+  async #report(stopSignal: AbortSignal, ask: () => Promise<LateResult>): Promise<LateResult | undefined> {
     try {
-      return await askWithRetries(this.#deps.clock, end, ask);
+      return await askWithRetries(this.#deps.clock, stopSignal, ask);
     } catch (error) {
-      if (!isServerStopping(end)) log("snapshots").error("cannot report the result of a snapshot: {error}", { error });
+      if (!isServerStopping(stopSignal))
+        log("snapshots").error("cannot report the result of a snapshot: {error}", { error });
       return undefined;
     }
   }
 }
 
-/** Deletes what a module created before it failed. Returns the state of anything that could not be deleted. */
+/** Deletes the parts that a module created before it failed. Returns the state of the parts that could not be deleted; null for none. */
 const removePartial = async (
   module: SnapshotModule,
   ref: SnapshotRef,
   work: ModuleWork,
-  end: AbortSignal,
+  stopSignal: AbortSignal,
 ): Promise<string | null> => {
   try {
-    await module.remove(ref, work, end);
+    await module.remove(ref, work, stopSignal);
     return null;
   } catch (error) {
-    if (end.aborted) throw error;
+    if (stopSignal.aborted) throw error;
     return error instanceof ProvisionError && error.left ? error.left.state : work.state;
   }
 };

@@ -1,5 +1,5 @@
-// State transitions of a workspace's snapshots as pure functions. Used only by the workspace actor, which reads the rows. The files are
-// copied and deleted outside of the mailbox (snapshot-runner.ts), which reports with the snapshot's ID.
+// Decides the state transitions of a workspace's snapshots. snapshot-runner.ts copies and deletes the files outside of the mailbox, and
+// reports with the snapshot's ID. Pure; used only by the workspace actor, which reads the rows.
 import { AppError, conflict, notFound } from "#base/errors.ts";
 import { deleteSnapshot, type SnapshotRow, updateSnapshot } from "#db/workspaces/snapshots.ts";
 import { isActive } from "#schema/workspaces/job.ts";
@@ -7,16 +7,16 @@ import { isTemporary, MAX_SNAPSHOTS, type SnapshotReason, type SnapshotStatus } 
 import type { Change, Decision, WorkspaceState } from "./decision.ts";
 import {
   countKept,
-  deleting,
   type Move,
   moveSnapshot,
   type NewSnapshot,
   SNAPSHOT_IN_PROGRESS,
+  startDeletion,
   startSnapshot,
 } from "./snapshot-rows.ts";
 import { toVisibleChange } from "./state.ts";
 
-/** Begins a snapshot. Returns 409 during a build or another snapshot, or at the limit; 410 for a deleted workspace. */
+/** Begins a snapshot. Refuses with 409 during a build or another snapshot, or at the limit, and with 410 for a deleted workspace. */
 export const beginSnapshot = (
   state: WorkspaceState,
   snapshot: NewSnapshot,
@@ -45,23 +45,23 @@ const IN_USE_REASONS: Partial<Record<SnapshotReason, string>> = {
   backup: "A backup of the workspace is still being copied from this snapshot. It is deleted afterwards.",
 };
 
-/** Completes a snapshot after its files were copied; stale when the snapshot is not being created. */
+/** Completes a snapshot after its files were copied. Returns `stale` if the snapshot is not being created. */
 export const completeCapture = (
   state: WorkspaceState,
   row: SnapshotRow | undefined,
   created: Pick<SnapshotRow, "method" | "bytes" | "sealed_state">,
   now: number,
-): Decision => settle(state, row, "captured", { ...created, updated_at: now });
+): Decision => endCapture(state, row, "captured", { ...created, updated_at: now });
 
-/** Fails a snapshot whose files could not be copied. Nothing remains except what `sealed_state` identifies. */
+/** Fails a snapshot of which the files could not be copied. `sealed_state` identifies the files that could not be deleted. */
 export const failCapture = (
   state: WorkspaceState,
   row: SnapshotRow | undefined,
   failure: Pick<SnapshotRow, "error" | "sealed_state">,
   now: number,
-): Decision => settle(state, row, "failed", { ...failure, updated_at: now });
+): Decision => endCapture(state, row, "failed", { ...failure, updated_at: now });
 
-const settle = (
+const endCapture = (
   state: WorkspaceState,
   row: SnapshotRow | undefined,
   move: Move,
@@ -77,7 +77,7 @@ const settle = (
 };
 
 /**
- * Begins to delete a snapshot. Returns 404 when it does not exist, 409 while it is being created or restored, or when a fork or a home
+ * Begins to delete a snapshot. Refuses with 404 if it does not exist, and with 409 while it is being created or restored, or a fork or home
  * backup needs it.
  */
 export const dropSnapshot = (
@@ -97,7 +97,7 @@ export const dropSnapshot = (
   if (moveSnapshot(status, "delete") === undefined) {
     return { kind: "refused", error: conflict(`The snapshot is ${status}. Try again when it is done.`) };
   }
-  const { writes, effects } = deleting(state, row, now);
+  const { writes, effects } = startDeletion(state, row, now);
   return { ...touchWorkspace(state, writes, now), effects };
 };
 
@@ -107,6 +107,6 @@ export const deleteRow = (state: WorkspaceState, row: SnapshotRow | undefined, n
     ? touchWorkspace(state, [deleteSnapshot(row.id)], now)
     : { kind: "stale" };
 
-/** Updates the workspace's time, which tells watchers to reload its snapshots. */
+/** Updates the workspace's time of change, so that watchers reload its snapshots. */
 const touchWorkspace = (state: WorkspaceState, writes: Change["writes"], now: number): Change =>
   toVisibleChange(state, { workspace: { updated_at: Math.max(now, state.workspace.updated_at + 1) } }, writes);

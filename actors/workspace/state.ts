@@ -1,5 +1,5 @@
-// State transitions of a workspace and its builds as a pure function: takes a state and a command, and returns the next state, writes,
-// events and effects (docs/spec/design.md 3, rule 2; facts/platform 2.1). Used only by the workspace actor; reads no clock and no store.
+// Decides the state transitions of a workspace and its builds: takes a state and a command, and returns the next state, writes, events and
+// effects (docs/spec/design.md 3, rule 2; facts/platform 2.1). Pure; used only by the workspace actor.
 import { AppError, conflict } from "#base/errors.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { clearTimer, setTimer } from "#db/engine/timers.ts";
@@ -17,18 +17,18 @@ import {
   toUnreportedBuildTags,
   unbindTagsFromWorker,
 } from "#src/provisioners/external/tags.ts";
-import { appendLogs, presentJobLog, reapLines } from "../job/logs.ts";
+import { appendLogs, createReapLines, presentJobLog } from "../job/logs.ts";
 import {
+  formatReapReason,
+  getReapTime,
   isCurrentAttempt,
   type JobCommand,
   type JobPatch,
   type JobState,
   PENDING,
-  reapDue,
-  reapReason,
   transitionJob,
 } from "../job/state.ts";
-import { note } from "./activity-note.ts";
+import { insertNote } from "./activity-note.ts";
 import { initialDeadlines } from "./deadline.ts";
 import type {
   Change,
@@ -40,34 +40,34 @@ import type {
   WorkspaceState,
 } from "./decision.ts";
 import { DEFAULT_RULES } from "./schedule-rules.ts";
-import { discard, SNAPSHOT_IN_PROGRESS, withSnapshotOnStop } from "./snapshot-rows.ts";
+import { SNAPSHOT_IN_PROGRESS, toDiscardEffect, withSnapshotOnStop } from "./snapshot-rows.ts";
 import { buildTrashDeletion, isEmptyingTrash } from "./trash.ts";
 
 const STALE: Decision = { kind: "stale" };
 const setReapTimer = (state: WorkspaceState): Statement =>
-  setTimer("workspace", state.workspace.id, "reap", reapDue(state.job));
+  setTimer("workspace", state.workspace.id, "reap", getReapTime(state.job));
 
 /** Creates a workspace with its first build (rule WK-1). */
 export const create = (workspace: WorkspaceRow, first: NewBuild, now: number): Change => {
-  const { state, writes } = begin(workspace, first, 1, EMPTY_STATE, now);
+  const { state, writes } = begin(workspace, first, 1, NO_PREVIOUS_STATE, now);
   const guards = [guardTemplate({ id: workspace.template_id }), guardUser({ id: workspace.owner_id })];
   return {
     kind: "change",
     state,
-    // The workspace's row comes before the build that refers to it. Concurrent deletions of the template or the owner see it (rules
-    // TP-19, ID-26).
+    // The guards reject the workspace if its template or owner is deleted at the same time (rules TP-19, ID-26). The build refers to the
+    // workspace's row, so the row comes first.
     writes: [...guards, insertWorkspace(state.workspace), ...writes],
     events: [],
     effects: [{ do: "submit", job_id: first.job_id }],
   };
 };
 
-/** Decides one command. A report is `stale` if its job is not the latest or has ended, or if it belongs to an earlier run (rule WK-7). */
+/** Decides a command. A report is `stale` if its job is not the latest or has ended, or if it belongs to an earlier run (rule WK-7). */
 export const transition = (state: WorkspaceState, command: WorkspaceCommand): Decision => {
   if ("job_id" in command && command.job_id !== state.job.id) return STALE;
   switch (command.type) {
     case "build":
-      return newBuild(state, command.build, command.now);
+      return addBuild(state, command.build, command.now);
     case "say":
       return appendOutput(state, command);
     case "favor":
@@ -107,7 +107,7 @@ export const transition = (state: WorkspaceState, command: WorkspaceCommand): De
   }
 };
 
-/** Removes the restriction to one place: the build's state is known or given up, so any worker can run the next build. */
+/** Removes the job's restriction to one place. The state is known or given up, so any worker can run the next build. */
 const releasePlace = (change: Change): Change => {
   const { state } = change;
   const tags = unbindTagsFromWorker(state.tags);
@@ -125,7 +125,7 @@ type Patches = {
   job?: JobPatch;
 };
 
-/** Makes a change that watchers see, and increments the version in the same batch. */
+/** Returns a change that watchers see, which increments the workspace's version. */
 export const toVisibleChange = (
   state: WorkspaceState,
   patches: Patches,
@@ -138,9 +138,9 @@ export const toVisibleChange = (
   const status = buildStatus(toJobStatus(job), build.transition);
   const statusPatch = status === state.workspace.status ? {} : { status };
   const workspacePatch = { ...patches.workspace, ...statusPatch, version };
-  const ended = isActive(state.job) && !isActive(job);
-  // Agents ended by a stop or delete build were signed in until now (rule WK-25).
-  const signedOut = ended && isEnding(state) ? state.agent_ids : [];
+  const hasEnded = isActive(state.job) && !isActive(job);
+  // A stop or delete build signs the agents out at its end (rule WK-25).
+  const signedOut = hasEnded && endsAgents(state) ? state.agent_ids : [];
   const agent_ids = signedOut.length > 0 ? [] : state.agent_ids;
   const next: WorkspaceState = {
     ...state,
@@ -157,11 +157,11 @@ export const toVisibleChange = (
       ...(patches.build ? [updateBuild(state.build.id, patches.build, { expect: 1 })] : []),
       ...(patches.job ? [updateJob(state.job.id, patches.job, { expect: 1 })] : []),
       ...writes,
-      ...(patches.job ? [ended ? clearTimer("workspace", state.workspace.id, "reap") : setReapTimer(next)] : []),
+      ...(patches.job ? [hasEnded ? clearTimer("workspace", state.workspace.id, "reap") : setReapTimer(next)] : []),
     ],
     events: [
       { topic: "workspace", version, latest_build_id: next.build.id },
-      ...(ended ? [{ topic: "job" as const, job_id: next.job.id, logs: [], done: true }] : []),
+      ...(hasEnded ? [{ topic: "job" as const, job_id: next.job.id, logs: [], done: true }] : []),
       ...toGoneEvents(signedOut),
       ...extraEvents,
     ],
@@ -169,13 +169,13 @@ export const toVisibleChange = (
   };
 };
 
-/** Returns whether the build ends what a start build created. */
-const isEnding = ({ build }: WorkspaceState): boolean => build.transition !== "start";
+/** Returns true for a stop or delete build. */
+const endsAgents = ({ build }: WorkspaceState): boolean => build.transition !== "start";
 
 const toGoneEvents = (agent_ids: readonly string[]): WorkspaceEvent[] =>
   agent_ids.map((agent_id) => ({ topic: "agent_gone", agent_id }));
 
-/** Makes a change that watchers do not see. */
+/** Returns a change that watchers do not see. */
 const toQuietChange = (state: WorkspaceState, patch: JobPatch): Change => ({
   kind: "change",
   state: { ...state, job: { ...state.job, ...patch } },
@@ -184,12 +184,13 @@ const toQuietChange = (state: WorkspaceState, patch: JobPatch): Change => ({
   effects: [],
 });
 
-const moveJob = (state: WorkspaceState, command: JobCommand, then: (patch: JobPatch) => Decision): Decision => {
+/** Applies the command to the job, and lets `decide` decide about the resulting patch. Returns `stale` if the job does not change. */
+const moveJob = (state: WorkspaceState, command: JobCommand, decide: (patch: JobPatch) => Decision): Decision => {
   const patch = transitionJob(state.job, command);
-  return patch ? then(patch) : STALE;
+  return patch ? decide(patch) : STALE;
 };
 
-/** Restricts the job to the worker's place, because a retry needs access to the unfinished work there. */
+/** Starts the job. Restricts it to the worker's place, because a retry needs the unfinished work there. */
 const startJob = (
   state: WorkspaceState,
   { worker, rows, agent_ids, daily_cost, now }: Extract<WorkspaceCommand, { type: "start" }>,
@@ -198,18 +199,18 @@ const startJob = (
   const tags = bindTagsToWorker(state.tags, worker.places);
   const tagWrites = tags === state.tags ? [] : [updateJob(state.job.id, { tags }, { expect: 1 })];
   return toVisibleChange(
-    { ...state, tags, ...(isEnding(state) ? {} : { agent_ids }) },
+    { ...state, tags, ...(endsAgents(state) ? {} : { agent_ids }) },
     { job: patch, build: { daily_cost, updated_at: now } },
     [...tagWrites, ...rows],
-    // A restarted build has new agents. Those of the previous attempt become invalid.
-    isEnding(state) ? [] : toGoneEvents(state.agent_ids.filter((agent_id) => !agent_ids.includes(agent_id))),
+    // A restarted build has new agents, which replace those of the previous attempt.
+    endsAgents(state) ? [] : toGoneEvents(state.agent_ids.filter((agent_id) => !agent_ids.includes(agent_id))),
   );
 };
 
 const patchJob = (state: WorkspaceState, patch: JobPatch): Change =>
   toVisibleChange(state, { job: patch, build: { updated_at: patch.updated_at } }, []);
 
-const newBuild = (state: WorkspaceState, build: NewBuild, now: number): Decision => {
+const addBuild = (state: WorkspaceState, build: NewBuild, now: number): Decision => {
   const { workspace } = state;
   if (isActive(state.job)) return { kind: "refused", error: conflict("Another build of the workspace is active.") };
   if (workspace.deleted && !isEmptyingTrash(workspace, build)) {
@@ -224,7 +225,7 @@ const newBuild = (state: WorkspaceState, build: NewBuild, now: number): Decision
       : {};
   const approvalPatch = build.approves_schedule ? { autostart_no_user_data: false } : {};
   const unreportedTags = build.orphan || build.told !== undefined ? {} : toUnreportedBuildTags(state.tags);
-  const restore = build.restore ?? findOwedFiles(state, build);
+  const restore = build.restore ?? findUnfinishedRestore(state, build);
   const requested = { ...build, ...(restore ? { restore } : {}), tags: { ...build.tags, ...unreportedTags } };
   const previousState = { ...state.build, state: build.told ?? state.build.state };
   const started = begin({ ...workspace, ...wakeUpPatch, ...approvalPatch }, requested, number, previousState, now);
@@ -232,7 +233,7 @@ const newBuild = (state: WorkspaceState, build: NewBuild, now: number): Decision
   const patch = { ...wakeUpPatch, ...approvalPatch, latest_build_id: build.id, status, updated_at: now, version };
   return {
     kind: "change",
-    // Stop scripts still report, so a stop or delete build signs the agents out only at its end.
+    // A stop or delete build signs the agents out only at its end, because their stop scripts still send reports.
     state: build.transition === "start" ? started.state : { ...started.state, agent_ids: state.agent_ids },
     writes: [updateWorkspace(workspace.id, patch, { expect: 1 }), ...started.writes],
     events: [
@@ -243,19 +244,22 @@ const newBuild = (state: WorkspaceState, build: NewBuild, now: number): Decision
   };
 };
 
-/** Returns the snapshot that a fork must still restore, because the build that should have restored it did not succeed. */
-const findOwedFiles = ({ workspace, build, job }: WorkspaceState, { transition }: NewBuild): NewBuild["restore"] => {
+/** Returns the snapshot that the new build of a fork must still restore, because the previous build did not succeed. */
+const findUnfinishedRestore = (
+  { workspace, build, job }: WorkspaceState,
+  { transition }: NewBuild,
+): NewBuild["restore"] => {
   const { restored_snapshot_id: snapshot_id, restored_workspace_id: workspace_id } = build;
   if (transition === "delete" || toJobStatus(job) === "succeeded" || build.restores_once) return undefined;
   if (workspace_id === workspace.id) return undefined;
   return snapshot_id && workspace_id ? { snapshot_id, workspace_id } : undefined;
 };
 
-/** The state that the previous build left. */
-type LeftState = Pick<BuildRow, "state" | "sealed_snapshot_value" | "daily_cost">;
-const EMPTY_STATE: LeftState = { state: null, sealed_snapshot_value: "", daily_cost: 0 };
+/** The part of the previous build that remains if the new build fails. */
+type PreviousState = Pick<BuildRow, "state" | "sealed_snapshot_value" | "daily_cost">;
+const NO_PREVIOUS_STATE: PreviousState = { state: null, sealed_snapshot_value: "", daily_cost: 0 };
 
-/** Begins a build as the latest one. If it fails, the state of the previous build remains. */
+/** Returns the state in which the build is the latest one and its job is pending, and the rows to insert. */
 const begin = (
   workspace: WorkspaceRow,
   {
@@ -274,7 +278,7 @@ const begin = (
     ...build
   }: NewBuild,
   build_number: number,
-  previous: LeftState,
+  previous: PreviousState,
   now: number,
 ): { state: WorkspaceState; writes: Statement[] } => {
   const tags = addPlaceTag(requested, previous.state);
@@ -283,7 +287,7 @@ const begin = (
     job_id,
     workspace_id: workspace.id,
     build_number,
-    // Until the build decides otherwise, the resources of the previous one keep running.
+    // Until the build starts, the resources of the previous build keep running.
     daily_cost: previous.daily_cost,
     deadline: null,
     max_deadline: null,
@@ -352,28 +356,21 @@ const completeBuild = (
   }: Extract<WorkspaceCommand, { type: "complete" }>,
 ): Change => {
   const now = patch.updated_at;
-  const state = created && !isEnding(before) ? { ...before, agent_ids: created.agent_ids } : before;
-  // A cancellation wins over a success reported after it (facts/platform 2.1).
+  const state = created && !endsAgents(before) ? { ...before, agent_ids: created.agent_ids } : before;
+  // A build that was canceled stays canceled, even if it has succeeded since (facts/platform 2.1).
   if (state.job.canceled_at !== null) {
-    return toVisibleChange(
-      before,
-      { job: patch, build: { updated_at: now, ...(providedState === null ? {} : { state: providedState }) } },
-      [],
-    );
+    const statePatch = providedState === null ? {} : { state: providedState };
+    return toVisibleChange(before, { job: patch, build: { updated_at: now, ...statePatch } }, []);
   }
   const build = { updated_at: now, state: providedState, ...(created ? { daily_cost: created.daily_cost } : {}) };
   const rows = created?.rows ?? [];
   if (state.build.transition === "start") {
     const deadlines = initialDeadlines(state.workspace, rules, now);
     const entry = { reason: "start", detail: "It has started.", new_deadline: deadlines.deadline } as const;
-    const writes = [...rows, ...(deadlines.deadline === null ? [] : note(state, now, entry))];
+    const writes = [...rows, ...(deadlines.deadline === null ? [] : insertNote(state, now, entry))];
     const { owner_id } = state.workspace;
-    return toVisibleChange(
-      state,
-      { job: patch, build: { ...build, ...deadlines } },
-      writes,
-      claimed ? [{ topic: "reinit", owner_id }] : [],
-    );
+    const claimEvents = claimed ? [{ topic: "reinit", owner_id } as const] : [];
+    return toVisibleChange(state, { job: patch, build: { ...build, ...deadlines } }, writes, claimEvents);
   }
   if (state.build.transition === "stop") {
     const change = toVisibleChange(state, { job: patch, build }, rows);
@@ -382,18 +379,18 @@ const completeBuild = (
   const { writes, workspace } = buildTrashDeletion(state, { kept_bytes, made_snapshots }, now);
   return {
     ...toVisibleChange(state, { job: patch, build, workspace }, writes, [{ topic: "access_changed" }]),
-    effects: made_snapshots.map(discard),
+    effects: made_snapshots.map(toDiscardEffect),
   };
 };
 
 /**
- * Combines the end of a build and the beginning of its follow-up into one change, so that neither a crash nor a closed page can separate
- * them. A failed or canceled build has no follow-up.
+ * Combines the end of a build and the beginning of its follow-up build into one change, so that a crash cannot separate them. After a
+ * failed or canceled build, no follow-up begins.
  */
 const beginFollowUp = (change: Change, now: number): Change => {
   const { build, job } = change.state;
   if (build.followed_by === null || toJobStatus(job) !== "succeeded") return change;
-  const next = newBuild(change.state, build.followed_by, now);
+  const next = addBuild(change.state, build.followed_by, now);
   if (next.kind !== "change") return change;
   return {
     kind: "change",
@@ -406,20 +403,17 @@ const beginFollowUp = (change: Change, now: number): Change => {
 
 const cancel = (state: WorkspaceState, command: JobCommand): Decision => {
   const status = toJobStatus(state.job);
-  if (!isActive(state.job)) return toRefusal("invalid", "The job has already ended.");
-  if (status === "canceling") return toRefusal("invalid", "The job has already been marked as canceled.");
+  if (!isActive(state.job)) return toRefusal("The job has already ended.");
+  if (status === "canceling") return toRefusal("The job has already been marked as canceled.");
   return moveJob(state, command, (patch) => {
     const change = patchJob(state, patch);
     const withEffect = { ...change, effects: [{ do: "cancel" as const, job_id: state.job.id }] };
-    // No particular worker has to report the state anymore.
+    // If the job has not begun, no worker has a state to report.
     return isActive(change.state.job) ? withEffect : releasePlace(withEffect);
   });
 };
 
-const toRefusal = (kind: "invalid", message: string): Decision => ({
-  kind: "refused",
-  error: new AppError(kind, message),
-});
+const toRefusal = (message: string): Decision => ({ kind: "refused", error: new AppError("invalid", message) });
 
 const requeue = (state: WorkspaceState, command: Extract<WorkspaceCommand, { type: "requeue" }>): Decision => {
   const submit: WorkspaceEffect[] = [{ do: "submit", job_id: state.job.id }];
@@ -435,9 +429,9 @@ const reap = (state: WorkspaceState, now: number, firstId: number): Decision => 
   if (!isActive(state.job))
     return { ...unchanged(state), writes: [clearTimer("workspace", state.workspace.id, "reap")] };
   const patch = transitionJob(state.job, { type: "reap", now });
-  // The job has sent a heartbeat since the timer was set.
+  // The worker has sent a heartbeat since the timer was set.
   if (!patch) return { ...unchanged(state), writes: [setReapTimer(state)] };
-  const appended = appendLogs(state.job, reapLines(reapReason(state.job), now), firstId, now);
+  const appended = appendLogs(state.job, createReapLines(formatReapReason(state.job), now), firstId, now);
   const rows = appended?.rows ?? [];
   const change = toVisibleChange(
     state,
@@ -473,7 +467,7 @@ const appendOutput = (state: WorkspaceState, output: Extract<WorkspaceCommand, {
     events: jobEvents,
     effects: [],
   };
-  // Watchers see only that the log is full, not its lines.
+  // Watchers of the workspace do not see log lines, but they see when the log becomes full.
   if (next.job.logs_overflowed === state.job.logs_overflowed) return base;
   const visible = toVisibleChange(next, {}, []);
   return { ...visible, writes: [...visible.writes, ...base.writes], events: [...jobEvents, ...visible.events] };

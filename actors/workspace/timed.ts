@@ -1,6 +1,6 @@
-// The workspace actor's decisions about time: time to live, autostart, deadline, usage and dormancy, and the workspace's timer. Each change
-// that affects the times updates the timer and the derived columns in the same batch, so that nothing is lost in a restart (rules TI-14 to
-// TI-26).
+// Makes the workspace actor's decisions about time: time to live, autostart, deadline, usage, dormancy, and the workspace's timer. A change
+// that affects the times updates the timer and the derived columns in the same batch, so that no action is lost in a restart (rules TI-14
+// to TI-26).
 import { AppError } from "#base/errors.ts";
 import { listRunningAgents } from "#db/agents/agents.ts";
 import { countWorkingChats } from "#db/chats/chats.ts";
@@ -10,7 +10,7 @@ import { schedulePrebuildCheck } from "#db/workspaces/prebuilds.ts";
 import { updateWorkspace } from "#db/workspaces/workspaces.ts";
 import type { Outcome } from "../runtime/actor.ts";
 import { type ActivityReport, movesDeadline, recordActivity } from "./activity.ts";
-import { note, type Originator } from "./activity-note.ts";
+import { insertNote, type Originator } from "./activity-note.ts";
 import { bumpDeadline, findNextAutostart, renewDeadlines } from "./deadline.ts";
 import type { Decision, NewBuild, WorkspaceState } from "./decision.ts";
 import type { WorkspaceDeps } from "./deps.ts";
@@ -50,7 +50,7 @@ export class TimedDecisions {
     return this.#settle(state, withDormancy(withAgents, { ...args, stop }, this.#deps.clock.now()));
   }
 
-  /** Records the use, which is written within a minute, and moves the deadline if the rules of facts/platform 2.7 say so. */
+  /** Records the use, which is written within a minute, and moves the deadline as facts/platform 2.7 requires. */
   async recordActivity(state: WorkspaceState, report: ActivityReport): Promise<MessageOutcome> {
     if (state.workspace.deleted) return { state, reply: "stale" };
     this.#deps.uses.note(state.workspace.id);
@@ -81,18 +81,18 @@ export class TimedDecisions {
   async runDue(loaded: WorkspaceState): Promise<MessageOutcome> {
     const { store, clock, uses } = this.#deps;
     const now = clock.now();
-    // A use that is not written yet also prevents dormancy.
+    // A use that is not written yet must also prevent dormancy.
     const used = uses.takeUsed(loaded.workspace.id) && !loaded.workspace.deleted ? markUsed(loaded, now) : undefined;
     const rules = await loadRules(store, loaded.workspace);
     const renewed = this.#renewDeadlines(used?.state ?? loaded, rules, now);
     const state = renewed?.state ?? used?.state ?? loaded;
-    const before: MessageOutcome = { state, reply: renewed || used ? "done" : "stale", ...combineTurns(used, renewed) };
+    const before: MessageOutcome = { state, reply: renewed || used ? "done" : "stale", ...combineSteps(used, renewed) };
     const action = findDueAction(state, rules, now);
     if (!action) return before;
     const extension = action.kind === "autostop" ? await this.#extendForChats(state, rules, now) : undefined;
-    if (extension) return { ...extension, ...combineTurns(before, extension) };
+    if (extension) return { ...extension, ...combineSteps(before, extension) };
     const outcome = await this.#runAction(await this.#withAgents(state), action, rules, now);
-    return { ...outcome, ...combineTurns(before, outcome) };
+    return { ...outcome, ...combineSteps(before, outcome) };
   }
 
   /** Moves the stop if the template or the owner's quiet hours have changed (rules TI-28, TI-31). */
@@ -101,7 +101,9 @@ export class TimedDecisions {
     if (!deadlines) return undefined;
     const detail = "The time of the required stop has changed.";
     const isMoved = deadlines.deadline !== state.build.deadline;
-    const entry = isMoved ? note(state, now, { reason: "template", detail, new_deadline: deadlines.deadline }) : [];
+    const entry = isMoved
+      ? insertNote(state, now, { reason: "template", detail, new_deadline: deadlines.deadline })
+      : [];
     return toOutcome<LateResult>(
       this.#deps,
       toVisibleChange(state, { build: { ...deadlines, updated_at: now } }, entry),
@@ -109,13 +111,13 @@ export class TimedDecisions {
     );
   }
 
-  /** Extends the deadline if a chat is working in the workspace, as far as the template allows for activity (rule TI-32). */
+  /** Extends the deadline if a chat is working in the workspace, as activity does (rule TI-32). */
   async #extendForChats(state: WorkspaceState, rules: ScheduleRules, now: number): Promise<MessageOutcome | undefined> {
     const deadline = bumpDeadline(state, rules, now);
     if (deadline === undefined) return undefined;
     const { count = 0 } = (await this.#deps.store.get(countWorkingChats({ workspace_id: state.workspace.id }))) ?? {};
     if (count === 0) return undefined;
-    const entry = note(state, now, { reason: "activity", detail: "A chat is working.", new_deadline: deadline });
+    const entry = insertNote(state, now, { reason: "activity", detail: "A chat is working.", new_deadline: deadline });
     return toOutcome<LateResult>(
       this.#deps,
       toVisibleChange(state, { build: { deadline, updated_at: now } }, entry),
@@ -132,26 +134,22 @@ export class TimedDecisions {
     } catch (error) {
       if (action.kind !== "autostart" || !(error instanceof AppError)) throw error;
       const fields = error.validations.map(({ field, detail }) => `${field}: ${detail}`);
-      const why = [error.message, error.detail, ...fields].filter((part) => part !== "").join(" ");
-      return this.#skipAutostart(state, rules, why, now);
+      const detail = [error.message, error.detail, ...fields].filter((part) => part !== "").join(" ");
+      return this.#skipAutostart(state, rules, detail, now);
     }
     if (action.kind === "autostart" && build && !this.#deps.automatic.hasWorker(build.tags)) {
       return this.#skipAutostart(state, rules, "No worker with the build's tags is connected.", now);
     }
-    const { deadline } = state.build;
-    const entry = note(state, now, {
-      reason: action.kind,
-      detail: action.why,
-      new_deadline: build ? null : deadline,
-    });
-    const patch = action.what === "make_dormant" ? toDormancyPatch(true, now) : {};
+    const new_deadline = build ? null : state.build.deadline;
+    const entry = insertNote(state, now, { reason: action.kind, detail: action.detail, new_deadline });
+    const patch = action.operation === "make_dormant" ? toDormancyPatch(true, now) : {};
     return this.#settle(state, withBuild(state, patch, build, entry, now));
   }
 
   /** Skips an autostart that is not possible, instead of queueing its build (facts/platform 2.7). */
   #skipAutostart(state: WorkspaceState, rules: ScheduleRules, detail: string, now: number): MessageOutcome {
     const next_start_at = findNextAutostart(state.workspace, rules, now) ?? null;
-    const entry = note(state, now, { reason: "autostart_skipped", detail, new_deadline: state.build.deadline });
+    const entry = insertNote(state, now, { reason: "autostart_skipped", detail, new_deadline: state.build.deadline });
     return toOutcome(this.#deps, toVisibleChange(state, { workspace: { next_start_at } }, entry), "done");
   }
 
@@ -163,12 +161,12 @@ export class TimedDecisions {
     return toSettledOutcome<LateResult>(this.#deps, state, decision, "done", "stale");
   }
 
-  /** Adds the current agents to the state, because some may have been added since the build. A new build ends all of them. */
+  /** Adds the current agents to the state, because a new build ends all of them, including sub-agents created since the last build. */
   async #withAgents(state: WorkspaceState): Promise<WorkspaceState> {
     return { ...state, agent_ids: await listRunningAgentIds(this.#deps.store, state.workspace.id) };
   }
 
-  /** Adds the derived columns and the timer to a message that affects them. */
+  /** Adds the derived columns and the timer to the outcome of a message that affects them, or of any message with `always`. */
   async withTimers<Reply>(
     before: WorkspaceState | undefined,
     outcome: Outcome<WorkspaceState, Reply>,
@@ -178,7 +176,7 @@ export class TimedDecisions {
     if (!always && !touchesTimes(before, state)) return outcome;
     const { store, clock, topics } = this.#deps;
     const { id } = state.workspace;
-    // Read before the rules, because changing the rules also sets the timer.
+    // The timer is read before the rules, because a change of the rules also sets the timer.
     const dueAt = (await store.get(findActorTimer("workspace", id, "schedule")))?.due;
     const rules = await loadRules(store, state.workspace);
     const patch = deriveTimes(before, state, rules, clock.now());
@@ -206,16 +204,16 @@ export class TimedDecisions {
   }
 }
 
-/** Returns the IDs of the agents that a new build of the workspace ends or replaces. */
+/** Returns the IDs of the agents that a new build of the workspace would end. */
 export const listRunningAgentIds = async (store: Store, workspace_id: string): Promise<string[]> =>
   (await store.all(listRunningAgents({ workspace_id }))).map(({ id }) => id);
 
-/** Returns whether the workspace is an unclaimed prebuild, or was one before this message. */
+/** Returns true if the workspace is an unclaimed prebuild, or was one before this message. */
 const isPrebuild = (before: WorkspaceState | undefined, after: WorkspaceState): boolean =>
   isUnclaimed(after.workspace) || (before !== undefined && isUnclaimed(before.workspace));
 
 /** Combines the writes and announcements of two steps of one message. */
-const combineTurns = (
+const combineSteps = (
   first: MessageOutcome | undefined,
   second: MessageOutcome | undefined,
 ): Pick<MessageOutcome, "writes" | "after"> => ({

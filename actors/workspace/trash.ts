@@ -1,5 +1,5 @@
-// The trash: how a deleted workspace keeps its files for some days, and how it is restored. Used by the decisions about builds (state.ts)
-// and by the workspace actor.
+// Moves deleted workspaces to the trash, where their files are kept for some days, and restores them. Used by the decisions about builds
+// (state.ts) and by the workspace actor.
 import type { Statement } from "#db/engine/sql.ts";
 import type { Store } from "#db/engine/store.ts";
 import { clearTimer, setTimer } from "#db/engine/timers.ts";
@@ -13,18 +13,18 @@ type CompleteCommand = Extract<WorkspaceCommand, { type: "complete" }>;
 
 /** The timer of a workspace in the trash. Its files are deleted when it is due. */
 export const EMPTY_TRASH = "empty_trash";
-/** Maximum workspaces of an owner in the trash. Adding one more deletes the oldest. */
+/** Maximum workspaces of an owner in the trash. One more removes the oldest. */
 const MAX_TRASHED = 20;
 
-/** Returns whether the build deletes the remains of a workspace in the trash. */
+/** Returns true if the build deletes the remaining files of a workspace in the trash. */
 export const isEmptyingTrash = (workspace: WorkspaceRow, { transition, kept_ms }: NewBuild): boolean =>
   workspace.trashed_until !== null && transition === "delete" && kept_ms === undefined;
 
-/** Marks the snapshots that a module of the template created as being deleted. Their rows remain until the module has deleted them. */
+/** Marks snapshots of a template's module as being deleted. Their rows remain until the module has deleted the snapshots. */
 const markDeleting = (created: readonly SnapshotRow[], now: number): Statement[] =>
   created.map(({ id }) => updateSnapshot(id, { status: "deleting", updated_at: now }, { expect: 1 }));
 
-/** Returns the changes of a successful delete. Removes shares and keys, even if the files are kept. */
+/** Returns the changes after a successful delete. Removes shares and keys, even if the files are kept. */
 export const buildTrashDeletion = (
   { workspace, build }: WorkspaceState,
   { kept_bytes, made_snapshots = [] }: Pick<CompleteCommand, "kept_bytes" | "made_snapshots">,
@@ -51,7 +51,7 @@ export const buildTrashDeletion = (
   };
 };
 
-/** Returns the workspace restored from the trash, under a possibly different name. */
+/** Returns the workspace restored from the trash, with this name. */
 export const restoreFromTrash = (
   state: WorkspaceState,
   name: string,

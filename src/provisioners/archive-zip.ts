@@ -1,5 +1,5 @@
-// Reads the directory of a zip archive and inflates single entries, up to a maximum size. Does not trust the sizes in their headers. Rejects
-// encrypted and zip64 archives. Used by archive.ts.
+// Reads the directory of a zip archive and inflates single entries, up to a maximum size. Does not trust the sizes in their headers.
+// Rejects encrypted and zip64 archives. Used by archive.ts.
 import { crc32, inflateRawSync } from "node:zlib";
 import { type ArchiveEntry, ArchiveError, createSizeLimit, type Source, toSafeName } from "./archive-entry.ts";
 

@@ -1,5 +1,5 @@
-// Applies the conditions of parameters: whether a parameter is shown, its options, and its default. The import ensures that conditions depend
-// only on earlier parameters, so one pass from the first to the last parameter is enough (rules DY-1 to DY-3). Pure.
+// Applies the conditions of parameters: whether a parameter is shown, its options, and its default. The import ensures that conditions
+// depend only on earlier parameters, so one pass from the first to the last parameter is enough (rules DY-1 to DY-3). Pure.
 import type { ManifestCondition, ManifestParameter } from "#schema/templates/manifest.ts";
 
 type Values = Readonly<Record<string, string>>;

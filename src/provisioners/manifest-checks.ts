@@ -180,7 +180,9 @@ const checkResources = (manifest: Manifest): Finding[] => {
 const checkRepository = ({ parameters = [] }: Manifest, { repository }: ManifestAgent, at: string): Finding[] => {
   if (repository === undefined) return [];
   const name = parseSinglePlaceholder(repository)?.replace(/^parameters\./, "");
-  const isRepositoryParameter = parameters.some((one) => one.name === name && one.form_type === REPOSITORY_FORM);
+  const isRepositoryParameter = parameters.some(
+    (parameter) => parameter.name === name && parameter.form_type === REPOSITORY_FORM,
+  );
   const reason = `must be a placeholder of a parameter with the form_type ${REPOSITORY_FORM}`;
   return isRepositoryParameter ? [] : [{ pointer: `${at}/repository`, reason }];
 };
@@ -252,7 +254,7 @@ const checkPlaceholders = (manifest: Manifest): Finding[] => {
 /** Checks that conditions name only earlier parameters and their valid values, and that conditional defaults are valid (rule DY-4). */
 const checkConditions = ({ parameters = [] }: Manifest): Finding[] =>
   parameters.flatMap((parameter, i) => {
-    const earlierParameters = new Map(parameters.slice(0, i).map((one) => [one.name, one]));
+    const earlierParameters = new Map(parameters.slice(0, i).map((earlier) => [earlier.name, earlier]));
     const at = `/parameters/${i}`;
     return [
       ...checkCondition(parameter.when, earlierParameters, `${at}/when`),

@@ -1,5 +1,5 @@
-// Parses template.yaml to a Manifest that is safe to build from. Reports problems to template authors with line, path and reason (rules TP-8
-// to TP-12). Used by the import of template versions.
+// Parses template.yaml to a Manifest that is safe to build from. Reports problems to template authors with line, path and reason (rules
+// TP-8 to TP-12). Used by the import of template versions.
 
 import type { TSchema } from "@sinclair/typebox";
 import { FormatRegistry } from "@sinclair/typebox";

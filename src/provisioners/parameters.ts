@@ -88,7 +88,7 @@ const checkOptions = (parameter: ManifestParameter, value: string): string | und
 const formatShortList = (options: readonly string[]): string => {
   const shown = options
     .slice(0, MAX_OPTIONS_SHOWN)
-    .map((one) => (one.length > MAX_SHOWN_CHARS ? `${one.slice(0, MAX_SHOWN_CHARS)}…` : one));
+    .map((option) => (option.length > MAX_SHOWN_CHARS ? `${option.slice(0, MAX_SHOWN_CHARS)}…` : option));
   const moreCount = options.length - shown.length;
   return moreCount > 0 ? `${shown.join(", ")} and ${moreCount} more` : shown.join(", ");
 };

@@ -1,5 +1,5 @@
-// Presents a template version's parameters, variables, presets and planned resources to API callers. IDs are derived from the version's ID and
-// from names, so they are stable. Pure.
+// Presents a template version's parameters, variables, presets and planned resources to API callers. IDs are derived from the version's ID
+// and from names, so they are stable. Pure.
 import { sha256 } from "#base/ids.ts";
 import type { Manifest, ManifestParameter, ManifestResource } from "#schema/templates/manifest.ts";
 import type {

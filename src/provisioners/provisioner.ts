@@ -26,8 +26,8 @@ export type ProvisionRequest = {
   /** The state after the previous build; null for none. */
   readonly state: string | null;
   /**
-   * Set if the workspace was prebuilt and has been claimed. Its processes keep running with their existing tokens, which the server no longer
-   * knows, so the tokens in `agents` are empty. Processes that have died are restarted with the same token, or the build fails.
+   * Set if the workspace was prebuilt and has been claimed. Its processes keep running with their existing tokens, which the server no
+   * longer knows, so the tokens in `agents` are empty. Processes that have died are restarted with the same token, or the build fails.
    */
   readonly claimed?: boolean;
   /** Set if the caller has requested more detailed output. */
@@ -175,9 +175,9 @@ export interface Provisioner {
   /** Returns the names of the resources in a state, for people who are about to discard it. */
   listRemaining?(state: string | null): string[];
   /**
-   * Performs a dry run: checks whether a start would succeed, without creating anything. The request has no agents and no existing workspace.
-   * Returns the resources that the start would create, or undefined if the manifest already specifies them. Rejects like `run`. Absent if
-   * the import already makes all checks.
+   * Performs a dry run: checks whether a start would succeed, without creating anything. The request has no agents and no existing
+   * workspace. Returns the resources that the start would create, or undefined if the manifest already specifies them. Rejects like `run`.
+   * Absent if the import already makes all checks.
    */
   plan?(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<ProvisionedResources | undefined>;
   /**
@@ -188,7 +188,7 @@ export interface Provisioner {
   prepare?(): Promise<void>;
   /** Restarts workspaces that have died. Called once at startup with the workspaces that should be running. */
   recover?(workspaces: readonly { id: string; state: string | null }[]): Promise<void>;
-  /** Returns the number of the current or next restart attempt of a dead agent, beginning with 1; undefined if the agent is not restarted. */
+  /** Returns the number of the current or next restart of a dead agent, beginning with 1; undefined if it is not restarted. */
   getRestartAttempt?(workspace_id: string): number | undefined;
   /**
    * Calls `onKill` for each container that was killed at its memory limit, until `stop`. May report a container twice. Absent if workspaces

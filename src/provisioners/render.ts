@@ -1,6 +1,6 @@
 // Fills in the {{ }} placeholders of a template for one build. In a shell script or command, a placeholder becomes a reference to an
-// environment variable, so that the shell cannot execute the value as code. But if the whole script is a single placeholder, the value itself
-// is the script (rule TP-20).
+// environment variable, so that the shell cannot execute the value as code. But if the whole script is a single placeholder, the value
+// itself is the script (rule TP-20).
 import type { Manifest, ManifestAgent, ManifestResource } from "#schema/templates/manifest.ts";
 import { parsePlan, REPOSITORY_FORM } from "#schema/templates/repository.ts";
 import { fillIn, listPlaceholders, parseSinglePlaceholder, toEnvironmentName } from "./placeholders.ts";
@@ -20,9 +20,9 @@ export type RenderValues = {
 export const MAX_RESOURCES_CHARS = 512 * 1024;
 
 /**
- * Returns the manifest with all texts of its resources filled in. Each agent's `env` gets a variable for every parameter, and for the variables
- * and built-in names that its scripts use. Values that the template sets in `env` take precedence. Throws ProvisionError if the inserted values
- * are too long. A build that stops or deletes a workspace (`isStart` is false) omits further values instead.
+ * Returns the manifest with all texts of its resources filled in. Each agent's `env` gets a variable for every parameter, and for the
+ * variables and built-in names that its scripts use. Values that the template sets in `env` take precedence. Throws ProvisionError if the
+ * inserted values are too long. A build that stops or deletes a workspace (`isStart` is false) omits further values instead.
  */
 export const renderManifest = (manifest: Manifest, values: RenderValues, isStart = true): Manifest => {
   const countInserted = limitInserted(isStart);

@@ -50,7 +50,7 @@ export class Draft<S extends Execution> {
   }
 
   findQueued(id: number): QueueItem | undefined {
-    return this.#next.queue.find((one) => one.id === id);
+    return this.#next.queue.find((queued) => queued.id === id);
   }
 
   /**
@@ -135,7 +135,7 @@ export class Draft<S extends Execution> {
 
   /** Moves a message from the queue to the history: the first one if no ID is given. */
   promote(id = this.#next.queue[0]?.id): void {
-    const row = this.#next.queue.find((one) => one.id === id);
+    const row = this.#next.queue.find((queued) => queued.id === id);
     if (!row) return;
     this.removeQueued(row.id);
     this.#promoted.push(row);
@@ -150,13 +150,13 @@ export class Draft<S extends Execution> {
   }
 
   removeQueued(id: number): void {
-    this.#setQueue(this.#next.queue.filter((one) => one.id !== id));
+    this.#setQueue(this.#next.queue.filter((queued) => queued.id !== id));
   }
 
   moveToHead(row: QueueItem): void {
     const [head] = this.#next.queue;
     if (!head || head.id === row.id) return;
-    const others = this.#next.queue.filter((one) => one.id !== row.id);
+    const others = this.#next.queue.filter((queued) => queued.id !== row.id);
     this.#setQueue([{ ...row, position: head.position - 1 }, ...others]);
   }
 

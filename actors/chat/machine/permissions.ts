@@ -68,7 +68,7 @@ export const addRememberedRules = (
   answers: AnsweredPermissions["answers"],
 ): ChatPatch => {
   const rules = answers.flatMap(({ tool_call_id, decision, scope, command }, index) => {
-    const call = pending_calls.find((one) => one.tool_call_id === tool_call_id);
+    const call = pending_calls.find((pending) => pending.tool_call_id === tool_call_id);
     if (scope !== "always" || !call) return [];
     const newRules = makeRules(call, decision, command);
     if (newRules.length > 0) return newRules;
@@ -78,7 +78,7 @@ export const addRememberedRules = (
   });
   if (rules.length === 0) return {};
   const current = permissions ?? { default: "allow", rules: [] };
-  const all = [...rules, ...current.rules.filter((old) => !rules.some((one) => isSame(one, old)))];
+  const all = [...rules, ...current.rules.filter((old) => !rules.some((rule) => isSame(rule, old)))];
   if (all.length > MAX_RULES) throw invalid("The chat already has the maximum number of rules.", []);
   return { permissions: { ...current, rules: all } };
 };

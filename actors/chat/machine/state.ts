@@ -171,7 +171,7 @@ const enterRequiresAction: Rule<"enter_requires_action"> = (draft, command, befo
   return undefined;
 };
 
-/** Ends the turn. Begins the next turn with the first queued message, if any. With `refusal`, the message stays queued and the chat fails. */
+/** Ends the turn. Begins the next turn with the first queued message, unless there is a `refusal`, with which the chat fails. */
 const endTurn = (draft: Draft<Execution>, refusal?: ChatError): undefined => {
   if (draft.isQueueEmpty) {
     draft.become("waiting");
@@ -216,7 +216,7 @@ const completeAction: Rule<"complete_requires_action"> = (draft, { results, rows
   if (refusal) return refusal;
   draft.become("running");
   for (const { tool_call_id, tool_name } of pending_calls) {
-    const { output, is_error } = results.find((one) => one.tool_call_id === tool_call_id) ?? { is_error: true };
+    const { output, is_error } = results.find((result) => result.tool_call_id === tool_call_id) ?? { is_error: true };
     draft.append(toolMessage({ tool_call_id, tool_name, result: output ?? null, is_error, now }));
   }
   for (const row of rows) draft.append(row);

@@ -67,7 +67,7 @@ const readActivity = async ({ store, clock }: ApiContext, id: string): Promise<W
   const chats = count === 0 ? [] : [count === 1 ? "a chat" : `${count} chats`];
   return {
     kept_by: isRunning ? [...parseJobs(jobReport?.detail ?? ""), ...chats] : [],
-    next: next ? { what: next.what, at: toRfc3339(next.at), why: next.why } : null,
+    next: next ? { what: next.operation, at: toRfc3339(next.at), why: next.detail } : null,
     deadline: toOptionalRfc3339(build.deadline),
     max_deadline: toOptionalRfc3339(build.max_deadline),
     entries: rows.map(({ at, reason, detail, actor_kind, actor_id, actor_name, old_deadline, new_deadline }) => ({

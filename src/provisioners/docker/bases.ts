@@ -25,8 +25,8 @@ export type Stage = {
 
 /**
  * Returns the base images of the stages up to `target`, with which an engine ends the build, and the images from which these stages copy.
- * `readings`: the stages, once for each way in which an engine may read the Dockerfile. Throws ProvisionError if no stage is named `target`,
- * or if a base image has no name.
+ * `readings`: the stages, once for each way in which an engine may read the Dockerfile. Throws ProvisionError if no stage is named
+ * `target`, or if a base image has no name.
  */
 export const listBases = (readings: readonly (readonly Stage[])[], target = ""): Base[] => {
   const needed = readings.map((stages) => (target === "" ? stages : stages.slice(0, findEnd(stages, target))));

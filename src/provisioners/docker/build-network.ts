@@ -13,7 +13,7 @@ const MAX_NETWORK_AGE_MS = 2 * 3_600_000;
 const RETRY_MS = 1_000;
 const MAX_RETRIES = 7;
 
-/** Networks whose builds have ended in this process, but which the engine has not removed yet. */
+/** Networks of ended builds of this process that the engine has not removed yet. */
 const unremovedNetworks = new Set<string>();
 
 type BuildDeps = { readonly engine: Engine; readonly clock: Clock; readonly signal: AbortSignal };

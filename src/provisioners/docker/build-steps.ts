@@ -1,5 +1,5 @@
-// Limits the number of processes in each step of an image build, because one step could use all process IDs of the machine. The engine has no
-// such limit for a build. When the build's output announces a container, this module limits the containers in the build's network.
+// Limits the number of processes in each step of an image build, because one step could use all process IDs of the machine. The engine has
+// no such limit for a build. When the build's output announces a container, this module limits the containers in the build's network.
 import { log } from "#base/log.ts";
 import { coalesce } from "#base/retry.ts";
 import type { Engine } from "./engine.ts";
@@ -67,5 +67,5 @@ export class BuildSteps {
   }
 }
 
-/** Returns true for a workspace's container in the shared network, which has another limit. A build cannot choose the names of its containers. */
+/** Returns true for a workspace's container, which has another limit. A build cannot choose the names of its containers. */
 const isWorkspaceContainer = (name: string): boolean => name.startsWith(`/${SHARED_NETWORK}-`);

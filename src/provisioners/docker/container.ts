@@ -1,5 +1,5 @@
-// Converts the `docker` section of a resource to the body of a Docker Engine request. Rejects invalid numbers and names, because placeholders
-// may have inserted them after the import. Pure.
+// Converts the `docker` section of a resource to the body of a Docker Engine request. Rejects invalid numbers and names, because
+// placeholders may have inserted them after the import. Pure.
 import { PROGRAM_PATH } from "#base/program-tar.ts";
 import type { ManifestContainer, ManifestResource } from "#schema/templates/manifest.ts";
 import { ProvisionError, type ProvisionRequest } from "../provisioner.ts";

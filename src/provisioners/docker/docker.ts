@@ -1,5 +1,5 @@
-// Runs workspaces as containers of a Docker Engine. All containers, volumes and networks have the workspace's label and the same name in each
-// build, so that a build can be repeated after a crash and can find leftovers without a stored state (rules PV-1 to PV-8).
+// Runs workspaces as containers of a Docker Engine. All containers, volumes and networks have the workspace's label and the same name in
+// each build, so that a build can be repeated after a crash and can find leftovers without a stored state (rules PV-1 to PV-8).
 import type { Clock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
@@ -150,7 +150,7 @@ export class DockerProvisioner implements Provisioner {
     return this.#runStep(work, "restore", name, () => this.homes.restore(id, from, work.signal));
   }
 
-  /** Keeps the containers of a claimed workspace, because their daemons already have their tokens. Starts the containers that have stopped. */
+  /** Keeps the containers of a claimed workspace, because their daemons already have their tokens. Starts stopped containers. */
   async #handOver(
     { engine, request, report, signal, stage }: Work,
     containers: readonly FoundContainer[],

@@ -1,6 +1,6 @@
 // Takes and restores snapshots of Docker workspaces by copying each volume to another volume of the same engine. The server reads the files
-// as a tar archive from one helper container and writes them to another. The helpers are never started, so they need no program in an image.
-// This also works with a remote engine.
+// as a tar archive from one helper container and writes them to another. The helpers are never started, so they need no program in an
+// image. This also works with a remote engine.
 import type { Clock } from "#base/clock.ts";
 import { failpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
@@ -126,7 +126,9 @@ export class DockerHomes implements Homes {
     await discard(await this.#connect(), ref);
   }
 
-  /** Replaces the files of a workspace by the files of a snapshot. The workspace must have no containers. On failure, it keeps its files. */
+  /**
+   * Replaces the files of a workspace by the files of a snapshot. The workspace must have no containers. On failure, it keeps its files.
+   */
   async restore(workspace_id: string, from: SnapshotRef, signal: AbortSignal): Promise<void> {
     const engine = await this.#connect(signal);
     const copies = await listCopies(engine, from.snapshot_id, signal);
@@ -204,7 +206,7 @@ const withHelper = async <T>(
     // The container is never started, but the engine requires a command.
     Cmd: ["none"],
     Labels: labels,
-    HostConfig: { Mounts: mounts.map((one) => Object.assign({ Type: "volume" }, one)), NetworkMode: "none" },
+    HostConfig: { Mounts: mounts.map((mount) => Object.assign({ Type: "volume" }, mount)), NetworkMode: "none" },
   };
   const helper = await engine.json<{ Id: string }>("create a helper", "POST", "/containers/create", { body, signal });
   if (!helper?.Id) throw new ProvisionError("The Docker Engine created a container without id.");

@@ -81,7 +81,8 @@ const MAX_TRIGGERS_CHARS = 64 * 1024;
 
 /**
  * Throws ProvisionError for an image with ONBUILD instructions that a Dockerfile may not contain, because they run in every build on the
- * image. The engine reads each instruction as a Dockerfile, which may contain any text. Returns the images from which the instructions copy.
+ * image. The engine reads each instruction as a Dockerfile, which may contain any text. Returns the images from which the instructions
+ * copy.
  */
 export const checkTriggers = (image: string, triggers: readonly string[], registry?: string): string[] => {
   if (triggers.length > MAX_TRIGGERS || triggers.reduce((sum, { length }) => sum + length, 0) > MAX_TRIGGERS_CHARS) {
@@ -211,7 +212,9 @@ const createUnreadableError = (image: string): ProvisionError =>
 /** Throws ProvisionError for an ADD that could download, because the engine can reach private networks of its machine. */
 const checkSources = (operands: string, subject: string): void => {
   const sources = listOperands(operands).slice(0, -1);
-  const forbidden = sources.find((one) => ADDRESS.test(one) || (/[$"'\\`]/.test(one) && !PATH_WITH_VARIABLE.test(one)));
+  const forbidden = sources.find(
+    (source) => ADDRESS.test(source) || (/[$"'\\`]/.test(source) && !PATH_WITH_VARIABLE.test(source)),
+  );
   if (forbidden === undefined) return;
   const prefix = `${subject} has ADD ${forbidden.slice(0, 200)}`;
   throw new ProvisionError(

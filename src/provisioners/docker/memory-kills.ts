@@ -1,5 +1,5 @@
-// Detects containers of workspaces that were killed at their memory limit, from the engine's events. A daemon cannot report this, because it
-// is killed with its container or runs in another one. The engine keeps a few hundred events, so a short disconnect usually loses none.
+// Detects containers of workspaces that were killed at their memory limit, from the engine's events. A daemon cannot report this, because
+// it is killed with its container or runs in another one. The engine keeps a few hundred events, so a short disconnect usually loses none.
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { pause } from "#base/retry.ts";

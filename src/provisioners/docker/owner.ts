@@ -12,8 +12,8 @@ const USER_FILES = ["/etc/passwd", "/etc/group"];
 const MAX_USER_FILE_BYTES = 16 * 1024 * 1024;
 
 /**
- * Throws ProvisionError for a container with user files that are pipes, devices or too large. The engine reads these files while it holds the
- * container's lock. If one is a pipe, the engine waits forever, and can neither start nor remove the container.
+ * Throws ProvisionError for a container with user files that are pipes, devices or too large. The engine reads these files while it holds
+ * the container's lock. If one is a pipe, the engine waits forever, and can neither start nor remove the container.
  */
 export const checkUserFiles = async (
   engine: Engine,

@@ -98,7 +98,7 @@ const PULL_REASONS: readonly [RegExp, string][] = [
   [/no such host|connection refused|timeout|deadline exceeded|EOF/i, "the Docker Engine cannot reach its registry"],
 ];
 
-/** Returns why a pull failed. Omits an answer that the message quotes, because it may come from a service in the engine's private network. */
+/** Returns why a pull failed. Omits quoted answers, because they may come from a service in the engine's private network. */
 export const findPullReason = (message: string): string => {
   const [, reason] = (quotesAnswer(message) ? [] : PULL_REASONS).find(([pattern]) => pattern.test(message)) ?? [];
   if (reason !== undefined) return reason;

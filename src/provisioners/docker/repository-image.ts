@@ -59,7 +59,7 @@ const MAX_FEATURES_BYTES = 64 * 1024 * 1024;
 
 export type ImageBuild = Pull & {
   readonly sources: RepositorySources | undefined;
-  /** The user whose accounts can read the repository; empty for none. */
+  /** The user with accounts that can read the repository; empty for none. */
   readonly owner_id: string;
   readonly plan: RepositoryPlan;
   readonly docker: ManifestContainer;
@@ -218,8 +218,8 @@ const checkIds = async (
 
 /**
  * Returns the name under which the checked Dockerfile is added to its context. The engine must read this text, instead of a link or a file
- * that Git converts. No file of the context has this name, because the name contains the ID of the context's tree, which depends on the names
- * of its files.
+ * that Git converts. No file of the context has this name, because the name contains the ID of the context's tree, which depends on the
+ * names of its files.
  */
 const toDockerfileName = (tree: string): string => `.slipway-${tree}.Dockerfile`;
 
@@ -230,8 +230,8 @@ type LimitedBuild = ImageBuild & { readonly end: (problem: ProvisionError) => vo
 type BuildFunction = (name: string, limited: LimitedBuild) => Promise<void>;
 
 /**
- * Returns the image with this key. If it is missing or too old, pulls it from the registry or builds it. With `mustBuild`, always builds it.
- * If the build fails, returns the existing image.
+ * Returns the image with this key. If it is missing or too old, pulls it from the registry or builds it. With `mustBuild`, always builds
+ * it. If the build fails, returns the existing image.
  */
 const getOrBuild = async (
   build: ImageBuild,
@@ -482,7 +482,7 @@ const isOwnName = (tag: string): boolean => tag.startsWith(`${REPOSITORY_IMAGE}:
 const removeImage = async (engine: Engine, { Id, RepoTags }: ListedImage, signal: AbortSignal): Promise<boolean> => {
   const expectedStatuses = [404, 409];
   if (await hasContainers(engine, Id, signal)) return false;
-  // An image with several tags cannot be removed by ID. One own tag is kept until the end, for the case that other images are based on the image.
+  // An image with several tags cannot be removed by ID. One own tag is kept, because the removal by ID may fail.
   const [, ...others] = (RepoTags ?? []).toSorted((a, b) => Number(isOwnName(b)) - Number(isOwnName(a)));
   for (const tag of others)
     await engine.json("remove an image", "DELETE", `/images/${tag}`, { signal, expectedStatuses });

@@ -13,8 +13,8 @@ export const SNAPSHOT_LABEL = "slipway.snapshot_id";
 /** The label with the workspace of a snapshot. */
 export const SNAPSHOT_OF_LABEL = "slipway.snapshot_of";
 /**
- * The label with the workspace of which a helper container mounts the volumes. A helper remains after a copy only if the server or the engine
- * was killed.
+ * The label with the workspace of which a helper container mounts the volumes. A helper remains after a copy only if the server or the
+ * engine was killed.
  */
 export const HELPER_LABEL = "slipway.helper_of";
 /** The label with the template's name of a volume. A volume that a start has created does not have it. */
@@ -119,8 +119,8 @@ export type FoundContainer = {
 export const getContainerPrefix = (workspace_id: string): string => `slipway-${workspace_id}-`;
 
 /**
- * Returns the containers of a workspace. Checks their names too, because a build can set any label on the containers of its steps. `labels`:
- * additional labels that the containers must have.
+ * Returns the containers of a workspace. Checks their names too, because a build can set any label on the containers of its steps.
+ * `labels`: additional labels that the containers must have.
  */
 export const findWorkspaceContainers = async (
   engine: Engine,

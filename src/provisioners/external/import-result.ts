@@ -21,7 +21,7 @@ export const MAX_IMPORT_CHARS = 36 * 1024 * 1024;
 const TextMap = t.Record(t.String(), t.String());
 const NameList = t.Array(t.String({ maxLength: 4096 }), { maxItems: 4096 });
 
-/** Omits `cache_file`, because a worker could name any file of the deployment in it, and a later build would send that file to its worker. */
+/** Omits `cache_file`. A worker could name any file of the deployment in it, and a build would send that file to a worker. */
 const TerraformSchema = t.Object({
   program: t.String({ maxLength: 64 }),
   version: t.String({ maxLength: 64 }),

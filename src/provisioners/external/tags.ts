@@ -1,5 +1,5 @@
-// Decides by tags which worker may take a job. A worker must match all tags of the job. Reserved tags name the organization, the provisioner
-// and the place, such as a machine. Once a workspace exists, only workers in its place can reach its resources. Pure.
+// Decides by tags which worker may take a job. A worker must match all tags of the job. Reserved tags name the organization, the
+// provisioner and the place, such as a machine. Once a workspace exists, only workers in its place can reach its resources. Pure.
 import type { Manifest } from "#schema/templates/manifest.ts";
 import { findPlace } from "./workspace-record.ts";
 

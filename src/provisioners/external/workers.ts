@@ -38,7 +38,7 @@ export class Workers {
     return worker;
   }
 
-  /** Removes a worker whose connection has ended and fails its jobs. Does nothing the second time. */
+  /** Removes a disconnected worker and fails its jobs. Does nothing the second time. */
   removeWorker(worker: ConnectedWorker, reason: string): void {
     if (this.#workers.get(worker.facts.id) !== worker) return;
     this.#workers.delete(worker.facts.id);

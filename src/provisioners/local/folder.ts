@@ -1,5 +1,5 @@
-// Manages the folder <data_dir>/workspaces/<id>/ of a local workspace, with the user's home, the daemon's log and the record of the daemon's
-// process. Rejects every other path, and follows no link out of the folder (rule LP-3).
+// Manages the folder <data_dir>/workspaces/<id>/ of a local workspace, with the user's home, the daemon's log and the record of the
+// daemon's process. Rejects every other path, and follows no link out of the folder (rule LP-3).
 import {
   chmodSync,
   chownSync,
@@ -78,8 +78,8 @@ export class WorkspaceFolder {
   }
 
   /**
-   * Replaces the home by the folder `draft`. Returns the path of the old home, which may be removed. After a crash, `finishReplacement` restores
-   * the old home or finds the new one.
+   * Replaces the home by the folder `draft`. Returns the path of the old home, which may be removed. After a crash, `finishReplacement`
+   * restores the old home or finds the new one.
    */
   replaceHome(draft: string): string | undefined {
     const hadHome = readKind(this.home) !== undefined;
@@ -119,8 +119,8 @@ export class WorkspaceFolder {
   }
 
   /**
-   * Returns the folder of a snapshot in progress. It is next to the home if the workspace's user writes it; otherwise it is in a folder that
-   * only the server can access.
+   * Returns the folder of a snapshot in progress. It is next to the home if the workspace's user writes it; otherwise it is in a folder
+   * that only the server can access.
    */
   toDraftPath(id: string, writer: "server" | "user"): string {
     if (!isUuid(id)) throw new Error("a snapshot is named by a UUID");

@@ -1,6 +1,6 @@
 // Runs workspaces as processes on this machine. The daemon is this same program. It runs in its own session, in a folder of the data
-// directory, and outlives the server. Its user is the one in the setting `local_workspace_user`, or else the server's user, which is allowed
-// only where it is acceptable (docs/spec/design.md 8).
+// directory, and outlives the server. Its user is the one in the setting `local_workspace_user`, or else the server's user, which is
+// allowed only where it is acceptable (docs/spec/design.md 8).
 import { closeSync, openSync } from "node:fs";
 import { userInfo } from "node:os";
 import type { Clock } from "#base/clock.ts";

@@ -96,11 +96,11 @@ export const readGitpod = (file: string, text: string): Configuration => {
     addPort(config, { port: entry.port, label: toText(entry.name, 128) ?? `Port ${entry.port}`, protocol: "http" });
   }
   const extensions = isMapping(vscode) ? toList(vscode.extensions) : [];
-  config.extensions = extensions.flatMap((one) => toText(one, 256) ?? []).slice(0, 256);
+  config.extensions = extensions.flatMap((extension) => toText(extension, 256) ?? []).slice(0, 256);
   return config;
 };
 
-/** Adds a task. Its `before` and `init` run once, after the clone. Its `command` runs at each start, in parallel with those of other tasks. */
+/** Adds a task. Its `before` and `init` run once. Its `command` runs at each start, in parallel with those of other tasks. */
 const applyTask = (config: Configuration, task: Values, index: number): void => {
   const name = toText(task.name, 256) ?? `Task ${index + 1}`;
   Object.assign(config.remote_env, toVariables(config, `tasks.${name}.env`, task.env));

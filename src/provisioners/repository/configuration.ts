@@ -1,5 +1,5 @@
-// The part of a plan that a repository's configuration file determines, and helpers for the modules that read such files. The helpers accept
-// values of any type, keep only values that a plan can contain, and record all others with a reason.
+// The part of a plan that a repository's configuration file determines, and helpers for the modules that read such files. The helpers
+// accept values of any type, keep only values that a plan can contain, and record all others with a reason.
 import { dirname, normalize } from "node:path/posix";
 import type { Lifecycle, LifecycleCommand, RepositoryPlan, RepositoryPort } from "#schema/templates/repository.ts";
 

@@ -265,7 +265,7 @@ const applyRequirements = (settings: Values, config: Configuration): void => {
   const vscode = isMapping(customizations.vscode) ? customizations.vscode : {};
   const extensions = [...toList(vscode.extensions), ...toList(settings.extensions)];
   config.extensions = extensions
-    .flatMap((one) => toText(one, 256) ?? [])
+    .flatMap((extension) => toText(extension, 256) ?? [])
     .filter((id) => /^[\w.-]+(?:@[\w.-]*)?$/.test(id))
     .slice(0, 256);
 };

@@ -1,5 +1,5 @@
-// Builds the start scripts of a workspace with a repository. The first script clones the repository once, and runs the lifecycle commands up
-// to the step that the start waits for. The second script runs the later commands. Pure.
+// Builds the start scripts of a workspace with a repository. The first script clones the repository once, and runs the lifecycle commands
+// up to the step that the start waits for. The second script runs the later commands. Pure.
 
 import { sha256 } from "#base/ids.ts";
 import { quoteForShell } from "#base/text/shell-quote.ts";

@@ -1,5 +1,5 @@
-// The interface through which a provisioner reads the files of a repository and features in registries. The server implements it; an external
-// worker has no such interface.
+// The interface through which a provisioner reads the files of a repository and features in registries. The server implements it; an
+// external worker has no such interface.
 import type { RepositoryPlan } from "#schema/templates/repository.ts";
 
 /** A copy of the files of a plan's commit. Disposing removes the copy. */

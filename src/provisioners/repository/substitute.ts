@@ -1,5 +1,5 @@
-// Fills in variables of a devcontainer.json. `${localEnv:X}` never reads the server's environment, `${containerEnv:X}` becomes a variable of
-// the workspace's shell, and folders become a placeholder until the clone's location is known.
+// Fills in variables of a devcontainer.json. `${localEnv:X}` never reads the server's environment, `${containerEnv:X}` becomes a variable
+// of the workspace's shell, and folders become a placeholder until the clone's location is known.
 import { basename } from "node:path/posix";
 import { type Configuration, FOLDER_VARIABLE, isMapping, recordDropped } from "./configuration.ts";
 

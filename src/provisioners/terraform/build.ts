@@ -140,7 +140,7 @@ const unpackTemplate = async (
     await session.writeValues({ [SNAPSHOT_NAME]: JSON.parse(snapshot_value) });
 };
 
-/** Plans, and returns the daily cost. If the template rejects a parameter's value, a delete is planned without values (facts/terraform 1.10). */
+/** Plans, and returns the daily cost. A delete is planned without values if the template rejects one (facts/terraform 1.10). */
 const planBuild = async (run: BuildRun, env: Record<string, string>): Promise<number> => {
   const { engine, request, report } = run;
   const isDelete = request.transition === "delete";
@@ -176,7 +176,9 @@ const toApplyEnvironment = (env: Readonly<Record<string, string>>): Record<strin
 
 /** Returns the secrets of the owner and of the template's author. */
 const listSecrets = ({ manifest }: ProvisionRequest, { variables, secrets }: TerraformWork): string[] => {
-  const sensitive = (manifest.variables ?? []).filter((one) => one.sensitive).map(({ name }) => variables[name] ?? "");
+  const sensitive = (manifest.variables ?? [])
+    .filter((variable) => variable.sensitive)
+    .map(({ name }) => variables[name] ?? "");
   const owned = [secrets.session_token, secrets.ssh_private_key, ...Object.values(secrets.accounts)];
   return [...owned, ...sensitive].filter((secret) => secret !== "");
 };

@@ -1,5 +1,5 @@
-// Packs the external modules and the lock file of an import into a tar archive, so that builds do not need a registry (facts/terraform 1.13,
-// 1.15).
+// Packs the external modules and the lock file of an import into a tar archive, so that builds do not need a registry (facts/terraform
+// 1.13, 1.15).
 import { lstat, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { readRegularText } from "#base/system/regular-file.ts";

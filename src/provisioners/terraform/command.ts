@@ -85,8 +85,8 @@ const APPEND_FLAGS =
   constants.O_RDWR | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW | (constants.O_NOATIME ?? 0);
 
 /**
- * Runs the command. Resolves or rejects only after the process has ended. Rejects with errors that `line` throws. A command that fails is not
- * an error: its result has the exit code.
+ * Runs the command. Resolves or rejects only after the process has ended. Rejects with errors that `line` throws. A command that fails is
+ * not an error: its result has the exit code.
  */
 export const runCommand = async (options: CommandOptions): Promise<CommandResult> => {
   const { folder, clock, signal, line, maxOutputBytes = MAX_OUTPUT_BYTES } = options;
@@ -327,7 +327,7 @@ const readMark = (folder: string): ProcessMark | undefined => {
   }
 };
 
-/** Returns Terraform processes whose working directory is this folder or below it. */
+/** Returns Terraform processes that run in this folder or below it. */
 const findProcessesIn = (folder: string): ProcessMark[] => {
   if (!existsSync(folder)) return [];
   const folderPrefix = `${realpathSync(folder)}/`;
@@ -359,7 +359,7 @@ export const interruptRunning = (folder: string): boolean => {
   return marks.length > 0;
 };
 
-/** Waits until no process of an earlier server runs in this folder. After `grace` milliseconds, kills the processes with all their children. */
+/** Waits until no process of an earlier server runs in this folder. Kills processes with their children after `grace` milliseconds. */
 export const endRunning = async (folder: string, clock: Clock, grace: number): Promise<void> => {
   const marks = findRunning(folder);
   const deadlineMs = clock.monotonic() + grace;

@@ -216,7 +216,7 @@ export class Engine {
       throw new ProvisionError(`${name} ${command} printed more than ${MAX_OUTPUT_BYTES} bytes and was stopped.`);
     // The errors that a killed command printed before are not the reason why it ended.
     if (killedBy) throw new ProvisionError(describeKill(`${name} ${command}`, killedBy));
-    const nonEmptyReasons = reasons.filter((one) => one !== "");
+    const nonEmptyReasons = reasons.filter((reason) => reason !== "");
     const [first = `it exited with ${code}.`] = nonEmptyReasons;
     const suffix = nonEmptyReasons.length > 1 ? ` (and ${nonEmptyReasons.length - 1} more, see the log)` : "";
     throw new ProvisionError(`${name} ${command}: ${first.slice(0, 2000)}${suffix}`);

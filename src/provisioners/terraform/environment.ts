@@ -1,5 +1,5 @@
-// Builds the environment variables of a Terraform run: allowed variables of this process, and variables about the workspace for the provider
-// `coder` (facts/terraform section 2). Pure.
+// Builds the environment variables of a Terraform run: allowed variables of this process, and variables about the workspace for the
+// provider `coder` (facts/terraform section 2). Pure.
 
 import { sha256 } from "#base/ids.ts";
 import { trimEnd } from "#base/text/trim.ts";

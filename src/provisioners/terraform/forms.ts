@@ -1,5 +1,5 @@
-// Evaluates a template's parameters for the values that a user has entered in a form. Plans only the form's data sources, in a folder that is
-// prepared once per template version (facts/terraform section 4). A plan with errors still returns the valid parameters.
+// Evaluates a template's parameters for the values that a user has entered in a form. Plans only the form's data sources, in a folder that
+// is prepared once per template version (facts/terraform section 4). A plan with errors still returns the valid parameters.
 
 import { exists, mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -232,7 +232,7 @@ const toAnswer = (plan: PlanDocument, errors: readonly Diagnostic[], mask: Mask)
   return {
     parameters: toParameters(instances).map(toParameter),
     tags: toTags(instances),
-    faults: errors.map((one) => ({ ...one, summary: mask.hide(one.summary), detail: mask.hide(one.detail) })),
+    faults: errors.map((error) => ({ ...error, summary: mask.hide(error.summary), detail: mask.hide(error.detail) })),
     names: listParameterNames(plan.configuration?.root_module),
   };
 };

@@ -64,7 +64,7 @@ const toAgent = (agent: MappedAgent): ManifestAgent => {
         .map(({ key, display_name, script, interval, timeout }) =>
           omitEmpty({ key, display_name, script, interval, timeout: timeout || undefined }),
         ),
-      devcontainers: agent.devcontainers.map((one) => omitEmpty(one)),
+      devcontainers: agent.devcontainers.map((devcontainer) => omitEmpty(devcontainer)),
     }),
     // An empty list has its own meaning: no display apps.
     display_apps: agent.display_apps as NonNullable<ManifestAgent["display_apps"]>,
@@ -93,7 +93,7 @@ const toCron = ({ cron, display_name }: MappedScript): string => {
   return sixFields;
 };
 
-/** Returns warnings about five-field schedules, whose first field is the seconds, which the author may not expect. */
+/** Returns warnings about schedules of five fields, because authors may not expect that the first field is the seconds. */
 export const listCronWarnings = (mapped: readonly MappedResource[]): string[] =>
   mapped
     .flatMap(({ agents }) => agents.flatMap(({ scripts }) => scripts))

@@ -1,5 +1,5 @@
-// Determines whether a template's parameters depend on data that only a plan knows, such as other values or the user, and which data sources
-// the plan of a form must include (facts/terraform 4.4, 4.5). Reads a plan's `configuration`. Pure.
+// Determines whether a template's parameters depend on data that only a plan knows, such as other values or the user, and which data
+// sources the plan of a form must include (facts/terraform 4.4, 4.5). Reads a plan's `configuration`. Pure.
 import type { ConfiguredModule, Values } from "./mapping/document.ts";
 
 const PARAMETER_TYPES = new Set(["coder_parameter", "coder_workspace_preset", "coder_workspace_tags"]);
@@ -9,10 +9,10 @@ type DataSource = { readonly address: string; readonly expressions: Values; read
 const listDataSources = (module: ConfiguredModule | undefined, prefix = ""): DataSource[] => [
   ...(module?.resources ?? [])
     .filter(({ mode, type }) => mode === "data" && PARAMETER_TYPES.has(type ?? ""))
-    .map((one) => ({
-      address: `${prefix}data.${one.type}.${one.name}`,
-      expressions: (one.expressions ?? {}) as Values,
-      source: one,
+    .map((resource) => ({
+      address: `${prefix}data.${resource.type}.${resource.name}`,
+      expressions: (resource.expressions ?? {}) as Values,
+      source: resource,
     })),
   ...Object.entries(module?.module_calls ?? {}).flatMap(([name, call]) =>
     listDataSources(call.module, `${prefix}module.${name}.`),

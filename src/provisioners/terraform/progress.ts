@@ -86,7 +86,7 @@ export class Progress {
     });
   }
 
-  /** Handles a line of TF_LOG. Omits traces and demotes information, because important messages are printed anyway (facts/terraform 1.21). */
+  /** Handles a line of TF_LOG. Important messages are also printed elsewhere, so traces are omitted (facts/terraform 1.21). */
   #handleLogLine(line: Line, stage: string): void {
     const level = LEVELS[line["@level"] ?? ""] ?? "debug";
     if (level !== "trace") this.#log(level === "info" ? "debug" : level, stage, line["@message"] ?? "");

@@ -1,5 +1,5 @@
-// Makes the providers of one run independent of the folder that all runs share, because a later `init` without a lock file may replace files
-// in that folder that this run still needs (facts/terraform 1.11, 1.12).
+// Makes the providers of one run independent of the folder that all runs share, because a later `init` without a lock file may replace
+// files in that folder that this run still needs (facts/terraform 1.11, 1.12).
 import { constants } from "node:fs";
 import { cp, readdir, realpath, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";

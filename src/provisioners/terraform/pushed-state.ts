@@ -21,7 +21,7 @@ export const findStateProblem = (text: string): string | undefined => {
     return "must be a Terraform state with a lineage";
   if (!Number.isSafeInteger(serial) || (serial as number) < 0) return "must be a Terraform state with a serial";
   if (!Array.isArray(resources)) return "must be a Terraform state with a list of resources";
-  const invalidIndex = resources.findIndex((one) => !isResource(one));
+  const invalidIndex = resources.findIndex((resource) => !isResource(resource));
   return invalidIndex < 0 ? undefined : `must be a Terraform state: its resource ${invalidIndex} is not valid`;
 };
 

@@ -1,6 +1,6 @@
-// Manages the folder of one run: the unpacked template, its variable values, and the state. The working directory is a subfolder, because the
-// provider creates `.coder` next to it (facts/terraform 1.1). Only the server's user can read the folder. All disk access is asynchronous,
-// because a disk that is busy with the output of runs delays each creation and removal of a file.
+// Manages the folder of one run: the unpacked template, its variable values, and the state. The working directory is a subfolder, because
+// the provider creates `.coder` next to it (facts/terraform 1.1). Only the server's user can read the folder. All disk access is
+// asynchronous, because a disk that is busy with the output of runs delays each creation and removal of a file.
 
 import { lstat, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
@@ -106,9 +106,9 @@ export class Session {
   }
 
   /**
-   * Returns the state that Terraform has written, from the state file or the fallback file. Returns undefined if there is no state, or if the
-   * template's code has replaced the file, for example by a link to a file of the server. Throws ProvisionError for a state that is too large
-   * to store.
+   * Returns the state that Terraform has written, from the state file or the fallback file. Returns undefined if there is no state, or if
+   * the template's code has replaced the file, for example by a link to a file of the server. Throws ProvisionError for a state that is too
+   * large to store.
    */
   async readState(): Promise<string | undefined> {
     const [regular, errored] = [
@@ -194,8 +194,8 @@ export const pickNewerState = (stored: string | null, runState: string | undefin
 };
 
 /**
- * Returns true if the state has no resources for a delete to remove. Returns false for an encrypted state, which only the template can read,
- * and for a state with too many values.
+ * Returns true if the state has no resources for a delete to remove. Returns false for an encrypted state, which only the template can
+ * read, and for a state with too many values.
  */
 export const isBare = (state: string | null): boolean => {
   try {

@@ -70,7 +70,9 @@ const findModuleProblem = (template: readonly TemplateFile[], module: readonly T
   const moduleVariables = parseDeclaredVariables(module);
   const snapshotVariable = templateVariables.find(({ name }) => name === SNAPSHOT_NAME);
   const knownNames = new Set([...templateVariables.map(({ name }) => name), ...MODULE_VARIABLES]);
-  const unknownVariable = moduleVariables.find((one) => one.default === undefined && !knownNames.has(one.name));
+  const unknownVariable = moduleVariables.find(
+    (variable) => variable.default === undefined && !knownNames.has(variable.name),
+  );
   const describeMissing = (missing: string, location: string): string =>
     `The folder ${SNAPSHOT_FOLDER} needs ${missing} in ${location}.`;
   if (!listDeclaredOutputs(template).has(SNAPSHOT_NAME))

@@ -136,8 +136,8 @@ export class TerraformProvisioner implements Provisioner {
     const program = await this.#requireProgram();
     await endRunning(session.folder, this.#options.clock, 0);
     const { engine, mask } = await this.#createEngine(session, report, signal);
-    const sensitive = source.variables.filter((one) => one.sensitive);
-    mask.add(...sensitive.flatMap((one) => [request.variables[one.name], one.default]));
+    const sensitive = source.variables.filter((variable) => variable.sensitive);
+    mask.add(...sensitive.flatMap(({ name, default: value }) => [request.variables[name], value]));
     try {
       await session.prepare(request.archive);
       const moduleEngine = source.snapshot_module && (await this.#createModuleEngine(session, request, report, signal));
@@ -188,7 +188,7 @@ export class TerraformProvisioner implements Provisioner {
         const staleFolders = kind === "imports" || isOld ? [folder] : await listFormRuns(folder);
         // Imports and form questions create no resources, so they can be killed and started again.
         if (staleFolders.length > 0) await endRunning(folder, clock, 0);
-        for (const one of staleFolders) await rm(one, { recursive: true, force: true });
+        for (const stale of staleFolders) await rm(stale, { recursive: true, force: true });
       }
     }
     await this.#removeOldPlugins();

@@ -1,6 +1,6 @@
-// Manages the folders of completed builds until the server confirms that it has stored their state. A folder remains if the server or worker
-// is killed before the confirmation, and it contains an unencrypted state. The caller lists the folders, checks which states are stored, and
-// drops those folders (rule TF-37).
+// Manages the folders of completed builds until the server confirms that it has stored their state. A folder remains if the server or
+// worker is killed before the confirmation, and it contains an unencrypted state. The caller lists the folders, checks which states are
+// stored, and drops those folders (rule TF-37).
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { log } from "#base/log.ts";

@@ -1,5 +1,5 @@
-// Parses the variables that a template declares in its files, because `show -json` of a plan has no types, and there is no plan while a value
-// is missing (facts/terraform 3.24). Also parses outputs and value files, and formats the file for `-var-file`. Pure.
+// Parses the variables that a template declares in its files, because `show -json` of a plan has no types, and there is no plan while a
+// value is missing (facts/terraform 3.24). Also parses outputs and value files, and formats the file for `-var-file`. Pure.
 import { tryParseJson } from "#base/json/read.ts";
 
 export type DeclaredVariable = {
@@ -30,7 +30,7 @@ export const parseAssignedNames = (files: readonly TemplateFile[]): Set<string> 
     ),
   );
 
-/** Returns true for files whose values Terraform reads automatically. */
+/** Returns true for files from which Terraform reads values automatically. */
 export const isValuesFile = (name: string): boolean =>
   /^terraform\.tfvars(\.json)?$|\.auto\.tfvars(\.json)?$/.test(name);
 export const isTemplateFile = (name: string): boolean => /\.(?:tf|tofu)(?:\.json)?$/.test(name);
@@ -179,7 +179,7 @@ const parseString = (expression: string): string | undefined => {
     .replaceAll("%%{", "%{");
 };
 
-/** Returns the file for `-var-file` (facts/terraform 2.6). Strings are quoted; values of other types are written as given, in parentheses. */
+/** Returns the file for `-var-file` (facts/terraform 2.6). Strings are quoted. Other values are in parentheses. */
 export const formatVariablesFile = (
   declared: readonly { readonly name: string; readonly type: string }[],
   values: Readonly<Record<string, string>>,

@@ -161,7 +161,7 @@ class SimulatedWorkspace {
       const kind = toTransition(action, before);
       const { template_version_id: version } = before.build;
       const build = kind && createNewBuild(this.#number, { transition: kind, reason: action.reason, version });
-      const patch = action.what === "make_dormant" ? toDormancyPatch(true, now) : {};
+      const patch = action.operation === "make_dormant" ? toDormancyPatch(true, now) : {};
       const decision = withBuild(before, patch, build, [], now);
       if (decision.kind !== "change") throw new Error(`${action.kind} led to ${decision.kind}`);
       this.#settle(before, decision.state, true);

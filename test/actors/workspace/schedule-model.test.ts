@@ -66,7 +66,7 @@ class Model {
       if (action) {
         const kind = toTransition(action, before);
         const build = kind && createNewBuild(before.build.build_number + 1, kind, action.reason);
-        const patch = action.what === "make_dormant" ? toDormancyPatch(true, this.now) : {};
+        const patch = action.operation === "make_dormant" ? toDormancyPatch(true, this.now) : {};
         const decision = withBuild(before, patch, build, [], this.now);
         if (decision.kind !== "change") throw new Error(`${action.kind} led to ${decision.kind}`);
         if (build) this.builds.push({ reason: build.reason, at: this.now, dormant: isDormant(before.workspace) });

@@ -50,21 +50,21 @@ export const toAgent = (agent: Instance, machine: Instance, belongings: Belongin
     motd_file: toText(values.motd_file),
     order: toNumber(values.order),
     api_key_scope: toText(values.api_key_scope) || "all",
-    metadata: toBlocks(values.metadata).map((one) => ({
-      key: toText(one.key),
-      display_name: toText(one.display_name),
-      script: toText(one.script),
-      interval: toNumber(one.interval),
-      timeout: toNumber(one.timeout),
-      order: toNumber(one.order),
+    metadata: toBlocks(values.metadata).map((block) => ({
+      key: toText(block.key),
+      display_name: toText(block.display_name),
+      script: toText(block.script),
+      interval: toNumber(block.interval),
+      timeout: toNumber(block.timeout),
+      order: toNumber(block.order),
     })),
     monitors: toMonitors(values.resources_monitoring),
     scripts: [...listOwnScripts(values), ...belongings.scripts.map(toScript)],
     apps: belongings.apps.map(toApp),
-    devcontainers: belongings.devcontainers.map((one) => ({
-      name: one.name,
-      workspace_folder: toText(one.values.workspace_folder),
-      config_path: toText(one.values.config_path),
+    devcontainers: belongings.devcontainers.map((devcontainer) => ({
+      name: devcontainer.name,
+      workspace_folder: toText(devcontainer.values.workspace_folder),
+      config_path: toText(devcontainer.values.config_path),
     })),
   };
 };

@@ -60,7 +60,7 @@ export type StateDocument = { readonly terraform_version?: string; readonly valu
 const listInstances = (module: Module | undefined): Instance[] =>
   module
     ? [
-        ...(module.resources ?? []).map((one) => ({ ...one, values: one.values ?? {} })),
+        ...(module.resources ?? []).map((resource) => ({ ...resource, values: resource.values ?? {} })),
         ...(module.child_modules ?? []).flatMap(listInstances),
       ]
     : [];

@@ -4,7 +4,7 @@ import { type Instance, toBlocks, toFlag, toNumber, toText, toTexts, type Values
 import { type MappedParameter, type MappedPreset, MappingError } from "./mapped.ts";
 
 const selectDataSources = (instances: readonly Instance[], type: string): Instance[] =>
-  instances.filter((one) => one.mode === "data" && one.type === type);
+  instances.filter((instance) => instance.mode === "data" && instance.type === type);
 
 /** Returns the parameters in display order. Throws MappingError for a name that is used twice or cannot be stored. */
 export const toParameters = (instances: readonly Instance[]): MappedParameter[] => {
@@ -32,11 +32,11 @@ const toParameter = ({ values, address }: Instance): MappedParameter => {
     ephemeral: toFlag(values.ephemeral),
     icon: toText(values.icon),
     order: toNumber(values.order),
-    options: toBlocks(values.option).map((one) => ({
-      name: toText(one.name),
-      value: toText(one.value),
-      description: toText(one.description),
-      icon: toText(one.icon),
+    options: toBlocks(values.option).map((block) => ({
+      name: toText(block.name),
+      value: toText(block.value),
+      description: toText(block.description),
+      icon: toText(block.icon),
     })),
     validation: {
       regex: toText(rule?.regex),
@@ -76,14 +76,15 @@ export const toPresets = (instances: readonly Instance[]): MappedPreset[] => {
         instances: toNumber(prebuilds?.instances),
         ttl_seconds: toNumber(expiry?.ttl),
         timezone: toText(scheduling?.timezone),
-        schedule: toBlocks(scheduling?.schedule).map((one) => ({
-          cron: toText(one.cron),
-          instances: toNumber(one.instances),
+        schedule: toBlocks(scheduling?.schedule).map((block) => ({
+          cron: toText(block.cron),
+          instances: toNumber(block.instances),
         })),
       },
     };
   });
-  if (presets.filter((one) => one.default).length > 1) throw new MappingError("Only one preset can be the default.");
+  if (presets.filter((preset) => preset.default).length > 1)
+    throw new MappingError("Only one preset can be the default.");
   const names = presets.map(({ name }) => name);
   const duplicate = names.find((name, i) => names.indexOf(name) < i);
   if (duplicate !== undefined) throw new MappingError(`There are two presets named ${duplicate}.`);

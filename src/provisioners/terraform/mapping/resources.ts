@@ -29,7 +29,7 @@ export type MappedResources = {
 /** Maps the resources with their agents and metadata. Throws MappingError for duplicate names and duplicate metadata. */
 export const mapResources = (instances: readonly Instance[], graph: Graph): MappedResources => {
   const managed = instances.filter(({ mode }) => mode === "managed");
-  const listOfType = (type: string): Instance[] => managed.filter((one) => one.type === type);
+  const listOfType = (type: string): Instance[] => managed.filter((instance) => instance.type === type);
   const relations = new InstanceRelations(graph, managed);
   const warnings: string[] = [];
   const getBelongings = groupByAgent(managed, relations, warnings);
@@ -50,16 +50,16 @@ export const mapResources = (instances: readonly Instance[], graph: Graph): Mapp
     "app",
   );
   const metadata = new Map<string, Instance>();
-  for (const one of listOfType("coder_metadata")) {
-    const subject = relations.findSubject(one, (address) => metadata.has(address));
+  for (const instance of listOfType("coder_metadata")) {
+    const subject = relations.findSubject(instance, (address) => metadata.has(address));
     if (!subject) continue;
     if (metadata.has(subject.address)) throw new MappingError(`${subject.address} has two coder_metadata.`);
-    metadata.set(subject.address, one);
+    metadata.set(subject.address, instance);
   }
   return {
     resources: managed
       .filter(({ type }) => !PART_TYPES.has(type))
-      .map((one) => toResource(one, metadata.get(one.address), agents.get(one.address) ?? [])),
+      .map((instance) => toResource(instance, metadata.get(instance.address), agents.get(instance.address) ?? [])),
     daily_cost: listOfType("coder_metadata").reduce((sum, { values }) => sum + toNumber(values.daily_cost), 0),
     warnings,
   };
@@ -75,17 +75,21 @@ const groupByAgent = (
   warnings: string[],
 ): ((agent: Instance) => Belongings) => {
   const owners = new Map<string, Instance[]>();
-  for (const one of managed) {
-    if (!["coder_app", "coder_script", "coder_env", "coder_devcontainer", "coder_agent_instance"].includes(one.type))
+  for (const instance of managed) {
+    if (
+      !["coder_app", "coder_script", "coder_env", "coder_devcontainer", "coder_agent_instance"].includes(instance.type)
+    )
       continue;
-    const owner = relations.findOwner(one);
+    const owner = relations.findOwner(instance);
     if (owner?.type === "coder_devcontainer")
-      warnings.push(`${one.address} belongs to the agent of a development container; that agent declares its own.`);
-    else if (owner) owners.set(owner.address, [...(owners.get(owner.address) ?? []), one]);
+      warnings.push(
+        `${instance.address} belongs to the agent of a development container; that agent declares its own.`,
+      );
+    else if (owner) owners.set(owner.address, [...(owners.get(owner.address) ?? []), instance]);
   }
   return (agent) => {
     const belongingInstances = owners.get(agent.address) ?? [];
-    const listOwn = (type: string): Instance[] => belongingInstances.filter((one) => one.type === type);
+    const listOwn = (type: string): Instance[] => belongingInstances.filter((instance) => instance.type === type);
     return {
       apps: listOwn("coder_app"),
       scripts: listOwn("coder_script"),
@@ -96,14 +100,18 @@ const groupByAgent = (
   };
 };
 
-const toResource = (one: Instance, metadata: Instance | undefined, agents: readonly MappedAgent[]): MappedResource => ({
-  type: one.type,
-  name: one.name,
-  module_path: getModule(one.address),
+const toResource = (
+  instance: Instance,
+  metadata: Instance | undefined,
+  agents: readonly MappedAgent[],
+): MappedResource => ({
+  type: instance.type,
+  name: instance.name,
+  module_path: getModule(instance.address),
   hide: toFlag(metadata?.values.hide),
   icon: toText(metadata?.values.icon),
   daily_cost: toNumber(metadata?.values.daily_cost),
-  instance_type: toText(one.values[SIZE_ATTRIBUTES[one.type] ?? ""]),
+  instance_type: toText(instance.values[SIZE_ATTRIBUTES[instance.type] ?? ""]),
   metadata: toBlocks(metadata?.values.item)
     // A state marks items without a value with `is_null`; a plan does not know their values yet (facts/terraform 3.14).
     .filter(({ is_null }) => is_null !== true)
