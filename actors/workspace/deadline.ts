@@ -28,7 +28,7 @@ export type Deadlines = Pick<BuildRow, "deadline" | "max_deadline">;
 export const toEffectiveTtl = (workspace: ScheduledWorkspace, rules: ScheduleRules): number | null =>
   (rules.allow_user_autostop ? workspace.ttl_ms : rules.default_ttl_ms) || null;
 
-/** Returns the next autostart after `after`; undefined if there is none. */
+/** Returns the next autostart after `after`; undefined for a workspace without autostart. */
 export const findNextAutostart = (
   workspace: ScheduledWorkspace,
   rules: ScheduleRules,

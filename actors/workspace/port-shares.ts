@@ -111,6 +111,7 @@ const auditPort = (
   now: number,
 ): Statement => {
   const { agent_name = "", port = 0 } = after ?? before ?? {};
+  const changeAction = after === undefined ? "delete" : "write";
   return insertAudit({
     now,
     resource_type: "port_share",
@@ -120,7 +121,7 @@ const auditPort = (
     target: `${workspace.name} ${agent_name}:${port}`,
     before,
     after,
-    action: before === undefined ? "create" : after === undefined ? "delete" : "write",
+    action: before === undefined ? "create" : changeAction,
   });
 };
 

@@ -48,7 +48,7 @@ export const recoverSnapshots = async (
   }
 };
 
-/** Tells provisioners which of their workspaces should be running, so that they can restart those that have died. */
+/** Tells provisioners which of their workspaces should be running, so that they can restart dead ones. */
 export const recoverWorkspaces = async (store: Store, provisioners: Provisioners): Promise<void> => {
   for (const provisioner of provisioners.values()) {
     if (!provisioner.recover) continue;

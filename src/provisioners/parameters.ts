@@ -21,7 +21,7 @@ const MAX_SHOWN_CHARS = 80;
 export const getType = (parameter: { type?: ManifestParameter["type"] }): NonNullable<ManifestParameter["type"]> =>
   parameter.type ?? "string";
 
-/** Returns the default as text; undefined if there is none and a value is required. */
+/** Returns the default as text; undefined if a value is required. */
 export const formatDefault = (declared: { default?: string | number | boolean }): string | undefined =>
   declared.default === undefined ? undefined : String(declared.default);
 

@@ -125,8 +125,9 @@ class Reader {
     );
     if (!match) return undefined;
     this.#position += match[0].length;
-    const min = Number(match[1]);
-    const max = match[2] === undefined ? min : match[3] === undefined ? Number.POSITIVE_INFINITY : Number(match[3]);
+    const [, minText, comma, maxText = Number.POSITIVE_INFINITY] = match;
+    const min = Number(minText);
+    const max = comma === undefined ? min : Number(maxText);
     if (max < min) throw new SyntaxError("has numbers out of order in {}");
     return { min, max };
   }

@@ -34,7 +34,7 @@ const readHead = (file: string, length: number): string => {
   }
 };
 
-/** Returns the daemon program. Throws ProvisionError if there is none, or if it is not a Linux program. */
+/** Returns the daemon program. Throws ProvisionError if it is missing, or if it is not a Linux program. */
 export const findProgram = (setting: string | undefined): Program => {
   const file = setting ?? getOwnBinary();
   if (file === undefined) {

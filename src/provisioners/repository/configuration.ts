@@ -48,8 +48,7 @@ export const isMapping = (value: unknown): value is Values =>
 export const toText = (value: unknown, maxChars = 1_024): string | undefined =>
   typeof value === "string" && value !== "" && value.length <= maxChars && !value.includes("\0") ? value : undefined;
 
-export const toList = (value: unknown): readonly unknown[] =>
-  Array.isArray(value) ? value : value === undefined ? [] : [value];
+export const toList = (value: unknown): readonly unknown[] => (value === undefined ? [] : [value].flat());
 
 const MAX_NOTES = 64;
 

@@ -91,7 +91,8 @@ const listNeeds = (value: unknown): WantedFeature[] =>
   isMapping(value) ? Object.entries(value).map(([id, given]) => ({ id, options: toOptions(given) })) : [];
 
 const toOptions = (given: unknown): Record<string, string> => {
-  const options: Values = isMapping(given) ? given : typeof given === "string" ? { version: given } : {};
+  const shorthand: Values = typeof given === "string" ? { version: given } : {};
+  const options = isMapping(given) ? given : shorthand;
   const valid = Object.entries(options).filter(([name, value]) => OPTION_NAME.test(name) && typeof value !== "object");
   return Object.fromEntries(valid.map(([name, value]) => [name, String(value)]));
 };

@@ -51,7 +51,7 @@ export type FormAnswer = {
 
 /** Milliseconds that an interrupted command may take to end before it is killed. */
 const GRACE_MS = 1_000;
-/** Timeout for installing a version's providers and modules; other requests for the version wait meanwhile. */
+/** Timeout for installing a version's providers and modules, during which other requests for the version wait. */
 const PREPARE_TIMEOUT_MS = 60_000;
 const TOO_LATE_MESSAGE = "The template's providers could not be installed in time.";
 /** Maximum number of parallel plans, prepared versions and cached answers. */

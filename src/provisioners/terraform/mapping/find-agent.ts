@@ -18,7 +18,7 @@ export class InstanceRelations {
     );
   }
 
-  /** Returns the resource that an agent runs on; undefined if there is none. */
+  /** Returns the resource on which an agent runs; undefined for an agent without a resource. */
   findMachine(agent: Instance): Instance | undefined {
     return this.#findInstance(
       this.#graph.findNearestDependent(toLabel(agent.address), (label) => this.#hasType(label, canHaveAgents)),
