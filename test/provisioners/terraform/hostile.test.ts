@@ -91,7 +91,7 @@ test("[TF-33] [TF-28] a run's programs have a low priority and separate output, 
   expect(await run(`nice; ${waitForLowPriority}; echo first >&2`)).toMatchObject({
     code: 0,
     output: `${niceness}\n`,
-    tooLong: false,
+    exceededLimit: false,
   });
   const second = await run("echo second; ln -sf other stdout");
   expect([second.output, second.errors]).toEqual(["second\n", ""]);
