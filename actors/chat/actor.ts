@@ -46,7 +46,7 @@ import {
 } from "./messages.ts";
 import { buildChatNotices, buildShareNotices, hasNotice } from "./notices.ts";
 import { buildChat } from "./storage/created.ts";
-import { changeFamily } from "./storage/family.ts";
+import { changeFamily, withChildren } from "./storage/family.ts";
 import { type ForkChat, forkChat } from "./storage/fork.ts";
 import { purgeChat } from "./storage/purge.ts";
 import { readChat, readEdited } from "./storage/read.ts";
@@ -155,7 +155,8 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
       const queued = change.state.queue.find((one) => one.id === id) ?? null;
       const messages = queued ? [] : change.inserted.filter(isVisible);
       const currentPatch = queued ? dropModelChoice(patch) : patch;
-      return toOutcome(this.#deps, state, change, { queued, messages }, currentPatch, text.content);
+      const outcome = toOutcome(this.#deps, state, change, { queued, messages }, currentPatch, text.content);
+      return withChildren(this.#deps, state, patch, outcome);
     });
   }
 
@@ -180,7 +181,7 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
       });
       const reply = { deleted_ids, messages: change.inserted.filter(isVisible) };
       const outcome = toOutcome(this.#deps, state, change, reply, patch, content);
-      return detachFiles(this.#deps, state, change, outcome);
+      return withChildren(this.#deps, state, patch, await detachFiles(this.#deps, state, change, outcome));
     });
   }
 

@@ -24,6 +24,8 @@ export type UseRow = readonly [
 /** The properties of a chat that decide about its tools. */
 export type ChatToolContext = {
   readonly mode: ChatMode;
+  /** Whether the chat is in plan mode: a person's chat with the mode `plan`, or a sub-chat with the mode `explore`. */
+  readonly is_planning: boolean;
   readonly has_workspace: boolean;
   /** The file that can be written in plan mode. */
   readonly plan_path: string;

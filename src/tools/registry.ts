@@ -1,7 +1,7 @@
 // Lists all tools, and decides which of them a chat has.
 import type { TSchema } from "@sinclair/typebox";
 import { askUserQuestion } from "./ask-user-question.ts";
-import { CHAT_MODES, type ChatToolContext, type ToolUse, type UseRow } from "./available.ts";
+import { CHAT_MODES, type ChatMode, type ChatToolContext, type ToolUse, type UseRow } from "./available.ts";
 import { computer } from "./computer.ts";
 import { attachFile } from "./files/attach-file.ts";
 import { editFiles } from "./files/edit-files.ts";
@@ -74,11 +74,15 @@ const ROWS_BY_NAME: ReadonlyMap<string, UseRow> = new Map<string, UseRow>([
 ]);
 
 /** Returns how a chat of this kind may use a tool or a kind of tools; `no` for unknown names. */
-export const findToolUse = (name: string, { mode, has_workspace }: ChatToolContext): ToolUse => {
+export const findToolUse = (name: string, { mode, is_planning, has_workspace }: ChatToolContext): ToolUse => {
   const row = ROWS_BY_NAME.get(name);
   if (!row || (row[0] === "workspace" && !has_workspace)) return "no";
-  return row[1 + CHAT_MODES.indexOf(mode)] as ToolUse;
+  const use = getUse(row, mode);
+  // A sub-chat in plan mode has only what a person's chat has in plan mode, too.
+  return is_planning && use === "yes" ? getUse(row, "plan") : use;
 };
+
+const getUse = (row: UseRow, mode: ChatMode): ToolUse => row[1 + CHAT_MODES.indexOf(mode)] as ToolUse;
 
 /** True for a tool of ours that works in a workspace. */
 export const worksInWorkspace = (name: string): boolean =>

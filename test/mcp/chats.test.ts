@@ -10,9 +10,12 @@ import { Client } from "#src/client.ts";
 import { toOAuthProvider } from "#src/domain/mcp/access.ts";
 import type { Provider } from "#src/git/provider.ts";
 import { isAlive } from "#test/daemon/support/daemon.ts";
+import { sendMessage } from "#test/support/chats.ts";
+import type { ScriptedCall } from "#test/support/models/scripted-models.ts";
 import { getContext } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
+import { Family } from "../tools/family.ts";
 import { callTools, listMessages, openChat, openToolWorld, type ToolWorld } from "../tools/world.ts";
 import { startSessionHost } from "./session-host.ts";
 import { type McpHost, PIXEL, startMcpHost } from "./support.ts";
@@ -141,6 +144,47 @@ test("[MC-1] [MC-2] [MC-5] a chat has the allowed tools of its chosen and forced
   await world.owner.post(`/api/v2/chats/${id}/messages`, input);
   (await world.models.next()).finish("stop");
   for (const serverId of [broken.id, forced.id]) await admin.delete(`${base}/${serverId}`);
+});
+
+test("[MC-1] [SB-1] [PM-3] agents of a planning chat have only approved servers, from the message that begins plan mode to the one that ends it", async () => {
+  const { owner } = world;
+  const read = await add("reading", { availability: "force_on", allow_in_plan_mode: true });
+  const write = await add("writing", { availability: "force_on" });
+  const family = new Family(world, "planner");
+  const listAll = (call: ScriptedCall) => [...listToolNames(call, "reading"), ...listToolNames(call, "writing")];
+  const tryWriting = async (call: ScriptedCall, prompt: string) => {
+    call.callTool("write", "writing__add", { a: 1, b: 2 }).finish("tool_calls");
+    const next = await family.call(prompt);
+    return { next, result: next.request.messages.at(-1)?.content[0]?.result };
+  };
+  const root = await family.root({ workspace_id: world.seeded.workspace_id, plan_mode: "plan" });
+  const explorer = await family.spawn(root.call, "explore it", { type: "explore" });
+  expect(explorer.result).toMatchObject({ type: "explore" });
+  expect((await owner.get<Chat>(`/api/v2/chats/${explorer.id}`)).plan_mode).toBe("plan");
+  expect(listAll(explorer.call)).toContain("reading__add");
+  expect(listToolNames(explorer.call, "writing")).toEqual([]);
+  const refused = await tryWriting(explorer.call, "explore it");
+  expect(refused.result).toEqual({ error: 'There is no tool "writing__add".' });
+
+  // Plan mode ends for agents that run, and begins for agents of any type.
+  await sendMessage(world, root.id, "go ahead", { plan_mode: "" });
+  const allowed = await tryWriting(refused.next, "explore it");
+  expect(allowed.result).toEqual({ error: 'There is no tool "writing__add".' });
+  const used = await tryWriting(allowed.next, "explore it");
+  expect(used.result).toEqual({ output: "3" });
+  used.next.finish();
+  explorer.next.finish();
+  const worker = await family.spawn(await family.call("planner"), "build it");
+  expect(listAll(worker.call)).toContain("writing__add");
+  await sendMessage(world, root.id, "no, plan first", { plan_mode: "plan" });
+  // The tool was offered before the message.
+  const stopped = await tryWriting(worker.call, "build it");
+  expect(stopped.result).toEqual({ error: 'The tool "writing__add" cannot be used in this chat now.' });
+  expect(listToolNames(stopped.next, "writing")).toEqual([]);
+  stopped.next.finish();
+  worker.next.finish();
+  (await family.call("planner")).finish();
+  for (const { id } of [read, write]) await admin.delete(`${base}/${id}`);
 });
 
 test("[MC-13] offers the model a tool that a server adds during a turn, in the same turn and in later chats", async () => {

@@ -7,7 +7,12 @@ import { StreamBuffer } from "#actors/chat/turn/stream-buffer.ts";
 import { CHAT_MODES, type ChatMode, toPlanPath } from "#src/tools/available.ts";
 import { explainLimit, findToolUse, listServerToolNames, listTools } from "#src/tools/registry.ts";
 
-const makeInput = (mode: ChatMode, has_workspace = true) => ({ mode, has_workspace, plan_path: toPlanPath("chat") });
+const makeInput = (mode: ChatMode, has_workspace = true) => ({
+  mode,
+  is_planning: mode === "plan",
+  has_workspace,
+  plan_path: toPlanPath("chat"),
+});
 const listToolNames = (mode: ChatMode, has_workspace = true) =>
   listTools(makeInput(mode, has_workspace)).map(({ name }) => name);
 
@@ -61,6 +66,17 @@ test("[SB-2] [PM-2] each kind of chat has exactly its own tools", () => {
     expect(findToolUse("dynamic", makeInput(mode))).toBe(mode === "root" ? "yes" : "no");
     expect(findToolUse("toString", makeInput(mode))).toBe("no");
   }
+});
+
+test("[SB-2] [PM-3] an agent of a planning chat has only what both an explore agent and the planning chat have", () => {
+  const agent = { ...makeInput("explore"), is_planning: true };
+  expect(listTools(agent)).toEqual(listTools(makeInput("explore")));
+  expect(findToolUse("execute", agent)).toBe("read_only");
+  expect(["explore", "plan"].map((mode) => findToolUse("external_mcp", makeInput(mode as ChatMode)))).toEqual([
+    "yes",
+    "approved",
+  ]);
+  expect(findToolUse("external_mcp", agent)).toBe("approved");
 });
 
 test("[PM-3] in plan mode a chat writes only its plan and starts only explore agents", () => {

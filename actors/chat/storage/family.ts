@@ -61,12 +61,7 @@ export const changeFamily = async (
       if (archived !== undefined) notifyOwner(topics, change.state, archived ? "deleted" : "created");
     }
     announceListChanges(topics, state, next);
-    for (const { before } of children) {
-      void deps
-        .chats()
-        .ask(before.id, "reload", {})
-        .catch(() => {});
-    }
+    reloadChildren(deps, children);
   };
   return {
     state: { ...next, ...(unpins ? { pin_order: 0 } : pin === null ? {} : { pin_order: pin }) },
@@ -79,6 +74,39 @@ export const changeFamily = async (
     after: announceMembers,
     reply: undefined,
   };
+};
+
+/** Adds to the outcome of a message what it changes for the sub-chats of its root chat: plan mode begins and ends for all of them. */
+export const withChildren = async <Reply>(
+  deps: ChatDeps,
+  state: ChatState,
+  { plan_mode = state.plan_mode }: ChatPatch,
+  outcome: Outcome<ChatState, Reply>,
+): Promise<Outcome<ChatState, Reply>> => {
+  if (plan_mode === state.plan_mode) return outcome;
+  const children = await loadChildren(deps, state, { patch: { plan_mode } });
+  return {
+    ...outcome,
+    writes: [
+      ...(outcome.writes ?? []),
+      ...children.flatMap(toMemberWrites),
+      ...children.flatMap((child) => writeAuditEntries(child, deps.clock.now())),
+    ],
+    after: () => {
+      outcome.after?.();
+      reloadChildren(deps, children);
+    },
+  };
+};
+
+/** Has the sub-chats' actors read their rows again. */
+const reloadChildren = (deps: ChatDeps, children: readonly Member[]): void => {
+  for (const { before } of children) {
+    void deps
+      .chats()
+      .ask(before.id, "reload", {})
+      .catch(() => {});
+  }
 };
 
 const WITHDRAWN = { permission: "refused", is_withdrawn: true } as const;
@@ -130,7 +158,7 @@ const loadChildren = async (
   { store }: ChatDeps,
   root: ChatState,
   { archived, patch }: Pick<ChangeChat, "archived" | "patch">,
-  decideArchiving: (child: ChatState) => Promise<Change<ChatState>>,
+  decideArchiving?: (child: ChatState) => Promise<Change<ChatState>>,
 ): Promise<Member[]> => {
   const inherited = toInherited(patch);
   const isInherited = Object.keys(inherited).length > 0;
@@ -140,7 +168,7 @@ const loadChildren = async (
     const before = await readChat(store, id);
     if (!before) continue;
     const isMoving = archived !== undefined && before.archived !== archived;
-    const change = isMoving ? await decideArchiving(before) : undefined;
+    const change = isMoving ? await decideArchiving?.(before) : undefined;
     if (change || isInherited) found.push({ before, change, patch: inherited });
   }
   return found;

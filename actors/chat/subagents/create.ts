@@ -38,7 +38,7 @@ export const findSpawnRefusal = (
   return count >= MAX_SUBAGENTS ? "full" : undefined;
 };
 
-/** The sub-chat inherits the root's workspace, MCP servers, owner and permissions, but not its messages or the client's tools. */
+/** The sub-chat inherits the root's workspace, MCP servers, owner, permissions and plan mode, but not its messages or the client's tools. */
 export const toCreateSubagent = (root: ChatState, input: SpawnSubagent): CreateChat => ({
   chat: {
     id: input.id,
@@ -52,7 +52,7 @@ export const toCreateSubagent = (root: ChatState, input: SpawnSubagent): CreateC
     last_reasoning_effort: input.reasoning_effort,
     title: input.title,
     client_type: root.client_type,
-    plan_mode: null,
+    plan_mode: root.plan_mode,
     labels: {},
     mcp_server_ids: root.mcp_server_ids,
     permissions: root.permissions,

@@ -140,7 +140,8 @@ export class ChatSubagents implements Subagents {
         model_config_id: null,
         reasoning_effort: "",
         behavior,
-        patch: {},
+        // Agents of earlier versions did not get the plan mode of the chat that started them.
+        patch: root.plan_mode === null || child.plan_mode !== null ? {} : { plan_mode: root.plan_mode },
         request_key,
       });
     }

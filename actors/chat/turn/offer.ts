@@ -15,6 +15,7 @@ export const toChatMode = ({ is_root, plan_mode, subagent_type }: PromptChat): C
 /** Returns the chat's properties that determine its tools. */
 export const toToolScope = (chat_id: string, chat: PromptChat): ChatToolContext => ({
   mode: toChatMode(chat),
+  is_planning: chat.plan_mode !== null,
   has_workspace: chat.workspace_id !== null,
   plan_path: toPlanPath(chat_id),
 });
