@@ -3,10 +3,10 @@ import { t } from "elysia";
 import { AppError, invalidField } from "#base/errors.ts";
 import { listProvisionerDaemons } from "#db/templates/provisioners.ts";
 import { loadOrganization, loadWorkersOrganization, organizationPath } from "#domain/organizations/find.ts";
-import { registerDaemon } from "#domain/provisioners/daemon.ts";
+import { registerDaemon, requireName } from "#domain/provisioners/daemon.ts";
 import { presentDaemon } from "#domain/provisioners/present.ts";
 import { ProvisionerDaemon } from "#schema/templates/provisioner.ts";
-import { parseTags } from "#src/provisioners/external/tags.ts";
+import { parseTags, printTags, type Tags } from "#src/provisioners/external/tags.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
@@ -28,10 +28,14 @@ const serveQuery = t.Object({
     minLength: 1,
     maxLength: 64,
     pattern: "^[a-zA-Z0-9]+(?:[-_.][a-zA-Z0-9]+)*$",
-    description: "The name of the worker. A new connection with this name replaces the previous one.",
+    description:
+      "The name of the worker. A new connection with this name and the same key replaces the previous one. Returns 409 while a worker with another key has the name.",
     examples: ["builder-1"],
   }),
-  tags: shortText("The tags of the worker, such as `region=eu,gpu=yes`.", 4_096),
+  tags: shortText(
+    "The tags of the worker, such as `region=eu,gpu=yes`. If its key has tags, the worker can have no others.",
+    4_096,
+  ),
   provisioners: shortText("The provisioners that the worker supports, such as `local,docker`; default `local`."),
   places: shortText(
     "The locations of the worker's resources, such as `docker=<id of the engine>`. Other workers at the same location can take over.",
@@ -46,6 +50,16 @@ const parseTagQuery = (field: string, text: string | undefined): Record<string, 
   const parsed = parseTags(text ?? "");
   if (!parsed) throw invalidField(field, "must be name=value pairs, separated by commas");
   return parsed;
+};
+
+/** Returns the worker's tags. If its key has tags, they limit the worker, and their values take precedence. */
+const toWorkerTags = (announced: Tags, key: Tags): Record<string, string> => {
+  const others = Object.keys(announced).filter((name) => !Object.hasOwn(key, name));
+  if (Object.keys(key).length > 0 && others.length > 0) {
+    const problem = `can only name tags of the worker's key, which has ${printTags(key)}, and not ${others.join(", ")}`;
+    throw invalidField("tags", problem);
+  }
+  return { ...announced, ...key };
 };
 
 const parseKinds = (text = "local"): string[] => {
@@ -93,13 +107,13 @@ export const provisionerDaemons = (ctx: ApiContext) =>
           organization_id,
           key_id: key.id,
           name: query.name,
-          // The key's tags take precedence, so its holder cannot change them.
-          tags: { ...parseTagQuery("tags", query.tags), ...key.tags },
+          tags: toWorkerTags(parseTagQuery("tags", query.tags), key.tags),
           provisioners: parseKinds(query.provisioners),
           version: query.version ?? "",
           slots: query.slots ?? 1,
         };
         const places = parseTagQuery("places", query.places);
+        await requireName(ctx, registration);
         if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") {
           throw new AppError("invalid", "This endpoint is a WebSocket: send an upgrade request.");
         }
@@ -111,7 +125,7 @@ export const provisionerDaemons = (ctx: ApiContext) =>
         worker: true,
         params,
         query: serveQuery,
-        response: { 101: Upgraded, ...fails(400, 401, 404, 503) },
+        response: { 101: Upgraded, ...fails(400, 401, 404, 409, 503) },
         detail: operation({
           tags,
           operationId: "serveProvisionerDaemon",

@@ -48,7 +48,7 @@ export const provisionerKeys = (ctx: ApiContext) =>
           operationId: "createProvisionerKey",
           summary: "Create a provisioner key",
           description:
-            "Returns the key, only once. Every worker with this key has its tags. The key ends when its creator can no longer create it.",
+            "Returns the key, only once. Every worker with this key has its tags, and if there are any, no others. The key ends when its creator can no longer create it.",
           example: { name: "builders", tags: {} },
           access: "organization_admins",
           scope: "provisioner_key:create",

@@ -2,7 +2,7 @@
 import { log } from "#base/log.ts";
 import { findProvisionerKey } from "#db/templates/provisioners.ts";
 import { findObsoleteStates } from "#domain/builds/unstored-states.ts";
-import { recordLastSeen } from "#domain/provisioners/daemon.ts";
+import { NAME_IS_TAKEN, recordLastSeen } from "#domain/provisioners/daemon.ts";
 import type { ConnectedWorker, WorkerFacts } from "#src/provisioners/external/connected-worker.ts";
 import { readWorkerMessage, type WorkerMessage } from "#src/provisioners/external/protocol.ts";
 import type { ApiContext } from "../context.ts";
@@ -21,6 +21,12 @@ export class WorkerConnection implements SocketHandler {
   }
 
   open(socket: Socket): void {
+    // A worker with another key may have connected since the request was checked.
+    const holder = this.#ctx.workers.find(this.#facts.id);
+    if (holder && holder.facts.key_id !== this.#facts.key_id) {
+      socket.close(CLOSE.policy, NAME_IS_TAKEN);
+      return;
+    }
     this.#worker = this.#ctx.workers.connect(this.#facts, {
       send: (text) => socket.send(text),
       close: (reason) => socket.close(CLOSE.policy, reason),

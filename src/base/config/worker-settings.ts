@@ -45,13 +45,13 @@ export const WORKER_SETTINGS = {
     ),
     {
       group: "Work",
-      help: "The name of the worker. A second worker with the same name replaces the first.",
+      help: "The name of the worker. A second worker with the same name and key replaces the first; with another key, it is refused while the first is connected.",
       absent: "the machine's name",
     },
   ),
   tags: setting(tags, [], {
     group: "Work",
-    help: "The tags of the worker, which jobs can require, such as region=eu,gpu=yes.",
+    help: "The tags of the worker, which jobs can require, such as region=eu,gpu=yes. If the key has tags, the worker can have no others.",
   }),
   provisioners: setting(kinds, ["local"], { group: "Work", help: "The provisioners that the worker supports." }),
   slots: setting(integer(1, 64), 2, { group: "Work", help: "The maximum number of concurrent jobs." }),

@@ -1,6 +1,7 @@
 // The worker process: connects to a server, takes jobs and runs them with its own provisioners. Reconnects forever. When a connection is
 // lost, ends the jobs received over it, because the server reassigns them (rules PV-10 to PV-13).
 import { type Clock, keepProcessAlive } from "#base/clock.ts";
+import { readJson } from "#base/json/read.ts";
 import { log } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
 import { pause } from "#base/retry.ts";
@@ -42,6 +43,16 @@ const MAX_BACKOFF_MS = 10_000;
 const MAX_REFUSED_BACKOFF_MS = 60_000;
 /** After a connection that lasted this long, the delay starts again from its initial value. */
 const STABLE_AFTER_MS = 5_000;
+const REASON_TIMEOUT_MS = 10_000;
+const MAX_REFUSAL_BYTES = 65_536;
+const MAX_REASON_CHARS = 1_000;
+
+/** An error of the API. */
+type Refusal = {
+  readonly message: string;
+  readonly detail?: string;
+  readonly validations?: readonly { readonly field: string; readonly detail: string }[];
+};
 
 /** Runs the worker until the signal aborts. Never rejects because of the server. */
 export const runWorker = async (options: WorkerOptions): Promise<void> => {
@@ -100,7 +111,7 @@ class Connection {
     };
     socket.onclose = ({ code, reason }) => {
       const status = /status code: (\d{3})/.exec(refusal)?.[1];
-      if (status) endResult.resolve({ reason: `the server answered ${status}`, refused: status === "401" });
+      if (status) void this.#explainRefusal(status).then(endResult.resolve);
       else endResult.resolve({ reason: reason || refusal || `the connection was closed (${code})`, refused: false });
     };
     socket.onmessage = ({ data }) => this.#handleMessage(data as string | Uint8Array);
@@ -125,6 +136,25 @@ class Connection {
       // All jobs must end before the next connection, which may receive a job for the same workspace.
       for (const { abort } of this.#jobs.values()) abort.abort(new Error("the server is out of reach"));
       await Promise.all([...this.#jobs.values()].map(({ done }) => done));
+    }
+  }
+
+  /** A refused WebSocket shows only the status, so a plain request asks for the reason. Never rejects. */
+  async #explainRefusal(status: string): Promise<{ reason: string; refused: boolean }> {
+    const { endpoint, key } = this.#options;
+    const url = new URL(endpoint);
+    url.protocol = endpoint.protocol === "wss:" ? "https:" : "http:";
+    const refusal = { reason: `the server answered ${status}`, refused: status === "401" };
+    try {
+      const signal = AbortSignal.any([this.#options.signal, AbortSignal.timeout(REASON_TIMEOUT_MS)]);
+      const response = await fetch(url, { headers: { "Service-Session-Token": key }, redirect: "manual", signal });
+      if (String(response.status) !== status) return refusal;
+      const { message, detail = "", validations = [] } = (await readJson(response, { maxBytes: MAX_REFUSAL_BYTES })) as Refusal;
+      const fields = validations.map((one) => `"${one.field}" ${one.detail}`);
+      const texts = [message, detail, ...fields].filter((text) => text !== "");
+      return { ...refusal, reason: `${refusal.reason}: ${texts.join(" ")}`.slice(0, MAX_REASON_CHARS) };
+    } catch {
+      return refusal;
     }
   }
 

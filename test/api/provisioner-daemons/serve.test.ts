@@ -6,9 +6,10 @@ import type { Build } from "#schema/workspaces/build.ts";
 import type { Client } from "#src/client.ts";
 import { printTags } from "#src/provisioners/external/tags.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
+import { tempDirectory } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
-import { type JobMessage, makeKey, openWorker } from "#test/support/worker.ts";
+import { type JobMessage, makeKey, openWorker, startWorker } from "#test/support/worker.ts";
 import { awaitBuild, awaitWorkspace, createWorkspace, ECHO, openWorld } from "#test/support/workspaces.ts";
 
 const EXTERNAL: Manifest = { ...ECHO, provisioner: "external", external: { provisioner: "echo" } };
@@ -134,6 +135,52 @@ test("[PV-12] a second connection with the same name replaces the first, and kee
     [first.id, "busy", request.job_id],
   ]);
   second.socket[Symbol.dispose]();
+});
+
+test("[PV-8] [PV-12] a worker key with tags gives no other tags, and does not take the name of another key's worker", async () => {
+  await using world = await openWorkerWorld({ ...EXTERNAL, tags: { region: "eu" } });
+  const { key: euKey } = await makeKey(world.admin, { region: "eu" });
+  const { key: devKey } = await makeKey(world.admin, { env: "dev" });
+  const refuse = async (query: string) => {
+    const headers = { "Service-Session-Token": devKey };
+    const url = new URL(`/api/v2/organizations/default/provisionerdaemons/serve?${query}`, world.server.url);
+    const response = await fetch(url, { headers });
+    return { status: response.status, ...((await response.json()) as { message: string; validations?: unknown }) };
+  };
+  const honest = await openWorker(world.server.url, euKey, { name: "eu-1", tags: "region=eu" });
+  expect(await refuse("name=dev-1&tags=env%3Ddev%2Cregion%3Deu")).toMatchObject({
+    status: 400,
+    validations: [{ field: "tags", detail: expect.stringContaining("which has env=dev, and not region") }],
+  });
+  expect(await refuse("name=EU-1")).toMatchObject({
+    status: 409,
+    message: "A connected worker with another key has this name.",
+  });
+  await expect(openWorker(world.server.url, devKey, { name: "eu-1" })).rejects.toThrow();
+  const dev = await openWorker(world.server.url, devKey, { name: "dev-1", tags: "env=dev", slots: "64" });
+  await createWorkspace(world.admin, world.template_id);
+  await nextMessage(honest, "job");
+  const daemons = await world.admin.get<ProvisionerDaemon[]>("/api/v2/organizations/default/provisionerdaemons");
+  expect(daemons.map(({ name, status, tags }) => [name, status, tags]).sort()).toEqual([
+    ["dev-1", "idle", { env: "dev" }],
+    ["eu-1", "busy", { region: "eu" }],
+  ]);
+  // After the worker has left, another key can have its name.
+  honest.socket[Symbol.dispose]();
+  await until(async () => (await refuse("name=eu-1")).status === 400);
+  const heir = await openWorker(world.server.url, devKey, { name: "eu-1" });
+  expect(heir.id).toBe(honest.id);
+  for (const { socket } of [dev, heir]) socket[Symbol.dispose]();
+});
+
+test("[PV-12] a worker logs why the server refuses it", async () => {
+  await using world = await openWorkerWorld();
+  const { key } = await makeKey(world.admin, { env: "dev" });
+  using directory = tempDirectory();
+  const { url } = world.server;
+  await using worker = startWorker({ url, key, name: "dev-1", directory: directory.path, tags: { region: "eu" } });
+  while (!worker.errors().includes("the server answered 400")) await worker.wrote();
+  expect(worker.errors()).toContain("can only name tags of the worker's key, which has env=dev, and not region");
 });
 
 test("[PV-11] sends a cancellation to the worker, and disconnects it if the build does not end within a minute", async () => {
