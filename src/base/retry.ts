@@ -19,6 +19,27 @@ export const pause = (clock: Clock, ms: number, signal?: AbortSignal): Promise<v
 /** Resolves in the next turn of the event loop. */
 export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
+/** Work between two turns of the event loop. */
+const MAX_SLICE_MS = 5;
+
+/** Lets long work in many small steps take turns with other work. Call `next` before each step. */
+export class Slices {
+  readonly #clock: Pick<Clock, "monotonic">;
+  #since: number;
+
+  constructor(clock: Pick<Clock, "monotonic">) {
+    this.#clock = clock;
+    this.#since = clock.monotonic();
+  }
+
+  /** Resolves in the next turn of the event loop if this one has taken long enough. */
+  async next(): Promise<void> {
+    if (this.#clock.monotonic() - this.#since < MAX_SLICE_MS) return;
+    await nextTurn();
+    this.#since = this.#clock.monotonic();
+  }
+}
+
 /** Longer work is followed by a pause of at most `MAX_REST_MS`. */
 const LONG_WORK_MS = 5;
 const MAX_REST_MS = 1_000;

@@ -2,7 +2,7 @@
 // the agent asks a person, the turn ends and the agent waits. The answer starts the next turn, which continues with the same agent.
 
 import { log } from "#base/log.ts";
-import { nextTurn } from "#base/retry.ts";
+import { Slices } from "#base/retry.ts";
 import { findChat } from "#db/chats/chats.ts";
 import type { MessageRow } from "#db/chats/messages.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -44,8 +44,6 @@ import { AgentStep, type UnfinishedCalls } from "./step.ts";
 import { AgentTools } from "./tools.ts";
 import { ensureWorkspaceStarted } from "./workspace.ts";
 
-/** After processing events for this long, a turn yields to the event loop. */
-const MAX_SLICE_MS = 5;
 /** Maximum calls without a result in one step. More of them indicate a bug in the agent. */
 const MAX_OPEN_CALLS = 500;
 /** Maximum restarts of a crashed agent in one turn. */
@@ -315,14 +313,10 @@ export class AgentTurn implements RunningTurn {
 
   /** Processes the agent's events until the step can be stored, and stores it. */
   async #processEvents(attempt: StartedAttempt, step: AgentStep, session: AgentSession): Promise<NextAction> {
-    const { clock } = this.#deps;
-    let sliceStart = clock.monotonic();
+    const slices = new Slices(this.#deps.clock);
     for (;;) {
       // Taking an event that is already waiting does not yield to the event loop.
-      if (clock.monotonic() - sliceStart >= MAX_SLICE_MS) {
-        await nextTurn();
-        sliceStart = clock.monotonic();
-      }
+      await slices.next();
       const event = await session.next(this.#abort.signal);
       if (this.isStopped && event?.type === "asked") event.answer(undefined);
       if (event && this.isStopped) this.#applyLateEvents(step, session, [event]);

@@ -1,6 +1,8 @@
 // Applies the chat's rules and people's answers to a turn's calls: which calls run, which are refused, and which need a person's permission
-// (rules PE-1, PE-5, PE-10). Pure. Used by the chat's actor.
+// (rules PE-1, PE-5, PE-10). Pure, except that it gives the event loop turns. Used by the chat's actor.
+import type { Clock } from "#base/clock.ts";
 import { invalid } from "#base/errors.ts";
+import { Slices } from "#base/retry.ts";
 import { decidePermission, makeRules } from "#src/tools/permission.ts";
 import { findToolUse } from "#src/tools/registry.ts";
 import type { AnsweredPermissions, ChatPatch } from "../messages.ts";
@@ -33,14 +35,20 @@ export type SortedCalls = {
 
 /**
  * Sorts the calls that have no result. The turn runs the calls in `ownCalls`, and the client runs the others (rule PE-10). `folder`: the
- * agent's working directory, if known.
+ * agent's working directory, if known. An answer can have hundreds of calls, each of which takes long to parse.
  */
-export const sortCalls = (
+export const sortCalls = async (
   state: ChatState,
   ownCalls: readonly PendingCall[],
   folder: string | undefined,
-): SortedCalls => {
-  const decided = state.pending_calls.map((call) => ({ call, verdict: decideCall(state, call, folder) }));
+  clock: Pick<Clock, "monotonic">,
+): Promise<SortedCalls> => {
+  const slices = new Slices(clock);
+  const decided: { readonly call: PendingCall; readonly verdict: Verdict }[] = [];
+  for (const call of state.pending_calls) {
+    await slices.next();
+    decided.push({ call, verdict: decideCall(state, call, folder) });
+  }
   const isForClient = ({ call, verdict }: (typeof decided)[number]) =>
     verdict === "granted" && !ownCalls.includes(call);
   return {

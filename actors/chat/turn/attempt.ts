@@ -26,7 +26,8 @@ export const startAttempt = async (
     const outcome = await toReportOutcome(deps, state, refusal);
     return { ...outcome, reply: "stale" };
   }
-  const { calls, refused, asked } = sortCalls(state, selectTurnCalls(state), await loadEditFolder(deps.store, state));
+  const folder = await loadEditFolder(deps.store, state);
+  const { calls, refused, asked } = await sortCalls(state, selectTurnCalls(state), folder, deps.clock);
   // All open calls wait for a person's approval or for the client. After a crash, the chat may not have entered that state yet.
   const mustWait = state.pending_calls.length > 0 && calls.length === 0;
   const decided = await decideReport(
@@ -99,7 +100,7 @@ export const storeStep = async (deps: ChatDeps, state: ChatState, reported: Step
     return toOutcome<ReportResult | "stale">(deps, state, combined, { history_version, continues: false });
   }
   const folder = await loadEditFolder(deps.store, step.state);
-  const { calls, asked } = sortCalls(step.state, selectTurnCalls(step.state), folder);
+  const { calls, asked } = await sortCalls(step.state, selectTurnCalls(step.state), folder, deps.clock);
   // The turn runs or refuses its own calls before a person is asked about others (rule PE-10). The calls of a coding agent already run
   // inside the agent, which may wait for the person's answer before it reports any of their results.
   const isAgentWaiting = step.state.coding_agent !== null && asked.length > 0;

@@ -1,4 +1,5 @@
 // Makes one model call of a turn: builds the prompt, and collects the answer for the history and for followers. Used by turn.ts.
+import { Slices } from "#base/retry.ts";
 import { findCustomPrompt } from "#db/chats/messages.ts";
 import { type CallSettings, readCallSettings } from "#db/chats/settings.ts";
 import { ModelError, type PromptMessage, type RequestMemory } from "#src/llm/model.ts";
@@ -66,8 +67,11 @@ export const callModel = async (
       signal,
     };
     recordEnd = await recording?.call({ ...attempt, settings }, request);
+    const slices = new Slices(clock);
     for await (const event of untilAborted(models.stream(request)[Symbol.asyncIterator](), signal)) {
       watch.heard();
+      // Events that have arrived follow each other without a turn of the event loop.
+      await slices.next();
       if (event.type === "warnings") {
         warnings = event.warnings;
         setToolWarnings(deps, chat_id, warnings);

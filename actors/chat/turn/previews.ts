@@ -1,6 +1,7 @@
 // Previews what calls that wait for approval would do in the workspace, and finds calls that can only fail, so that no person is asked about
 // them (rules PE-15, PE-16). Runs outside of every mailbox.
 import { mapConcurrently } from "#base/concurrency-limit.ts";
+import { Slices } from "#base/retry.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import { findRedirectProblem } from "#src/tools/files/real-path.ts";
 import { decidePermission } from "#src/tools/permission.ts";
@@ -33,8 +34,10 @@ export const previewCalls = (
   calls: readonly PendingCall[],
 ): Promise<CallPreview[]> => {
   let remainingBytes = MAX_DIFF_BYTES;
+  const slices = new Slices(deps.clock);
   return withTimeout(deps, (signal) =>
     mapConcurrently(MAX_CONCURRENT, calls, async (call) => {
+      await slices.next();
       if (remainingBytes <= 0) return { problem: "Not previewed: the answer changes too much to show all of it." };
       const { agent, args } = splitAgentArgument(call);
       const workspace = new WorkspaceAgent(deps, { ...scope, run_id: scope.chat_id }, false, { name: agent });
@@ -66,8 +69,10 @@ export const findFailingCalls = async (
   if (permissions === null) return [];
   const scope = toToolScope(chat_id, chat);
   const calls = selectCalls(content);
+  const slices = new Slices(deps.clock);
   const problems = await withTimeout(deps, (timeout) =>
     mapConcurrently(MAX_CONCURRENT, calls, async ({ tool_name = "", args: allArgs }) => {
+      await slices.next();
       const { agent, args } = splitAgentArgument({ tool_name, args: allArgs });
       const context = { use: findToolUse(tool_name, scope), folder: undefined };
       const tool = listTools(scope).find(({ name }) => name === tool_name) ?? mcp.get(tool_name)?.tool;

@@ -1,5 +1,5 @@
 // Programs that hand work to another running program of the same user, which no limit of the command's own process holds back. Pure.
-import { isConstant, listSimpleCommands, MAX_LENGTH } from "./parsed-commands.ts";
+import { isConstant, isTooCostly, listSimpleCommands } from "./parsed-commands.ts";
 import { getBaseName } from "./program-kinds.ts";
 import { isLong } from "./writing-arguments.ts";
 
@@ -56,7 +56,7 @@ const SHELLS: ReadonlySet<string> = new Set(["sh", "bash", "dash", "zsh"]);
 
 /** Returns why a text may hand work over; undefined if it names no such program. */
 export const findHandoverReason = (command: string): string | undefined => {
-  if (command.length > MAX_LENGTH) return "the command is too long to be checked";
+  if (isTooCostly(command)) return "the command is too long to be checked";
   const program = findProgram(command);
   return program && `"${program}" lets another program do the work, which nothing holds back`;
 };

@@ -2,8 +2,9 @@
 // like in a shell (facts/chats 3.8). Not used for permissions: see permission.ts. Pure.
 import { type Command, forEachChild, parse, type SyntaxNode, type Word } from "unbash";
 
-/** Longer texts are not parsed, since the worst case is quadratic; further commands are not listed. */
-export const MAX_LENGTH = 6_000;
+/** Longer texts are not parsed, nor those with more here-documents, since the worst case is quadratic. */
+const MAX_LENGTH = 6_000;
+const MAX_HERE_DOCUMENTS = 64;
 const MAX_COMMANDS = 100;
 const MAX_WORD_LENGTH = 200;
 
@@ -34,6 +35,10 @@ export const listCommandTexts = (command: string): string[] =>
     .filter((text) => text !== "")
     .slice(0, MAX_COMMANDS);
 
+/** True for a text that would take too long to parse. */
+export const isTooCostly = (command: string): boolean =>
+  command.length > MAX_LENGTH || command.split("<<").length - 1 > MAX_HERE_DOCUMENTS;
+
 /** `source`: the text to which the node's positions refer; nested backticks have a separate text. */
 type FoundCommand = { readonly node: Command; readonly source: string };
 
@@ -42,7 +47,7 @@ type FoundCommand = { readonly node: Command; readonly source: string };
  * commands are left out.
  */
 export const listSimpleCommands = (command: unknown, skipped?: ReadonlySet<string>): FoundCommand[] => {
-  if (typeof command !== "string" || command.length > MAX_LENGTH) return [];
+  if (typeof command !== "string" || isTooCostly(command)) return [];
   const script = parse(command);
   if (script.errors && script.errors.length > 0) return [];
   const found: FoundCommand[] = [];

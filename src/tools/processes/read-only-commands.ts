@@ -2,11 +2,9 @@
 // that write nothing, no argument makes it write, and the shell writes nothing itself (rule PM-7). Pure.
 import { type Command, forEachChild, parse, type Redirection, type SyntaxNode, type Word } from "unbash";
 import { isSameFolder } from "#base/system/same-folder.ts";
-import { isConstant } from "./parsed-commands.ts";
+import { isConstant, isTooCostly } from "./parsed-commands.ts";
 import { findShellProblem } from "./read-only-syntax.ts";
 import { canWrite, findWritingArgument } from "./writing-arguments.ts";
-
-const MAX_COMMAND_CHARS = 6_000;
 
 /** Stands before a command that another agent runs, in its folder, as if it were a program. Rules can name it, and no program has its name. */
 export const AGENT_STEP = "@agent";
@@ -26,7 +24,7 @@ const QUIET_GIT = /^(?:-P|--no-pager|--no-optional-locks)$/;
 
 /** Returns why the text is not read-only; undefined if it is. `folder`: the folder in which it runs, if known. */
 export const findWriteReason = (command: string, folder?: string): string | undefined => {
-  if (command.length > MAX_COMMAND_CHARS) return "it is too long to be checked";
+  if (isTooCostly(command)) return "it is too long to be checked";
   const script = parse(command);
   if (script.errors && script.errors.length > 0) return "it is not a plain shell command";
   let found: string | undefined;
