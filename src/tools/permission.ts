@@ -16,6 +16,7 @@ import {
   namesAgent,
   UNKNOWN_FOLDER,
 } from "./permission-mode.ts";
+import { findUnknownArguments } from "./processes/harmless-arguments.ts";
 import { type CommandWords, parsePlainCommands } from "./processes/plain-commands.ts";
 import {
   findKindWords,
@@ -96,12 +97,15 @@ const matchesCommand = (
   );
 };
 
-/** True if an argument makes the program write files, run others or do more, and the allowing rule does not contain that argument. */
-const isBeyond = ([program = "", ...args]: CommandWords, command: string, folder: string | undefined): boolean => {
+/** True if an argument may make the program write files, run others or do more, and the allowing rule does not contain that argument. */
+const isBeyond = (words: CommandWords, command: string, folder: string | undefined): boolean => {
+  const [program = "", ...args] = words;
   const named = parsePlainCommands(command)?.[0] ?? [];
   const name = getBaseName(program);
-  const beyond = [...findWritingArguments(name, args), ...findWideningArguments(name, args, folder)];
-  return beyond.some((argument) => !named.includes(argument));
+  const beyond = [...findWritingArguments(name, args), ...findWideningArguments(name, args)];
+  return (
+    beyond.some((argument) => !named.includes(argument)) || findUnknownArguments(words, named, name, folder).length > 0
+  );
 };
 
 const findWriteArgument = ([program = "", ...args]: CommandWords): string | undefined =>

@@ -123,7 +123,8 @@ test("[CA-34] an allowed command asks after another one changed the folder, and 
   const { home, owner } = world;
   mkdirSync(join(home, "kept"));
   writeFileSync(join(home, "build.sh"), "echo built\n");
-  const permissions = { default: "ask_changes", rules: [{ tool: "execute", command: "sh build.sh", action: "allow" }] };
+  const rule = { tool: "execute", command: "sh build.sh", action: "allow", exact: true };
+  const permissions = { default: "ask_changes", rules: [rule] };
   const prompt = "run sh build.sh\nfree cd kept && ls\nrun sh build.sh\nrun sh build.sh\nsay done";
   const { id } = await startAgentChat(world, prompt, { permissions });
   await waitForStatus(id, "requires_action");

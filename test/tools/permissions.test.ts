@@ -87,6 +87,7 @@ test(
       tool: "execute",
       command: "touch one",
       action: "allow",
+      exact: true,
     });
     await owner.post(`${path}/tool-results`, { results });
     const next = await world.models.next();

@@ -1,5 +1,6 @@
 // The kinds of programs that rules of chats distinguish: runners of other programs, programs whose arguments name further targets, and ordinary
 // programs, whose further arguments only change how they do the same. Pure.
+import { addOperands, findUnknownArguments } from "./harmless-arguments.ts";
 import type { CommandWords } from "./plain-commands.ts";
 import { findWideningArguments, PACKAGE_RUNNERS, takesAction } from "./widening-arguments.ts";
 import { findWritingArgument } from "./writing-arguments.ts";
@@ -20,7 +21,7 @@ const RUNNERS = toSet(
 const RUNNING_SUBCOMMANDS = toSet("run exec x dlx eval shell repl develop bisect tool");
 
 const EXACT_ONLY = toSet(
-  `rm rmdir unlink shred mv cp ln install dd tee truncate chmod chown chgrp kill pkill killall make docker podman nerdctl kubectl npx bunx pnpx
+  `rm rmdir unlink shred mv cp ln install dd tee truncate chmod chown chgrp kill pkill killall mkdir touch make docker podman nerdctl kubectl npx bunx pnpx
   uvx pipx`,
 );
 const INTERPRETERS = toSet("sh bash dash zsh ksh fish perl python python3 node ruby");
@@ -30,21 +31,23 @@ const STDIN_RUNNERS = toSet("xargs parallel ssh su at batch");
 const ORDINARY = toSet(
   `[ test true false : echo printf pwd cd ls dir cat tac head tail nl wc cut column paste join comm cmp diff grep egrep fgrep rg sort shuf uniq tr
   fold fmt rev seq basename dirname realpath readlink stat file du df date cal which type whoami id groups hostname uname uptime free ps pgrep
-  tree fd jq yq sed xxd od hexdump strings iconv base64 cksum sum md5sum sha1sum sha256sum sha512sum expr sleep mkdir touch zcat xmllint
-  pytest tsc eslint prettier biome vitest jest mocha ruff mypy black rustfmt gofmt shellcheck`,
+  tree fd jq yq sed xxd od hexdump strings iconv base64 cksum sum md5sum sha1sum sha256sum sha512sum expr sleep zcat
+  pytest tsc eslint prettier vitest jest mocha mypy black rustfmt gofmt shellcheck`,
 );
 /** Subcommands whose further arguments only change how they do the same. */
 const ORDINARY_SUBCOMMANDS: Readonly<Record<string, ReadonlySet<string>>> = {
   git: toSet(
-    `add am apply archive blame branch cat-file cherry-pick commit describe diff fetch grep log ls-files ls-remote ls-tree merge pull push
+    `add blame branch cat-file cherry-pick commit describe diff fetch grep log ls-files ls-remote ls-tree merge pull push
     reflog remote rev-list rev-parse revert shortlog show stash status switch tag worktree`,
   ),
   npm: toSet("test start run ls list outdated audit view"),
   pnpm: toSet("test start run ls list outdated audit view"),
   yarn: toSet("test start run list outdated audit info"),
+  biome: toSet("check ci format lint"),
   bun: toSet("test run"),
   cargo: toSet("build check test bench clippy fmt doc tree"),
   go: toSet("build test vet fmt list doc version mod"),
+  ruff: toSet("check format"),
   terraform: toSet("plan validate fmt"),
   tofu: toSet("plan validate fmt"),
 };
@@ -71,23 +74,24 @@ export const toFirstWords = (words: CommandWords): CommandWords => {
 
 /**
  * Returns the first words of a command with which only commands of the same kind begin; undefined if further arguments could be other targets
- * or another program, or if the program is unknown.
+ * or another program, if one of the command is not known to be harmless, or if the program is unknown, as scripts of the workspace are.
  */
 export const findKindWords = (words: CommandWords): CommandWords | undefined => {
-  const [program = "", first = "-"] = words;
+  const [program = "", ...args] = words;
   const name = getBaseName(program);
-  const args = words.slice(1);
-  if (findWritingArgument(name, args) !== undefined || EXACT_ONLY.has(name)) return undefined;
+  if (findWritingArgument(name, args) !== undefined || EXACT_ONLY.has(name) || isRunner(words)) return undefined;
   if (findWideningArguments(name, args).length > 0) return undefined;
-  // An interpreter's script is a program itself, whatever its arguments.
-  if (INTERPRETERS.has(name)) return first.startsWith("-") ? undefined : toFirstWords(words);
-  if (isRunner(words)) return undefined;
-  // So is one of the workspace.
-  const isOwn = program.includes("/") && !program.startsWith("/");
-  if (isOwn || ORDINARY.has(name)) return toFirstWords(words);
+  const first = findKnownWords(name, words);
+  const kind = first && addOperands(words, first, name);
+  return kind && findUnknownArguments(words, kind, name).length === 0 ? kind : undefined;
+};
+
+const findKnownWords = (name: string, words: CommandWords): CommandWords | undefined => {
+  const [first = "-", second = "-"] = words.slice(1);
+  if (ORDINARY.has(name)) return toFirstWords(words);
   if (!Object.hasOwn(ORDINARY_SUBCOMMANDS, name) || !ORDINARY_SUBCOMMANDS[name]?.has(first)) return undefined;
-  if (takesAction(name, first)) return (words[2] ?? "-").startsWith("-") ? undefined : words.slice(0, 3);
-  const hasScript = first !== "run" || !(words[2] ?? "-").startsWith("-");
+  if (takesAction(name, first)) return second.startsWith("-") ? undefined : words.slice(0, 3);
+  const hasScript = first !== "run" || !second.startsWith("-");
   return hasScript ? toFirstWords(words) : undefined;
 };
 

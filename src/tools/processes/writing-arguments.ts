@@ -41,7 +41,10 @@ const WRITING_OPTIONS: Readonly<Record<string, readonly [short: RegExp | undefin
       ...["upload-pack", "receive-pack", "exec"],
     ],
   ],
-  go: [/^--?(exec|toolexec|vettool|overlay|modfile|compiler|\w+flags|\w+profile|outputdir|trace|pkgdir|C|o)(=|$)/, []],
+  go: [
+    /^--?(test\.)?(exec|toolexec|vettool|overlay|modfile|compiler|\w+flags|\w+profile|\w+dir|trace|testlogfile|http|C|o)(=|$)/,
+    [],
+  ],
   iconv: [/^-[cs]*o/, ["output"]],
   less: [/^-[a-zA-Z]*[oO]/, ["log-file", "LOG-FILE"]],
   "[": [/^-[vR]$/, []],
@@ -57,7 +60,7 @@ const WRITING_OPTIONS: Readonly<Record<string, readonly [short: RegExp | undefin
   test: [/^-[vR]$/, []],
   tofu: [TERRAFORM_OUTPUT, []],
   tree: [/^-[a-zA-Z]*[oR]/, ["output"]],
-  xmllint: [undefined, ["output"]],
+  xmllint: [undefined, ["output", "shell"]],
   yarn: [undefined, SCRIPT_OPTIONS],
   yq: [/^-[a-zA-Z]*[is]/, ["inplace", "split-exp"]],
 };
