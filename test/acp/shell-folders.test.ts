@@ -37,7 +37,9 @@ test("[CA-34] lists the folders to which earlier commands may have changed", () 
     [`cd ${OWN}/ && git log; cd .`],
     ["git -C src log; sh -c 'cd x'; echo cd x"],
     ["cd src && ls", "src"],
-    ["cd -P -- 'a b'; cd /tmp", "a b", "/tmp"],
+    ["(cd x)"],
+    ["# a note"],
+    ["cd -L -- 'a b'; cd /tmp", "a b", "/tmp"],
     ["if true; then { cd src; }; fi", "src"],
     ["ls && cd", "~"],
     ["cd ~/x", "~/x"],
@@ -49,14 +51,100 @@ test("[CA-34] lists the folders to which earlier commands may have changed", () 
       "eval 'cd x'",
       "$x src",
       "command cd x",
+      "cd -P src",
     ].map((one) => [one, UNKNOWN_FOLDER] as const),
     ["echo 'unclosed", UNKNOWN_FOLDER],
     [`cd ${"x".repeat(2_000)}`, UNKNOWN_FOLDER],
     [Array.from({ length: 20 }, (_, index) => `cd x${index}`).join(";"), UNKNOWN_FOLDER],
   ] as const)
     expect([command, listAfter(command)]).toEqual([command, folders]);
-  expect(listAfter("cd a", "cd b", "cd a")).toEqual(["a", "b"]);
+  expect(listAfter("cd a", "cd ./b/", "cd a")).toEqual(["a", "./b/", "a/b", "b/a"]);
   expect(listAfter(...Array.from({ length: 300 }, () => "cd a"))).toEqual(["a"]);
+});
+
+test("[CA-34] a relative folder is one of each folder in which the shell may be", () => {
+  expect(listAfter("cd a && cd b")).toEqual(["a", "b", "a/b"]);
+  // A link may make `a/..` another folder than the first one.
+  expect(listAfter("cd a", "cd ..")).toEqual(["a", "..", "a/.."]);
+  expect(listAfter("cd ..", "cd ..")).toEqual(["..", "../.."]);
+  expect(listAfter("cd /tmp", "cd ~/x", "cd a")).toEqual(["/tmp", "~/x", "a", "/tmp/a", "~/x/a"]);
+  expect(listAfter('cd "$x"', "cd a")).toEqual([UNKNOWN_FOLDER, "a"]);
+  expect(listAfter("cd a", "cd b", "cd c", "cd d", "cd e")).toEqual([UNKNOWN_FOLDER]);
+
+  const listAfterCall = (command: string, cwd: string) => {
+    const shell = new ShellFolders(OWN);
+    shell.record(makeCall("1", "cd kept"));
+    shell.record(makeCall("2", "", { raw_input: { command, cwd } }));
+    return shell.listKeptFolders("next", "ls");
+  };
+  expect(listAfterCall("cd ..", "/x/y")).toEqual(["kept", "/x/y/.."]);
+  expect(listAfterCall("cd .", "/x")).toEqual(["kept", "/x"]);
+  expect(listAfterCall("cd a", "docs")).toEqual(["kept", "docs/a"]);
+  expect(listAfterCall("cd a", OWN)).toEqual(["kept", "a", "kept/a"]);
+  expect(listAfterCall("ls", "/x")).toEqual(["kept"]);
+});
+
+test("[CA-34] a loaded script may change the folder until the shell goes back to its first one", () => {
+  for (const script of ["source env.sh", ". ./env.sh", "command . env.sh", '. "$x"', "source /tmp/x.sh"]) {
+    expect([script, listAfter(script)]).toEqual([script, [UNKNOWN_FOLDER]]);
+    expect([script, listAfter(script, `cd '${OWN}' && npm test`)]).toEqual([script, []]);
+    expect([script, listAfter(script, `cd ${OWN}/`)]).toEqual([script, []]);
+    for (const other of ["cd /x && ls", `(cd ${OWN})`, `ls; cd ${OWN}`])
+      expect([script, other, listAfter(script, other)[0]]).toEqual([script, other, UNKNOWN_FOLDER]);
+  }
+  for (const script of [
+    ". .venv/bin/activate && pytest",
+    "source venv/bin/activate",
+    "source '/srv/my env/bin/activate'",
+    ". ~/.nvm/nvm.sh && npm test",
+    '. "$HOME/.cargo/env"',
+    'source "$NVM_DIR/nvm.sh"',
+  ])
+    expect([script, listAfter(script)]).toEqual([script, []]);
+
+  // A change to the first folder counts only for calls that come later.
+  const shell = new ShellFolders(OWN);
+  shell.record(makeCall("1", ". env.sh"));
+  shell.record(makeCall("2", "sh build.sh"));
+  shell.record(makeCall("3", `cd ${OWN} && ls`));
+  expect(shell.listKeptFolders("2", "sh build.sh")).toEqual([UNKNOWN_FOLDER]);
+  expect(shell.listKeptFolders("4", "sh build.sh")).toEqual([]);
+});
+
+test("[CA-34] nothing is known after a command that makes others change the folder", () => {
+  const back = `cd ${OWN} && ls`;
+  for (const command of [
+    "trap 'cd x' DEBUG",
+    'trap "$x" USR1',
+    "builtin trap -- '. x.sh' ERR",
+    "alias sh='cd x; sh'",
+    "alias cd=x",
+    "cd() { x; }",
+    "function cd { x; }",
+    "CDPATH=x",
+    "export CDPATH=x",
+    "PROMPT_COMMAND='cd x'",
+    "shopt -s autocd",
+    "set -P",
+    "enable -n cd",
+    "mapfile -C 'cd x' lines",
+  ]) {
+    expect([command, listAfter(command, back)]).toEqual([command, [UNKNOWN_FOLDER]]);
+    const shell = new ShellFolders(OWN);
+    shell.record(makeCall("1", command));
+    expect([command, shell.listKeptFolders("2", back)]).toEqual([command, [UNKNOWN_FOLDER]]);
+  }
+  for (const command of [
+    "trap 'rm -rf x; cd y' EXIT",
+    'trap "kill $x" EXIT',
+    "trap 'kill $x' INT TERM",
+    "trap - DEBUG",
+    "alias ll='ls -l'",
+    "set -euo pipefail; shopt -s globstar",
+    "(trap 'cd x' DEBUG)",
+    "grep -rn 'cd()' .; python3 -c 'ftp.cd()'",
+  ])
+    expect([command, listAfter(command)]).toEqual([command, []]);
 });
 
 test("[CA-34] calls that did not run, terminals, and commands with a folder of their own are not affected", () => {

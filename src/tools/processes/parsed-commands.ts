@@ -46,10 +46,14 @@ type FoundCommand = { readonly node: Command; readonly source: string };
  * Returns each simple command in order, including those in substitutions. Empty for invalid shell text. `skipped`: types of nodes whose
  * commands are left out.
  */
-export const listSimpleCommands = (command: unknown, skipped?: ReadonlySet<string>): FoundCommand[] => {
-  if (typeof command !== "string" || isTooCostly(command)) return [];
+export const listSimpleCommands = (command: unknown, skipped?: ReadonlySet<string>): FoundCommand[] =>
+  findSimpleCommands(command, skipped) ?? [];
+
+/** Like `listSimpleCommands`, but undefined for invalid shell text. */
+export const findSimpleCommands = (command: unknown, skipped?: ReadonlySet<string>): FoundCommand[] | undefined => {
+  if (typeof command !== "string" || isTooCostly(command)) return undefined;
   const script = parse(command);
-  if (script.errors && script.errors.length > 0) return [];
+  if (script.errors && script.errors.length > 0) return undefined;
   const found: FoundCommand[] = [];
   const walk = (node: SyntaxNode, around: string): void => {
     const source = node.type === "Script" ? (node.source ?? around) : around;
