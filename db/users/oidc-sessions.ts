@@ -30,7 +30,7 @@ export const listDueOidcSessions = query(
     .limit(50),
 );
 
-/** Another session of the user that the provider confirms. Parameters: {key_id, user_id}. */
+/** Another session of the user that the provider has confirmed lately. Parameters: {key_id, user_id, since, now}. */
 export const findOtherOidcSession = query(
   build
     .select({ key_id: oidc_sessions.key_id })
@@ -41,6 +41,8 @@ export const findOtherOidcSession = query(
         eqParam(api_keys.user_id),
         ne(oidc_sessions.key_id, sql.placeholder("key_id")),
         eq(oidc_sessions.has_refresh_token, true),
+        gt(oidc_sessions.checked_at, sql.placeholder("since")),
+        gt(api_keys.expires_at, sql.placeholder("now")),
       ),
     )
     .limit(1),

@@ -119,15 +119,18 @@ export async function* limitSlowBody(
   limit: number,
   { isShort }: StreamedReservation,
 ): AsyncGenerator<Uint8Array> {
-  const { promise: tooSlow, reject } = Promise.withResolvers<never>();
-  tooSlow.catch(() => {});
+  // Rejects the piece that is awaited. A race with one promise for all pieces would keep each piece in memory until the body has ended.
+  let fail: (error: Error) => void = () => {};
   const progress = new ProgressWatch(clock, () => {
-    if (isShort()) reject(makeSlowBodyError());
+    if (isShort()) fail(makeSlowBodyError());
   });
   const pieces = progress.watch(limitBody(request, limit));
   try {
     for (;;) {
-      const { done, value } = await Promise.race([pieces.next(), tooSlow]);
+      const next = Promise.withResolvers<IteratorResult<Uint8Array, void>>();
+      fail = next.reject;
+      pieces.next().then(next.resolve, next.reject);
+      const { done, value } = await next.promise;
       if (done) return;
       yield value;
     }

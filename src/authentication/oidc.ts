@@ -51,9 +51,10 @@ export const getProviderName = ({ id, display_name = id }: Pick<OidcSetting, "id
 
 /** Returns the claims of both sources. That an address is verified counts only for the address of the source that says so. */
 export const mergeClaims = (idToken: Claims, userInfo: Readonly<Record<string, unknown>>): Claims => {
-  const merged = { ...userInfo, ...idToken };
-  const isOtherAddress = idToken.email !== undefined && idToken.email !== userInfo.email;
-  return isOtherAddress ? { ...merged, email_verified: idToken.email_verified } : merged;
+  const ofUserInfo =
+    idToken.email === undefined || idToken.email === userInfo.email ? userInfo.email_verified : undefined;
+  const ofIdToken = idToken.email === undefined ? undefined : idToken.email_verified;
+  return { ...userInfo, ...idToken, email_verified: ofIdToken ?? ofUserInfo };
 };
 
 export class OidcClient {

@@ -4,6 +4,7 @@
 import { replaceJsonWebTokens } from "./text/json-web-tokens.ts";
 
 // Repetitions are bounded, so that text from outside cannot cause quadratic time.
+const AUTHORIZATION = /\b(bearer|basic)\s+[\w.~+/=-]{6,}/gi;
 const RULES: readonly [RegExp, string][] = [
   // Slipway's API keys, `<id>-<secret>`; the ID is kept to identify the key.
   [/\b([A-Za-z0-9]{10})-[A-Za-z0-9]{22}\b/g, "$1-(hidden)"],
@@ -17,7 +18,6 @@ const RULES: readonly [RegExp, string][] = [
   [/(--[a-z-]{0,40}(?:token|secret|password|key)[ =]{1,8})(?!-)("[^"]*"|'[^']*'|\S+)/g, "$1(hidden)"],
   [/-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(-----END [A-Z ]*PRIVATE KEY-----|$)/g, "(hidden)"],
   [/(:\/\/[^\s/:@"]*:)[^\s/@"]+@/g, "$1(hidden)@"],
-  [/\b(bearer|basic)\s+[\w.~+/=-]{6,}/gi, "$1 (hidden)"],
   // Values with a secret's name in text (`token=x`), JSON (`"token":"x"`, also inside a string) and queries (`?token=x`).
   [
     /((?:token|secret|passw(?:or)?d|api[-_]?key|private[-_]?key|cookie|authorization|code|state)\\?["']?\s*[=:]\s*\\?["']?)(?!\(hidden\))[^\s"'\\&,;}]+/gi,
@@ -29,5 +29,5 @@ const RULES: readonly [RegExp, string][] = [
 export const redact = (text: string): string =>
   RULES.reduce(
     (redacted, [pattern, replacement]) => redacted.replace(pattern, replacement),
-    replaceJsonWebTokens(text, "(hidden)"),
+    replaceJsonWebTokens(text.replace(AUTHORIZATION, "$1 (hidden)"), "(hidden)"),
   );

@@ -20,7 +20,7 @@ const HARMLESS: Readonly<Record<string, string>> = {
   "src/base/links/external-link.ts: /[a-z][a-z0-9+.-]*$/i": "the text has at most 64 characters",
   "src/base/links/repository-address.ts: /-+$/": ONE_HYPHEN,
   'src/base/people-list.ts: /[^\\S\\t]*"((?:[^"]|"")*)"([^,;\\t]*)|[^,;\\t]+/g':
-    "the second alternative takes a run of blanks at once",
+    "the second alternative takes a run of blanks as a whole",
   "src/cli/client/templates/push.ts: /^-+|-+$/g": ONE_HYPHEN,
   "src/cli/completion/candidates.ts: /\\[[^\\]]*--[^\\]]*\\](\\.\\.\\.)?|--[\\w-]+ \\S+/g":
     "the text is a usage line of the program",
@@ -47,7 +47,8 @@ const HARMLESS: Readonly<Record<string, string>> = {
   "src/web/app/parts/search.tsx: /^(.*?)(\\S*)$/": OWN_MACHINE,
   'src/web/app/parts/search.tsx: /^(.*?)([^\\s:"]+):("[^"]+"|[^\\s"]+)\\s$/': OWN_MACHINE,
   "src/web/app/parts/inline/inline.tsx: /\\n\\s*\\n/": "two line breaks end a match",
-  'src/web/app/parts/query.ts: /[^\\s"]*"[^"]*"?|[^\\s"]+/g': "the second alternative takes a run of letters at once",
+  'src/web/app/parts/query.ts: /[^\\s"]*"[^"]*"?|[^\\s"]+/g':
+    "the second alternative takes a run of letters as a whole",
   "src/web/app/shell/repository-link.ts: /^(?:https?:\\/\\/|ssh:\\/\\/|git@)[^\\s/]+[/:]\\S+$/": OWN_MACHINE,
 };
 /** A repetition. Files without one are not parsed, because parsing takes seconds. */

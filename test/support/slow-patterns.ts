@@ -1,5 +1,5 @@
-// Finds regular expressions whose time grows faster than their text: scslre knows those that one repeated character slows down, and
-// `restartsInItself` finds those that a repeated text does, such as `https?:\/\/[^?]+\?` with "http://http://http://…".
+// Finds regular expressions whose time grows faster than their text: scslre finds patterns that one repeated character slows down, and
+// `restartsInItself` finds patterns that a repeated text slows down, such as `https?:\/\/[^?]+\?` with "http://http://http://…".
 import { type AnalysisResult, analyse } from "scslre";
 import typescript from "typescript-5";
 

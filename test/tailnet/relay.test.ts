@@ -101,7 +101,7 @@ describeInProcess("unknown clients", () => {
 });
 
 describeInProcess("connections with announced keys", () => {
-  testInProcess("[TL-34] count for whoever announced the key, from whatever address they come", async () => {
+  testInProcess("[TL-34] count for the user who announced the key, whatever addresses they come from", async () => {
     const seeded = await seedAgent(server);
     await using agent = await connectAgent(server, seeded.agent_token);
     const atAgent = await coordinate(agent.tailnet);

@@ -19,8 +19,8 @@ const REDACTED = "[redacted]";
 
 const SECRET_NAME =
   /^(proxy-)?authorization$|^(set-)?cookie$|passw(or)?d|secret|credential|private[-_]?key|api[-_]?key|(^|[-_])token$|session[-_]?token/i;
+const AUTHORIZATION = /\b(bearer|basic)\s+[\w+/=.~-]{8,}/gi;
 const SECRETS: readonly (readonly [RegExp, string])[] = [
-  [/\b(bearer|basic)\s+[\w+/=.~-]{8,}/gi, `$1 ${REDACTED}`],
   [/\b(sk|rk|pk|ghp|gho|ghs|ghu|glpat|xox[abprs])[-_][\w-]{12,}/g, REDACTED],
   [/\bgithub_pat_\w{20,}/g, REDACTED],
   [/\bAIza[\w-]{30,}/g, REDACTED],
@@ -32,7 +32,10 @@ const SECRETS: readonly (readonly [RegExp, string])[] = [
 ];
 
 export const redactSecrets = (text: string): string =>
-  SECRETS.reduce((shown, [pattern, instead]) => shown.replace(pattern, instead), replaceJsonWebTokens(text, REDACTED));
+  SECRETS.reduce(
+    (shown, [pattern, instead]) => shown.replace(pattern, instead),
+    replaceJsonWebTokens(text.replace(AUTHORIZATION, `$1 ${REDACTED}`), REDACTED),
+  );
 
 /**
  * Returns the value for recording: cuts long texts at the end and long lists in the middle, and notes how much is missing. Then removes

@@ -27,7 +27,7 @@ const MAX_KEPT_LONGER = 4;
 /** The share of the memory that unfinished messages of one holder may occupy while memory is short. */
 const KEPT_SHARE = 1 / 4;
 /** The same for all holders of more than MAX_KEPT_LONGER connections together. */
-const KEPT_SHARE_TOGETHER = 1 / 2;
+const KEPT_SHARE_OF_ALL = 1 / 2;
 
 type GuardOptions<T> = {
   readonly clock: Clock;
@@ -137,9 +137,7 @@ export class MemoryGuard<T> {
     const least = Math.min(this.#maxKept, MAX_KEPT_LONGER);
     if (pressure !== "short") return least;
     const manyCount = [...this.#heldBy.values()].filter(({ size }) => size > least).length;
-    const share = Math.floor(
-      shareOfMemory(KEPT_SHARE_TOGETHER) / this.#options.maxMessageBytes / Math.max(1, manyCount),
-    );
+    const share = Math.floor(shareOfMemory(KEPT_SHARE_OF_ALL) / this.#options.maxMessageBytes / Math.max(1, manyCount));
     return Math.max(least, Math.min(this.#maxKept, share));
   }
 
@@ -148,7 +146,9 @@ export class MemoryGuard<T> {
     const relief = this.#relief;
     if (!relief) return;
     this.#relief = undefined;
-    if (relief.usedBytes - relief.leastBytes < this.#options.maxMessageBytes)
+    // The system may count freed memory some time later.
+    const isKnown = now - this.#relievedAt >= RELIEF_INTERVAL_MS;
+    if (isKnown && relief.usedBytes - relief.leastBytes < this.#options.maxMessageBytes)
       this.#sparedUntil.set(relief.holder, now + SPARED_MS);
     for (const [holder, until] of this.#sparedUntil) if (until <= now) this.#sparedUntil.delete(holder);
   }

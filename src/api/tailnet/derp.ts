@@ -97,7 +97,7 @@ class UnknownClients {
   }
 
   /**
-   * Moves a client to those with announced keys, and counts its memory for whoever announced the key: one person can announce many keys. Anyone
+   * Moves a client to those with announced keys, and counts its memory for the user who announced the key: one person can announce many keys. Anyone
    * who knows a key could open any number of connections with it.
    */
   #markAnnounced(connection: RelayConnection, socket: Socket): void {

@@ -55,7 +55,8 @@ const MAX_SCHEME_LENGTH = 64;
 /** Returns hosts of URLs inside a text, including nested percent-encoded ones. */
 const findHosts = (text: string, depth: number): Set<string> => {
   const hosts = new Set<string>();
-  for (const { 0: rest, index } of text.matchAll(/:\/\/[^\s&#"'<>]+/g)) {
+  // Each `://` counts, also one inside of what follows an earlier one.
+  for (const { 1: rest = "", index } of text.matchAll(/(?=(:\/\/[^\s&#"'<>]{1,1024}))/g)) {
     const scheme = /[a-z][a-z0-9+.-]*$/i.exec(text.slice(Math.max(0, index - MAX_SCHEME_LENGTH), index))?.[0];
     const host = scheme !== undefined && URL.parse(scheme + rest)?.host;
     if (host) hosts.add(host);

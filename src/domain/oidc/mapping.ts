@@ -67,7 +67,7 @@ const applyRoles = async (
   lost.push(...findMissing(user.roles, roles).map((role) => `the role ${role}`));
   const now = ctx.clock.now();
   return [
-    // Two owners must not lose the role at once.
+    // Two owners must not lose the role at the same moment.
     ...(otherOwner ? [guardOwner({ id: otherOwner.id })] : []),
     ...markLossesOfRoles(user, roles, now),
     updateUser(user.id, { roles, updated_at: now }),

@@ -91,7 +91,10 @@ const endSession = async (
   reason: string,
 ): Promise<void> => {
   const user = await ctx.store.get(findUser({ id: user_id }));
-  const isLast = !(await ctx.store.get(findOtherOidcSession({ key_id, user_id })));
+  const now = ctx.clock.now();
+  const isLast =
+    user?.login_type === "oidc" &&
+    !(await ctx.store.get(findOtherOidcSession({ key_id, user_id, since: now - 2 * RECHECK_INTERVAL_MS, now })));
   await ctx.store.commit([
     // Without another session that the provider still confirms, sessions of the command line end, too: they came from one of these.
     isLast ? deleteSessionsByUser({ user_id, except: "" }) : deleteKey(key_id),

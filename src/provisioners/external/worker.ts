@@ -141,20 +141,28 @@ class Connection {
 
   /** A refused WebSocket shows only the status, so a plain request asks for the reason. Never rejects. */
   async #explainRefusal(status: string): Promise<{ reason: string; refused: boolean }> {
-    const { endpoint, key } = this.#options;
+    const { endpoint, key, clock, signal: stopped } = this.#options;
     const url = new URL(endpoint);
     url.protocol = endpoint.protocol === "wss:" ? "https:" : "http:";
     const refusal = { reason: `the server answered ${status}`, refused: status === "401" };
+    const timeout = new AbortController();
+    const timer = clock.after(REASON_TIMEOUT_MS, () => timeout.abort());
     try {
-      const signal = AbortSignal.any([this.#options.signal, AbortSignal.timeout(REASON_TIMEOUT_MS)]);
+      const signal = AbortSignal.any([stopped, timeout.signal]);
       const response = await fetch(url, { headers: { "Service-Session-Token": key }, redirect: "manual", signal });
       if (String(response.status) !== status) return refusal;
-      const { message, detail = "", validations = [] } = (await readJson(response, { maxBytes: MAX_REFUSAL_BYTES })) as Refusal;
+      const {
+        message,
+        detail = "",
+        validations = [],
+      } = (await readJson(response, { maxBytes: MAX_REFUSAL_BYTES })) as Refusal;
       const fields = validations.map((one) => `"${one.field}" ${one.detail}`);
       const texts = [message, detail, ...fields].filter((text) => text !== "");
       return { ...refusal, reason: `${refusal.reason}: ${texts.join(" ")}`.slice(0, MAX_REASON_CHARS) };
     } catch {
       return refusal;
+    } finally {
+      timer.cancel();
     }
   }
 

@@ -215,6 +215,11 @@ test.each([
     "jetbrains-gateway://connect#type=coder&url=http://a.example:1&x=ws%3A%2F%2Fb.example",
     { scheme: "jetbrains-gateway", authority: "connect", hosts: ["a.example:1", "b.example"] },
   ],
+  ["vscode://x.y/1://x?url=https://evil.example/", { scheme: "vscode", authority: "x.y", hosts: ["evil.example"] }],
+  [
+    "vscode://x.y/http://a.example/?url=https://evil.example",
+    { scheme: "vscode", authority: "x.y", hosts: ["a.example", "evil.example"] },
+  ],
   ["not a link", undefined],
 ])("[AX-18] %s shows its destination", (link, target) => {
   expect(parseLinkTarget(link)).toEqual(target);

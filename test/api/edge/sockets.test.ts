@@ -325,7 +325,7 @@ test("[AX-30] a user whose WebSockets hold no memory loses them once, and the us
   await until(() => countOpen(full.flat()) === 0);
   expect(countOpen(again)).toBe(20);
 
-  // Nobody is spared when memory is nearly used up.
+  // No user is spared when memory is nearly used up.
   memory.usedShare = 0.9;
   clock.advance(250);
   await until(() => countOpen(again) === 0);

@@ -195,6 +195,8 @@ test("[OI-4] the mark of a verified address counts only for the address of the s
   const userInfo = { sub: "eve", email: "eve@example.com", email_verified: true };
   expect(mergeClaims({ sub: "eve" }, userInfo)).toEqual(userInfo);
   expect(mergeClaims({ sub: "eve", email: "eve@example.com" }, userInfo)).toEqual(userInfo);
+  const { email_verified, ...unmarked } = userInfo;
+  expect(mergeClaims({ sub: "eve", email_verified }, unmarked).email_verified).toBeUndefined();
   const changed = mergeClaims({ sub: "eve", email: "alice@example.com" }, userInfo);
   expect([changed.email, changed.email_verified]).toEqual(["alice@example.com", undefined]);
 });

@@ -1,6 +1,6 @@
 // Spend limits (facts/agents D 60 to 62): set by administrators; each user sees their own status.
 import { t } from "elysia";
-import { setLimit, setUsageLimit, loadUsageLimitStatus, loadUsageLimits } from "#domain/chats/usage-limits.ts";
+import { loadUsageLimitStatus, loadUsageLimits, setLimit, setUsageLimit } from "#domain/chats/usage-limits.ts";
 import { PutLimit, PutUsageLimits, UsageLimitStatus, UsageLimits } from "#schema/chats/usage-limit.ts";
 import * as setting from "../../audit/setting-targets.ts";
 import * as target from "../../audit/targets.ts";
