@@ -46,6 +46,7 @@ export class JobReport implements Report {
 
   /** Adds a line. Text with several lines is split. */
   addLines(source: JobLogSource, level: LogLevel, stage: string, text: string): void {
+    if (this.#bytes > MAX_JOB_LOG_BYTES) return;
     for (const output of text.split(/\r?\n/)) {
       // Still sends the line that exceeds the limit, so that the owner marks the log as overflowed.
       if (this.#bytes > MAX_JOB_LOG_BYTES) break;

@@ -23,7 +23,7 @@ export const listPatterns = (file: string, text: string): FoundPattern[] => {
   return found;
 };
 
-/** Returns whether some text takes the pattern a time that is at least quadratic. */
+/** Returns whether some text makes the pattern take quadratic time or more. */
 export const isSlow = ({ source, flags }: Pick<FoundPattern, "source" | "flags">): boolean => {
   const { reports, parsed } = analyse({ source, flags }, { assumeRejectingSuffix: false });
   const slow = reports.filter((report) => report.type !== "Trade" || !takesAnything(report.endQuant.element, flags));
@@ -31,8 +31,8 @@ export const isSlow = ({ source, flags }: Pick<FoundPattern, "source" | "flags">
 };
 
 /**
- * Returns whether a match can begin again inside of what its own quantifier took, and can fail after it: then each beginning reads the rest
- * of the text in vain.
+ * Returns whether the text that one quantifier matches can contain the beginning of the pattern again, and the match can fail after it. Then
+ * the engine reads the rest of the text once for each such beginning.
  */
 const restartsInItself = ({ alternatives }: Pattern, flags: string): boolean =>
   alternatives.some(({ elements }) => {
@@ -69,7 +69,7 @@ const isStart = (element: Element | undefined, flags: string): boolean =>
 const isOneCharacter = ({ type }: Element): boolean =>
   type === "Character" || type === "CharacterClass" || type === "CharacterSet";
 
-/** What takes any text cannot fail, so nothing is tried again before it. */
+/** A quantifier over any character cannot fail, so the engine never goes back before it. */
 const takesAnything = ({ raw }: Element, flags: string): boolean =>
   raw === "[\\s\\S]" || raw === "[^]" || (raw === "." && flags.includes("s"));
 
@@ -84,7 +84,7 @@ const includesAll = ({ raw }: Element, text: string, flags: string): boolean =>
 
 const SAMPLES = [..."aA0 \t\n-_./:=\"'([{<#@*`\\,;&?%$|!+~é"];
 
-/** Returns a short text that the element matches, as far as that can be seen from its first alternatives. */
+/** Returns a short text that the element matches. Looks only at the first alternative of each group. */
 const sample = (element: Element, flags: string): string => {
   if (element.type === "Character") return String.fromCodePoint(element.value);
   if (element.type === "Assertion" && element.kind === "start" && flags.includes("m")) return "\n";

@@ -146,7 +146,7 @@ export class MemoryGuard<T> {
     const relief = this.#relief;
     if (!relief) return;
     this.#relief = undefined;
-    // The system may count freed memory some time later.
+    // The system may report freed memory with a delay.
     const isKnown = now - this.#relievedAt >= RELIEF_INTERVAL_MS;
     if (isKnown && relief.usedBytes - relief.leastBytes < this.#options.maxMessageBytes)
       this.#sparedUntil.set(relief.holder, now + SPARED_MS);

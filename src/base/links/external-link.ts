@@ -42,9 +42,12 @@ export type LinkTarget = {
   readonly hosts: readonly string[];
 };
 
-/** Parses the target of a link; undefined if the text is not a link. */
+/** The time to find hosts grows with the square of the length. Links of templates and agents have at most half of it. */
+const MAX_LINK_LENGTH = 8_192;
+
+/** Parses the target of a link; undefined if the text is not a link or is too long. */
 export const parseLinkTarget = (link: string): LinkTarget | undefined => {
-  if (!URL.canParse(link)) return undefined;
+  if (link.length > MAX_LINK_LENGTH || !URL.canParse(link)) return undefined;
   const { protocol, host } = new URL(link);
   return { scheme: protocol.slice(0, -1), authority: host, hosts: [...findHosts(link.slice(protocol.length), 0)] };
 };
@@ -55,8 +58,8 @@ const MAX_SCHEME_LENGTH = 64;
 /** Returns hosts of URLs inside a text, including nested percent-encoded ones. */
 const findHosts = (text: string, depth: number): Set<string> => {
   const hosts = new Set<string>();
-  // Each `://` counts, also one inside of what follows an earlier one.
-  for (const { 1: rest = "", index } of text.matchAll(/(?=(:\/\/[^\s&#"'<>]{1,1024}))/g)) {
+  // Each `://` counts, even one in the middle of another URL. A URL is read to its end, because its host can follow a long password.
+  for (const { 1: rest = "", index } of text.matchAll(/(?=(:\/\/[^\s&#"'<>]+))/g)) {
     const scheme = /[a-z][a-z0-9+.-]*$/i.exec(text.slice(Math.max(0, index - MAX_SCHEME_LENGTH), index))?.[0];
     const host = scheme !== undefined && URL.parse(scheme + rest)?.host;
     if (host) hosts.add(host);

@@ -10,7 +10,7 @@ const MAX_NAMED = 5;
 
 export type Groups = {
   readonly groups: readonly string[];
-  /** The provider left the groups out: because the person has too many (`too-many`), or for a reason that it does not tell. */
+  /** The provider left the groups out: because the person has too many (`too-many`), or for an unknown reason. */
   readonly missing?: "too-many" | "unknown";
   /** Remarks for administrators, one sentence each. */
   readonly remarks: readonly string[];

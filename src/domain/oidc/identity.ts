@@ -38,9 +38,9 @@ export const signInForbidden = (message: string, detail = ""): AppError =>
   new AppError("forbidden", message, { detail });
 
 /**
- * Throws 403 with a readable message unless the provider sends an address that is verified or trusted and allowed. Without groups, a sign-in
- * gives the person no roles. It changes none if the provider left out too many groups, nor does a later check (`isRecheck`): at a refresh, many
- * providers send no groups.
+ * Throws 403 with a readable message unless the provider sends an address that is verified or trusted and allowed. Missing groups
+ * mean no roles at a sign-in, but leave roles unchanged in two cases: the provider left the groups out because there are too many, or this is a
+ * later check (`isRecheck`), because many providers send no groups at a refresh.
  */
 export const toIdentity = (client: Provider, claims: Claims, { isRecheck = false } = {}): Identity => {
   const { setting } = client;

@@ -59,8 +59,8 @@ export const findOrCreatePerson = async (
 /**
  * Returns an account with this address that has no link yet, if the operator lets this provider link accounts. An address alone never gives
  * access to a linked account: providers reassign addresses, and not every provider is trusted with every account. The link revokes the
- * account's keys and its password, because another person can have created the account. The password stays if the sign-in also takes a second
- * factor of the account, and for owners: the password of one of them must work when the provider does not (rule OI-5).
+ * account's keys and its password, because another person can have created the account. The password stays if the account has a second
+ * factor, which the sign-in also requires, and for owners, who need it when the provider does not work (rule OI-5).
  */
 const linkAccount = async (
   ctx: DomainContext,

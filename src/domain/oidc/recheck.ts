@@ -99,7 +99,7 @@ const endSession = async (
     // Without another session that the provider still confirms, sessions of the command line end, too: they came from one of these.
     isLast ? deleteSessionsByUser({ user_id, except: "" }) : deleteKey(key_id),
     insertAudit({
-      now: ctx.clock.now(),
+      now,
       action: "logout",
       resource_type: "api_key",
       target: user?.username ?? "",

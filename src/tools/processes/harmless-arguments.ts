@@ -15,7 +15,7 @@ type Operands = "names" | "paths" | "below" | "below_named" | "named";
 type Harmless = {
   readonly operands: Operands;
   readonly options: RegExp;
-  /** Those of the options whose value is the next word. */
+  /** Options whose value is the next word. */
   readonly valued?: RegExp;
   /** Values are only text, such as the message of a commit. */
   readonly hasText?: true;
@@ -34,7 +34,7 @@ const CHECKER_LONG = `bail changed check co collect-only color colors coverage d
   testPathPatterns timeout verbose version watch`;
 const CHECKER_OPTIONS = toPattern(CHECKER_SHORT, CHECKER_LONG);
 
-/** They run or write the files that they are given, and take settings, which may be code, from the folders of these. */
+/** Checkers run or write the given files, and load settings, which can be code, from the folders of these files. */
 const makeChecker = (valued?: RegExp, operands: Operands = "below", options = CHECKER_OPTIONS): Harmless => ({
   operands,
   options,
@@ -66,7 +66,7 @@ const CHECKERS: Readonly<Record<string, Harmless>> = {
   ),
   vitest: VITEST,
 };
-/** The words after which their files are. */
+/** Subcommands of checkers, after which the files follow. */
 const CHECKER_SUBCOMMANDS =
   /^(?:biome (?:check|ci|format|lint)|ruff (?:check|format)|vitest (?:bench|dev|list|run|watch))$/;
 
@@ -188,9 +188,9 @@ const SUBCOMMANDS: Readonly<Record<string, Readonly<Record<string, Harmless>>>> 
 
 type Found = {
   readonly harmless: Harmless;
-  /** Words before those which can be its targets, with the program. */
+  /** The number of words before possible targets, including the program. */
   readonly headLength: number;
-  /** Words that a rule must have to say what the command does. A shorter one was written by a person, who means all that begins with it. */
+  /** The fewest words that say what the command does. A person wrote a shorter rule, which covers every command that begins with it. */
   readonly minRuleLength: number;
 };
 
@@ -212,7 +212,7 @@ const findHarmless = (program: string, args: CommandWords): Found | undefined =>
   return { harmless, headLength: 2, minRuleLength: takesAction(program, subcommand) ? 3 : 2 };
 };
 
-/** Options before the subcommand may take a value, so that it is looked for behind them. */
+/** Options before the subcommand can have values, so the subcommand is searched for among all words. */
 const findScript = (args: CommandWords): Found | undefined => {
   const at = args[0]?.startsWith("-")
     ? args.findIndex((one) => SCRIPT_SUBCOMMANDS.test(one))
@@ -269,8 +269,8 @@ export const findUnknownArguments = (
 };
 
 /**
- * Adds the words to the first ones of a command which say what it runs or changes. If that is everything in the folder, they are left out: then
- * parts of it may follow.
+ * Returns the first words of a command with the words that say what it runs or changes. They are left out if that is everything in the folder,
+ * so that parts of it may follow.
  */
 export const addOperands = (words: CommandWords, kind: CommandWords, program: string): CommandWords => {
   const { harmless, headLength = 0 } = findHarmless(program, words.slice(1)) ?? {};
@@ -294,14 +294,14 @@ const isKnownOperand = (program: string, path: string, operands: Operands, roots
   if (operands === "names") return true;
   if (PATTERN.test(path)) return false;
   if (operands === "paths") return true;
-  // Packages of other modules.
+  // Other paths name packages of other modules.
   if (program === "go" && !/^\.(?:$|\/)|\.go$/.test(path)) return false;
   if (roots.length === 0) return operands === "below";
   const plain = toPlain(path);
   return roots.map(toPlain).some((root) => root === "" || `${plain}/`.startsWith(`${root}/`));
 };
 
-/** Without the parts that say which tests of a file, or that folders below count too. */
+/** Removes the name of a test after `::`, and `...`, which stands for all folders below. */
 const toPlain = (path: string): string =>
   trimEnd(cutAt(path, "::").replace(/(?:^|\/)\.\.\.$/, ""), "/").replace(/^\.(?:\/|$)/, "");
 

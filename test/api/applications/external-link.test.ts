@@ -220,7 +220,15 @@ test.each([
     "vscode://x.y/http://a.example/?url=https://evil.example",
     { scheme: "vscode", authority: "x.y", hosts: ["a.example", "evil.example"] },
   ],
+  [
+    `vscode://x.y/?url=https://a.example:${"p".repeat(1_100)}@evil.example/`,
+    { scheme: "vscode", authority: "x.y", hosts: ["evil.example"] },
+  ],
   ["not a link", undefined],
 ])("[AX-18] %s shows its destination", (link, target) => {
   expect(parseLinkTarget(link)).toEqual(target);
+});
+
+test("[AX-18] a link that is too long to examine receives no key", () => {
+  expect(parseLinkTarget(`vscode://x.y/${"a".repeat(8_192)}`)).toBeUndefined();
 });
